@@ -1,0 +1,142 @@
+/**
+ * Every way a request can fail, as data. An arm holds what its message needs and nothing secret.
+ * `statusOf` maps it to HTTP once; each dialect words it once (`translate/<d>/error.ts`).
+ */
+export type ProxyError =
+  /** The caller's body is well-formed JSON but not acceptable. `path` as in `messages[3].content`, '' for the body itself. */
+  | {
+      readonly kind: 'invalid_request'
+      readonly path: string
+      readonly detail: string
+      readonly code?: string
+    }
+  /** The body could not be read as JSON: syntax, encoding, truncation, or a broken content-encoding. */
+  | { readonly kind: 'malformed_body'; readonly detail: string }
+  | { readonly kind: 'body_too_large'; readonly limitBytes: number }
+  | { readonly kind: 'unsupported_media_type'; readonly detail: string }
+  /** The caller did not present one of the configured `server.api-keys`. */
+  | { readonly kind: 'key_required' }
+  /** Host, Origin or Fetch-Metadata check refused the caller. */
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | {
+      readonly kind: 'route_not_found'
+      readonly method: string
+      readonly path: string
+      readonly routes: readonly string[]
+    }
+  | {
+      readonly kind: 'method_not_allowed'
+      readonly method: string
+      readonly path: string
+      readonly allow: readonly string[]
+    }
+  | {
+      readonly kind: 'model_not_found'
+      readonly model: string
+      readonly suggestions: readonly string[]
+    }
+  /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
+  | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'shutting_down' }
+  /** Nobody is logged in, or the account has no access. `fix` is the command or page that helps. */
+  | {
+      readonly kind: 'copilot_unavailable'
+      readonly detail: string
+      readonly fix: string
+      readonly retryAfterSeconds?: number
+    }
+  /** Upstream still says 401 after the one refresh that is allowed. */
+  | { readonly kind: 'upstream_unauthorized'; readonly upstreamMessage: string }
+  /** Upstream answered with an error status. `message` is upstream's own, redacted, never HTML. */
+  | {
+      readonly kind: 'upstream_status'
+      readonly status: number
+      readonly message: string
+      readonly code?: string
+      readonly type?: string
+      readonly param?: string
+      /** As received: seconds or an HTTP date. */
+      readonly retryAfter?: string
+    }
+  /** Upstream reported a failure inside a 200 stream. */
+  | { readonly kind: 'upstream_failed'; readonly message: string; readonly code?: string }
+  | { readonly kind: 'upstream_unreachable'; readonly detail: string }
+  | {
+      readonly kind: 'upstream_silent'
+      readonly phase: 'connect' | 'headers' | 'idle'
+      readonly afterMs: number
+    }
+  /** The stream ended before upstream said it was finished. */
+  | { readonly kind: 'upstream_truncated' }
+  /** Upstream answered something that is not the API: HTML, a wrong content type, endless whitespace. */
+  | { readonly kind: 'upstream_unusable'; readonly detail: string }
+  | { readonly kind: 'internal' }
+
+/** How a ProxyError travels; `cause` keeps what the library threw, for the log. */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly error: ProxyError
+
+  constructor(error: ProxyError, options?: ErrorOptions) {
+    super(error.kind, options)
+    this.error = error
+  }
+}
+
+/** Statuses upstream sends that a caller can act on; anything else unexpected becomes 502. */
+function upstreamStatus(status: number): number {
+  return status >= 400 && status <= 599 ? status : 502
+}
+
+/** The HTTP status of an error that is reported before the first byte of a reply. */
+export function statusOf(error: ProxyError): number {
+  switch (error.kind) {
+    case 'invalid_request':
+    case 'malformed_body':
+      return 400
+    case 'key_required':
+    case 'upstream_unauthorized':
+      return 401
+    case 'forbidden':
+      return 403
+    case 'route_not_found':
+    case 'model_not_found':
+      return 404
+    case 'method_not_allowed':
+      return 405
+    case 'body_too_large':
+      return 413
+    case 'unsupported_media_type':
+      return 415
+    case 'queue_full':
+      return 429
+    case 'upstream_status':
+      return upstreamStatus(error.status)
+    case 'upstream_failed':
+    case 'upstream_unreachable':
+    case 'upstream_truncated':
+    case 'upstream_unusable':
+      return 502
+    case 'copilot_unavailable':
+    case 'shutting_down':
+      return 503
+    case 'upstream_silent':
+      return 504
+    case 'internal':
+      return 500
+  }
+}
+
+/** Seconds or an HTTP date for `Retry-After`, where the error carries one. */
+export function retryAfterOf(error: ProxyError): string | undefined {
+  switch (error.kind) {
+    case 'queue_full':
+      return String(error.retryAfterSeconds)
+    case 'copilot_unavailable':
+      return error.retryAfterSeconds === undefined ? undefined : String(error.retryAfterSeconds)
+    case 'upstream_status':
+      return error.retryAfter
+    default:
+      return undefined
+  }
+}

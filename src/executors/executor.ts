@@ -1,0 +1,44 @@
+import type { ModelTraits } from '../translate/model-traits.ts'
+
+export type ProviderId = 'copilot' | 'codex'
+
+/** Who caused a request, as upstream counts it (`X-Initiator`). */
+export type Initiator = 'user' | 'agent'
+
+/** One request to an upstream, in words that every provider understands. It knows no dialect. */
+export interface UpstreamCall {
+  /** Below the provider's base URL, e.g. `/chat/completions`. */
+  readonly path: string
+  /** JSON text. */
+  readonly body: string
+  readonly initiator: Initiator
+  readonly hasImage: boolean
+  readonly model: ModelTraits
+  readonly requestId: string
+}
+
+export interface UpstreamStream {
+  /** Bytes of the event stream. Ending the iteration early closes the upstream connection. */
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** Response headers a caller may see, by allow-list, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Talks to one provider: base URL, token, headers, deadlines, its error rules. Executors share no credential, header,
+ * connection pool or base URL with each other.
+ */
+export interface Executor {
+  readonly provider: ProviderId
+  /**
+   * Opens an event stream. Resolves once upstream has answered 2xx with headers.
+   * @throws Fault `copilot_unavailable`, `upstream_*`
+   * Aborting `signal` closes the upstream connection at once, also while the stream is read.
+   */
+  readonly stream: (call: UpstreamCall, options: { signal: AbortSignal }) => Promise<UpstreamStream>
+  /** A JSON exchange (embeddings). Same rules as `stream`. */
+  readonly json: (call: UpstreamCall, options: { signal: AbortSignal }) => Promise<unknown>
+  /** The provider's model list as it came, unvalidated. */
+  readonly listModels: (options: { signal: AbortSignal }) => Promise<unknown>
+  readonly close: () => Promise<void>
+}

@@ -1,0 +1,12 @@
+/** What the program asks of a logger; pino's is assignable. Tests hand in a recording one. */
+export interface Logger {
+  readonly debug: LogMethod
+  readonly info: LogMethod
+  readonly warn: LogMethod
+  readonly error: LogMethod
+}
+
+export interface LogMethod {
+  (message: string): void
+  (fields: Readonly<Record<string, unknown>>, message: string): void
+}

@@ -1,0 +1,23 @@
+/**
+ * What a dialect needs to know of the model it talks to. An absent value means "not stated by upstream":
+ * nothing is adapted on its account.
+ */
+export interface ModelTraits {
+  /** Upstream's own id, e.g. `claude-opus-4.6`. */
+  readonly id: string
+  /** Upstream's `capabilities.family`, or the id where upstream states none. */
+  readonly family: string
+  /** Upstream's `vendor`, e.g. `OpenAI`, `Azure OpenAI`, `Anthropic`, `Google`, `xAI`. */
+  readonly vendor?: string | undefined
+  /** Tokens. */
+  readonly maxOutputTokens?: number | undefined
+  readonly supports: {
+    readonly toolCalls?: boolean | undefined
+    readonly parallelToolCalls?: boolean | undefined
+    readonly vision?: boolean | undefined
+    readonly structuredOutputs?: boolean | undefined
+    readonly prediction?: boolean | undefined
+    /** Accepted values of `reasoning_effort`, lowest first as upstream lists them. */
+    readonly reasoningEffort?: readonly string[] | undefined
+  }
+}
