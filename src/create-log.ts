@@ -1,0 +1,71 @@
+import { pino } from 'pino'
+import type { LogSink } from './log-sink.ts'
+import { createLogSink } from './log-sink.ts'
+import type { LogMethod, Logger } from './log.ts'
+import { formatLogLine } from './pretty-log.ts'
+import { redactFields, redactText } from './redact.ts'
+
+export interface LogOptions {
+  /** A pino level name, or `silent`. */
+  readonly level: string
+  /** `json`: one JSON object a line, for machines. `pretty`: for people. */
+  readonly format: 'json' | 'pretty'
+  /** Escape codes in `pretty`; only sensible on a terminal. */
+  readonly colors: boolean
+  /** Where lines go; tests hand in their own. */
+  readonly sink?: LogSink
+}
+
+export interface ProgramLog extends Logger {
+  readonly setLevel: (level: string) => void
+  /** Resolves when every line is written, or after `withinMs`. Called before the process exits. */
+  readonly flush: (withinMs: number) => Promise<void>
+}
+
+const stderrFd = 2
+/** Characters, about 4 MB: an hour of ordinary lines, and no danger to memory. */
+const maxQueued = 4_000_000
+
+/**
+ * The program's log, on stderr, so that stdout stays for results. Secrets are removed twice: by field name before a
+ * line is made, by shape from the finished line, because an upstream may reflect a credential in any text.
+ */
+export function createLog(options: LogOptions): ProgramLog {
+  const finish = (jsonLine: string): string =>
+    redactText(options.format === 'json' ? jsonLine : formatLogLine(jsonLine, { colors: options.colors }))
+  const sink =
+    options.sink ??
+    createLogSink({
+      fd: stderrFd,
+      maxQueued,
+      describeDropped: (count) =>
+        finish(
+          `${JSON.stringify({ level: 'warn', time: Date.now(), msg: `${count} log lines dropped: the reader is too slow` })}\n`,
+        ),
+    })
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      formatters: { level: (label) => ({ level: label }), log: redactFields },
+      // Errors are already plain objects by then; pino's own serializer would bring back what was left out.
+      serializers: { err: (error: unknown) => error },
+    },
+    { write: (line: string) => sink.write(finish(line)) },
+  )
+  // pino puts other functions on the logger when its level changes, so each call looks its method up anew.
+  const method =
+    (level: 'debug' | 'info' | 'warn' | 'error'): LogMethod =>
+    (first: string | Readonly<Record<string, unknown>>, message?: string) =>
+      typeof first === 'string' ? logger[level](first) : logger[level](first, message)
+  return {
+    debug: method('debug'),
+    info: method('info'),
+    warn: method('warn'),
+    error: method('error'),
+    setLevel: (level) => {
+      logger.level = level
+    },
+    flush: (withinMs) => sink.flush(withinMs),
+  }
+}

@@ -1,0 +1,96 @@
+import { write as writeToFd } from 'node:fs'
+
+export interface LogSink {
+  /** Queues text that ends in a newline. Never throws, never blocks. */
+  readonly write: (text: string) => void
+  /** Resolves when everything queued is written, or after `withinMs`. */
+  readonly flush: (withinMs: number) => Promise<void>
+}
+
+export type WriteBytes = (
+  fd: number,
+  bytes: Uint8Array,
+  done: (error: NodeJS.ErrnoException | null, written: number) => void,
+) => void
+
+export interface LogSinkOptions {
+  readonly fd: number
+  /** Characters kept while the reader of the log is slow; lines on top of that are dropped and counted. */
+  readonly maxQueued: number
+  /** The line that stands where `count` lines were dropped. */
+  readonly describeDropped: (count: number) => string
+  /** `fs.write`; tests hand in their own. */
+  readonly write?: WriteBytes
+}
+
+const retryDelayMs = 50
+
+/**
+ * Writes log lines to a file descriptor in the background. A synchronous write stops the whole daemon as soon as
+ * whoever reads its log pauses (`serve 2>&1 | less`: 64 KB of pipe, then nothing is served any more); background
+ * writes without a flush lose the last lines on exit. So: one background write at a time, and `flush` before exit.
+ * A closed pipe or a full disk silences the log and leaves the daemon running.
+ */
+export function createLogSink(options: LogSinkOptions): LogSink {
+  const write: WriteBytes = options.write ?? ((fd, bytes, done) => writeToFd(fd, bytes, done))
+  let queued: string[] = []
+  let queuedLength = 0
+  let dropped = 0
+  let busy = false
+  let closed = false
+  const waiting: (() => void)[] = []
+
+  function writeQueued(): void {
+    if (queued.length === 0) {
+      busy = false
+      for (const resolve of waiting.splice(0)) resolve()
+      return
+    }
+    busy = true
+    const bytes = Buffer.from(queued.join(''))
+    queued = []
+    queuedLength = 0
+    writeAll(bytes)
+  }
+
+  function writeAll(bytes: Uint8Array): void {
+    write(options.fd, bytes, (error, written) => {
+      if (error === null && written < bytes.length) return writeAll(bytes.subarray(written))
+      if (error?.code === 'EAGAIN' || error?.code === 'EBUSY') {
+        setTimeout(() => writeAll(bytes), retryDelayMs)
+        return
+      }
+      // Nobody reads any more: stay silent. Another error (a full disk) costs this batch; the next may succeed.
+      if (error?.code === 'EPIPE' || error?.code === 'EBADF') {
+        closed = true
+        queued = []
+      }
+      writeQueued()
+    })
+  }
+
+  return {
+    write: (text) => {
+      if (closed) return
+      if (queuedLength + text.length > options.maxQueued) {
+        dropped += 1
+        return
+      }
+      const line = dropped === 0 ? text : options.describeDropped(dropped) + text
+      dropped = 0
+      queued.push(line)
+      queuedLength += line.length
+      if (!busy) writeQueued()
+    },
+    flush: (withinMs) => {
+      if (!busy) return Promise.resolve()
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, withinMs)
+        waiting.push(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+      })
+    },
+  }
+}

@@ -1,0 +1,112 @@
+const replacement = '[redacted]'
+
+/** Where a value ends inside running text, JSON (also escaped JSON) or a URL. */
+const value = String.raw`[^\s"'\\<>,;&)}\]]+`
+
+/**
+ * Shapes of credentials this program can meet. Every quantifier that could rescan is bounded, so a long hostile
+ * text costs linear time.
+ */
+const patterns: readonly { readonly find: RegExp; readonly replaceWith: string }[] = [
+  // GitHub: OAuth, app, personal and fine-grained tokens.
+  { find: /(?:gh[opsru]_|github_pat_)\w+/g, replaceWith: replacement },
+  // A Copilot token is `k=v;k=v…:<mac>`, usually `tid=` first; also percent-encoded.
+  { find: /\btid(?:=|%3D)[^\s"'\\<>]+/gi, replaceWith: replacement },
+  { find: /\b(?:exp|sku|st|proxy-ep)=[^\s"'\\<>;]{0,200};[^\s"'\\<>]+/g, replaceWith: replacement },
+  // `Authorization` schemes wherever they appear.
+  { find: /\b(Bearer|Basic)(\s+|%20)[\w.~+/=:;-]+/gi, replaceWith: `$1$2${replacement}` },
+  // API keys and JSON web tokens.
+  { find: /\b[sp]k-[\w-]{6,}/g, replaceWith: replacement },
+  { find: /\beyJ[\w-]{6,}(?:\.[\w-]+){0,2}/g, replaceWith: replacement },
+  // `name: value`, `name=value`, `"name":"value"` for names that only ever hold a secret.
+  {
+    find: new RegExp(
+      String.raw`\b(authorization|(?:set-)?cookie|x-api-key|api[-_]?key|client[-_]secret|password|` +
+        String.raw`(?:github_)?(?:access|refresh|id)_token|device_code|code_verifier)` +
+        String.raw`(\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?!\[redacted\])(?:(?:token|bearer|basic)\s{1,8})?${value}`,
+      'gi',
+    ),
+    replaceWith: `$1$2${replacement}`,
+  },
+  // Credentials of a proxy or a base URL.
+  { find: /:\/\/[^\s/@"'\\]{1,300}@/g, replaceWith: `://${replacement}@` },
+]
+
+/**
+ * The text with everything shaped like a credential replaced by `[redacted]`. The last line of defence for log lines,
+ * error messages and upstream text shown to people; applying it twice changes nothing more.
+ */
+export function redactText(text: string): string {
+  let redacted = text
+  for (const { find, replaceWith } of patterns) redacted = redacted.replaceAll(find, replaceWith)
+  return redacted
+}
+
+/** Field names whose value is never logged, in lower case with separators removed. */
+const secretNames = new Set([
+  'authorization',
+  'proxyauthorization',
+  'token',
+  'tokens',
+  'accesstoken',
+  'githubaccesstoken',
+  'githubtoken',
+  'refreshtoken',
+  'idtoken',
+  'apikey',
+  'apikeys',
+  'xapikey',
+  'cookie',
+  'setcookie',
+  'password',
+  'secret',
+  'clientsecret',
+  'devicecode',
+  'usercode',
+  'codeverifier',
+])
+
+function isSecretName(name: string): boolean {
+  return secretNames.has(name.toLowerCase().replaceAll(/[-_]/g, ''))
+}
+
+/** Deeper values are replaced by a mark: log fields are meant to be shallow, and a cycle must end somewhere. */
+const maxDepth = 8
+
+/**
+ * A copy of log fields in which values of secret names are replaced, at any depth, and errors become plain objects
+ * (name, message, code, stack, cause and their own fields), so that nothing a library hangs on an error slips through.
+ */
+export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return copyFields(fields, 0)
+}
+
+function copyFields(fields: object, depth: number): Record<string, unknown> {
+  const copy: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(fields)) {
+    copy[name] = isSecretName(name) && field !== undefined && field !== null ? replacement : copyValue(field, depth + 1)
+  }
+  return copy
+}
+
+function copyValue(field: unknown, depth: number): unknown {
+  if (typeof field === 'bigint') return field.toString()
+  if (typeof field !== 'object' || field === null) return field
+  if (depth > maxDepth) return '[deeper]'
+  if (field instanceof Error) return copyError(field, depth)
+  if (Array.isArray(field)) return field.map((item) => copyValue(item, depth + 1))
+  if (ArrayBuffer.isView(field)) return `[${field.byteLength} bytes]`
+  if (field instanceof Date || field instanceof URL) return field.toString()
+  if (field instanceof Map || field instanceof Set) return `[${field.size} entries]`
+  return copyFields(field, depth)
+}
+
+function copyError(error: Error, depth: number): Record<string, unknown> {
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...copyFields(error, depth),
+    ...(error.cause === undefined ? {} : { cause: copyValue(error.cause, depth + 1) }),
+  }
+}

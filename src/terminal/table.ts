@@ -1,0 +1,64 @@
+import type { Output } from './output.ts'
+
+export interface TableColumn<Row> {
+  readonly title: string
+  /** Plain text of a cell; '' for nothing to say. */
+  readonly cell: (row: Row) => string
+  readonly align?: 'left' | 'right'
+}
+
+const gap = '  '
+
+/**
+ * Rows as an aligned table with a head line. Where the screen is too narrow for it, each row becomes a short block:
+ * the first column as its title, every other cell that has something to say on a line of its own.
+ */
+export function formatTable<Row>(
+  columns: readonly TableColumn<Row>[],
+  rows: readonly Row[],
+  output: Pick<Output, 'columns' | 'style'>,
+): string {
+  const cells = rows.map((row) => columns.map((column) => column.cell(row)))
+  const widths = columns.map((column, at) =>
+    cells.reduce((widest, row) => Math.max(widest, row[at]?.length ?? 0), column.title.length),
+  )
+  const lineLength = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1))
+  if (lineLength > output.columns) return formatBlocks(columns, cells, output)
+
+  const toLine = (texts: readonly string[]): string =>
+    texts
+      .map((text, at) =>
+        columns[at]?.align === 'right' ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0),
+      )
+      .join(gap)
+      .trimEnd()
+  const head = output.style.bold(toLine(columns.map((column) => column.title)))
+  return [head, ...cells.map(toLine)].map((line) => `${line}\n`).join('')
+}
+
+function formatBlocks<Row>(
+  columns: readonly TableColumn<Row>[],
+  cells: readonly (readonly string[])[],
+  output: Pick<Output, 'style'>,
+): string {
+  const labels = columns.slice(1).map((column) => column.title)
+  const labelWidth = labels.reduce((widest, label) => Math.max(widest, label.length), 0)
+  return cells
+    .map(([title = '', ...values]) => {
+      const lines = values.flatMap((value, at) =>
+        value === '' ? [] : [`  ${output.style.dim((labels[at] ?? '').padEnd(labelWidth))}  ${value}\n`],
+      )
+      return `${output.style.bold(title)}\n${lines.join('')}`
+    })
+    .join('')
+}
+
+/** Lines `label   value`, labels in one column. Values may be empty: their line is left out. */
+export function formatPairs(
+  pairs: readonly (readonly [label: string, value: string])[],
+  style: Output['style'],
+): string {
+  const shown = pairs.filter(([, value]) => value !== '')
+  const width = shown.reduce((widest, [label]) => Math.max(widest, label.length), 0)
+  return shown.map(([label, value]) => `${style.dim(label.padEnd(width))}  ${value}\n`).join('')
+}

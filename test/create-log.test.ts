@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { createLog } from '../src/create-log.ts'
+import type { LogOptions } from '../src/create-log.ts'
+import { formatLogLine } from '../src/pretty-log.ts'
+
+function recordedLog(options: Partial<LogOptions> = {}) {
+  const lines: string[] = []
+  const sink = { write: (text: string) => void lines.push(text), flush: () => Promise.resolve() }
+  return { lines, log: createLog({ level: 'info', format: 'json', colors: false, sink, ...options }) }
+}
+
+describe('log', () => {
+  test('is one JSON object a line with level, time and message', () => {
+    const { log, lines } = recordedLog()
+    log.info({ port: 4141 }, 'listening')
+    expect(lines).toHaveLength(1)
+    expect(lines[0]?.endsWith('}\n')).toBe(true)
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      level: 'info',
+      time: expect.any(Number),
+      port: 4141,
+      msg: 'listening',
+    })
+  })
+
+  test('follows a change of level', () => {
+    const { log, lines } = recordedLog()
+    log.debug('no')
+    log.setLevel('debug')
+    log.debug('yes')
+    log.setLevel('silent')
+    log.error('no')
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['yes'])
+  })
+
+  test.each(['json', 'pretty'] as const)('holds no secret, neither by name nor by shape (%s)', (format) => {
+    const { log, lines } = recordedLog({ format, level: 'debug', colors: true })
+    const secret = 'example0123456789'
+    log.info({ headers: { authorization: secret }, github_access_token: secret }, `sent Bearer ${secret}`)
+    log.error({ err: new Error(`upstream said ghu_${secret}`, { cause: { token: secret } }) }, 'failed')
+    log.debug(`tid=${secret};exp=1:${secret}`)
+    expect(lines).toHaveLength(3)
+    expect(lines.join('')).not.toContain(secret)
+  })
+
+  test('keeps the reason of a failure', () => {
+    const { log, lines } = recordedLog()
+    log.warn({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ err: { message: 'outer', cause: { message: 'inner' } } })
+  })
+})
+
+const format = (fields: object) => formatLogLine(`${JSON.stringify(fields)}\n`, { colors: false })
+
+describe('pretty log line', () => {
+  test('is time, level, message and fields', () => {
+    const line = format({
+      level: 'info',
+      time: new Date(2026, 10, 20, 4, 5, 6, 7).getTime(),
+      msg: 'ready',
+      port: 4141,
+      url: 'http://a:1/',
+      note: 'two words',
+      list: ['x'],
+    })
+    expect(line).toBe('04:05:06.007  INFO ready port=4141 url=http://a:1/ note="two words" list=["x"]\n')
+  })
+
+  test('puts a stack below, without its first line', () => {
+    const line = format({
+      level: 'error',
+      msg: 'failed',
+      err: { message: 'boom', stack: 'Error: boom\n    at a (b.ts:1)\n    at c' },
+    })
+    expect(line).toBe('ERROR failed err={"message":"boom"}\n    at a (b.ts:1)\n    at c\n')
+  })
+
+  test('shows control characters instead of obeying them', () => {
+    const line = format({ level: 'info', msg: 'a\u001B[2Jb\nfake line', value: '\u202Ereversed' })
+    expect(line).toBe(' INFO a\\u001b[2Jb\\u000afake line value="\\u202ereversed"\n')
+  })
+
+  test('has colours only when asked', () => {
+    const text = `${JSON.stringify({ level: 'error', msg: 'x', a: 1 })}\n`
+    expect(formatLogLine(text, { colors: true })).toContain('\u001B[31m')
+    expect(formatLogLine(text, { colors: false })).not.toContain('\u001B')
+  })
+
+  test('passes on what is not a JSON object', () => {
+    expect(formatLogLine('plain\n', { colors: false })).toBe('plain\n')
+    expect(formatLogLine('[1]\n', { colors: false })).toBe('[1]\n')
+  })
+})

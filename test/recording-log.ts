@@ -1,0 +1,22 @@
+import type { LogMethod, Logger } from '../src/log.ts'
+
+export interface LogLine {
+  readonly level: keyof Logger
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** A logger that keeps what it is told. Unlike the program's own it redacts nothing, so that tests see every leak. */
+export function recordingLog(): Logger & { readonly lines: readonly LogLine[] } {
+  const lines: LogLine[] = []
+  const method =
+    (level: keyof Logger): LogMethod =>
+    (first: string | Readonly<Record<string, unknown>>, message?: string) => {
+      lines.push(
+        typeof first === 'string'
+          ? { level, message: first, fields: {} }
+          : { level, message: message ?? '', fields: first },
+      )
+    }
+  return { lines, debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') }
+}
