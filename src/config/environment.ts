@@ -1,0 +1,123 @@
+import { nearMatch } from './near-match.ts'
+import type { Problem, Source } from './problem.ts'
+import type { LeafKind, SettingLeaf } from './setting-leaves.ts'
+import { isTable } from './settings-tree.ts'
+import { readFlow } from './yaml-document.ts'
+
+/** Variables of the process, as in `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A value from outside the file, and where it comes from. */
+export interface Assignment {
+  readonly path: readonly string[]
+  readonly value: unknown
+  readonly source: Source
+}
+
+const prefix = 'COPILOT_PROXY_'
+
+/** Says where files are and is no setting; see paths.ts. */
+const homeVariable = 'COPILOT_PROXY_HOME'
+
+/** `server.api-keys` is set by `COPILOT_PROXY_SERVER_API_KEYS`. */
+export function variableName(path: readonly string[]): string {
+  return prefix + path.join('_').replaceAll('-', '_').toUpperCase()
+}
+
+function numberFrom(text: string): unknown {
+  const value = Number(text)
+  return text.trim() !== '' && Number.isFinite(value) ? value : text
+}
+
+function booleanFrom(text: string): unknown {
+  const word = text.trim().toLowerCase()
+  return word === 'true' ? true : word === 'false' ? false : text
+}
+
+function listFrom(text: string): unknown {
+  if (text.trim().startsWith('[')) return readFlow(text) ?? text
+  return text.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]))
+}
+
+/** The value that plain text stands for in a setting of this kind; the text itself when it does not fit, for the schema to refuse. */
+function valueFrom(kind: LeafKind, text: string): unknown {
+  switch (kind) {
+    case 'text':
+      return text
+    case 'number':
+      return numberFrom(text)
+    case 'boolean':
+      return booleanFrom(text)
+    case 'list':
+      return listFrom(text)
+    case 'table':
+      return text.trim() === '' ? {} : (readFlow(text) ?? text)
+  }
+}
+
+/** What plain text assigns to a setting. A table is laid over the other sources' entries, entry by entry. */
+export function assignText(leaf: SettingLeaf, text: string, source: Source): readonly Assignment[] {
+  const value = valueFrom(leaf.kind, text)
+  if (leaf.kind !== 'table' || !isTable(value)) return [{ path: leaf.path, value, source }]
+  return Object.entries(value).map(([key, entry]) => ({ path: [...leaf.path, key], value: entry, source }))
+}
+
+/** One entry of a table: `COPILOT_PROXY_COPILOT_HEADERS_USER_AGENT` sets `user-agent`. */
+function assignEntry(
+  name: string,
+  text: string,
+  leaves: readonly SettingLeaf[],
+  source: Source,
+): readonly Assignment[] | undefined {
+  const table = leaves.find(({ kind, path }) => kind === 'table' && name.startsWith(`${variableName(path)}_`))
+  if (table === undefined) return undefined
+  const entry = name
+    .slice(variableName(table.path).length + 1)
+    .toLowerCase()
+    .replaceAll('_', '-')
+  return entry === '' ? undefined : [{ path: [...table.path, entry], value: text, source }]
+}
+
+/** The variable that was meant: one with a similar name, or with the section left out (`COPILOT_PROXY_PORT`). */
+function meantVariable(name: string, leaves: readonly SettingLeaf[]): string | undefined {
+  const ending = name.slice(prefix.length)
+  const known = [...leaves.map(({ path }) => variableName(path)), homeVariable]
+  const similar = nearMatch(
+    ending,
+    known.map((candidate) => candidate.slice(prefix.length)),
+  )
+  if (similar !== undefined) return prefix + similar
+  const inSection = leaves.find(({ path }) => variableName(path.slice(-1)) === name)
+  return inSection && variableName(inSection.path)
+}
+
+function unknownVariable(name: string, leaves: readonly SettingLeaf[], source: Source): Problem {
+  const meant = meantVariable(name, leaves)
+  return {
+    source,
+    key: '',
+    detail: meant === undefined ? 'unknown variable' : `unknown variable, did you mean ${meant}?`,
+  }
+}
+
+/**
+ * The settings in `COPILOT_PROXY_*` variables, those of a single table entry after the table's own. A variable that
+ * names no setting is a problem: it would be a setting that silently has no effect.
+ */
+export function readEnvironment(
+  environment: Environment,
+  leaves: readonly SettingLeaf[],
+): { readonly assignments: readonly Assignment[]; readonly problems: readonly Problem[] } {
+  const byName = new Map(leaves.map((leaf) => [variableName(leaf.path), leaf]))
+  const assignments: Assignment[] = []
+  const problems: Problem[] = []
+  for (const [name, text] of Object.entries(environment).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (text === undefined || !name.startsWith(prefix) || name === homeVariable) continue
+    const source: Source = { kind: 'environment', name }
+    const leaf = byName.get(name)
+    const assigned = leaf === undefined ? assignEntry(name, text, leaves, source) : assignText(leaf, text, source)
+    if (assigned === undefined) problems.push(unknownVariable(name, leaves, source))
+    else assignments.push(...assigned)
+  }
+  return { assignments, problems }
+}

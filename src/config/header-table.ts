@@ -1,0 +1,46 @@
+import { z } from 'zod'
+
+/**
+ * Headers that each request gets from the program itself. A fixed value in the configuration would either be lost
+ * silently or break the request, and a fixed `x-initiator` would misreport who caused it.
+ */
+const reservedNames: ReadonlySet<string> = new Set([
+  'accept',
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'copilot-vision-request',
+  'host',
+  'transfer-encoding',
+  'x-initiator',
+  'x-request-id',
+])
+
+// RFC 9110 §5.1 and §5.6.2; upper case is left out so that an entry can only be written one way.
+const headerName = z
+  .string()
+  .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name in lower case')
+  .refine((name) => !reservedNames.has(name), 'this header is set by copilot-proxy itself')
+
+/** RFC 9110 §5.5: visible characters, with spaces and tabs between them only. */
+const legalValue = /^(?:[!-~\u{80}-\u{ff}](?:[\t -~\u{80}-\u{ff}]*[!-~\u{80}-\u{ff}])?)?$/u
+
+const headerValue = z
+  .string('text (a number needs quotes)')
+  // Not repeated in the message: a header may carry a key.
+  .refine((value) => legalValue.test(value), 'expected a legal header value: one line of plain characters')
+  .nullable()
+
+/** A table of request headers whose entries are laid over `defaults`; an empty or null entry removes a default. */
+export function headerTable(defaults: Readonly<Record<string, string>>) {
+  return z
+    .record(headerName, headerValue, 'a table of header names and values')
+    .transform((entries): Record<string, string> => {
+      const kept = Object.entries({ ...defaults, ...entries }).flatMap(([name, value]) =>
+        value === null || value === '' ? [] : [[name, value] as const],
+      )
+      return Object.fromEntries(kept)
+    })
+}

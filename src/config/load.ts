@@ -1,0 +1,114 @@
+import { camelKeys } from './camel-keys.ts'
+import { type Assignment, assignText, type Environment, readEnvironment } from './environment.ts'
+import { type SettingFault, settingFaults } from './issues.ts'
+import type { ConfigError, Problem, Source } from './problem.ts'
+import { givesWayToDefault, sanitizeCopilotOAuth } from './sanitize-copilot-oauth.ts'
+import { type Config, configSchema, type SettingKey } from './schema.ts'
+import { settingLeaves } from './setting-leaves.ts'
+import { isTable, valueAt, valuePaths, withoutEmptySections, withValue } from './settings-tree.ts'
+import { readYaml } from './yaml-document.ts'
+
+export interface ConfigFile {
+  /** As shown in errors. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A command-line option that was given. */
+export interface Flag {
+  /** As the user writes it, e.g. `--port`. */
+  readonly name: string
+  readonly key: SettingKey
+  readonly text: string
+}
+
+export interface ConfigInput {
+  /** Undefined when there is none. */
+  readonly file: ConfigFile | undefined
+  readonly env: Environment
+  readonly flags: readonly Flag[]
+}
+
+/** Where each value in force comes from, by dotted key; a table's entries one by one (`copilot.headers.user-agent`). */
+export type Sources = Readonly<Record<string, Source>>
+
+export type LoadResult =
+  | { readonly ok: true; readonly value: Config; readonly sources: Sources }
+  | { readonly ok: false; readonly error: ConfigError }
+
+const leaves = settingLeaves(configSchema)
+
+type Path = readonly PropertyKey[]
+type Locate = (path: Path, part: 'key' | 'value') => Source
+
+interface FileSettings {
+  readonly tree: unknown
+  readonly locate: Locate
+}
+
+function readFile(file: ConfigFile | undefined): FileSettings | Problem {
+  if (file === undefined) return { tree: {}, locate: () => ({ kind: 'default' }) }
+  const { path } = file
+  const read = readYaml(file.text)
+  if (!read.ok) {
+    const { position, key, detail } = read.fault
+    return { source: { kind: 'file', path, ...position }, key, detail }
+  }
+  return {
+    tree: withoutEmptySections(configSchema, read.value.value ?? {}),
+    locate: (at, part) => ({ kind: 'file', path, ...read.value.locate(at, part) }),
+  }
+}
+
+function readFlags(flags: readonly Flag[]): readonly Assignment[] {
+  return flags.flatMap(({ name, key, text }) => {
+    const leaf = leaves.find((candidate) => candidate.key === key)
+    return leaf === undefined ? [] : assignText(leaf, text, { kind: 'flag', name })
+  })
+}
+
+/** The assignment that set the value at `path`, or a value around it; the last one counts. */
+function assignmentAt(assignments: readonly Assignment[], path: Path): Assignment | undefined {
+  return assignments.findLast((assignment) => assignment.path.every((step, index) => path[index] === step))
+}
+
+const rank: Record<Source['kind'], number> = { flag: 0, environment: 1, file: 2, default: 3 }
+
+function compareSources(a: Source, b: Source): number {
+  if (a.kind !== 'file' || b.kind !== 'file') return rank[a.kind] - rank[b.kind]
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
+}
+
+/**
+ * Puts together flags, environment, file and defaults, in this order of precedence, and checks the whole. Pure, and
+ * never throws: everything that is wrong comes back at once, each problem with the place it was written at.
+ */
+export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
+  const environment = readEnvironment(env, leaves)
+  const fromFile = readFile(file)
+  if ('detail' in fromFile) return { ok: false, error: { problems: [...environment.problems, fromFile] } }
+
+  const assignments = [...environment.assignments, ...readFlags(flags)]
+  const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), fromFile.tree)
+  const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
+
+  const parsed = configSchema.safeParse(isTable(tree) ? sanitizeCopilotOAuth(tree) : tree)
+  if (!parsed.success || environment.problems.length > 0) {
+    const faults = settingFaults(parsed.error?.issues ?? [], tree, configSchema, leaves)
+    const toProblem = ({ path, part, detail }: SettingFault): Problem => ({
+      source: sourceOf(path, part),
+      key: path.join('.'),
+      detail,
+    })
+    const problems = [...environment.problems, ...faults.map(toProblem)]
+    return { ok: false, error: { problems: problems.toSorted((a, b) => compareSources(a.source, b.source)) } }
+  }
+
+  const sources = valuePaths(parsed.data, leaves).map((path): [string, Source] => {
+    const key = path.join('.')
+    const read = valueAt(tree, path)
+    const isDefault = read === undefined || givesWayToDefault(key, read)
+    return [key, isDefault ? { kind: 'default' } : sourceOf(path, 'value')]
+  })
+  return { ok: true, value: camelKeys(configSchema, parsed.data), sources: Object.fromEntries(sources) }
+}

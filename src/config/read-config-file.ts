@@ -1,0 +1,68 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import type { ConfigFile } from './load.ts'
+import type { ConfigError } from './problem.ts'
+
+export type ReadResult =
+  | { readonly ok: true; readonly file: ConfigFile | undefined }
+  | { readonly ok: false; readonly error: ConfigError }
+
+const maxBytes = 1024 * 1024
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'part of the path is not a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'this is a folder',
+  ELOOP: 'the symbolic links go in a circle',
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}
+
+/** Reads to the end or just past the limit, whichever comes first, so that a device or pipe cannot fill the memory. */
+async function readLimited(handle: FileHandle): Promise<Buffer> {
+  const buffer = Buffer.alloc(maxBytes + 1)
+  let length = 0
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return buffer.subarray(0, length)
+}
+
+async function readBytes(path: string): Promise<Buffer> {
+  const handle = await open(path, 'r')
+  try {
+    return await readLimited(handle)
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Reads the configuration file. A missing file means that there is none, unless the user named it (`required`).
+ * Never rejects; refuses what is not UTF-8 text of at most 1 MiB.
+ */
+export async function readConfigFile(path: string, options: { required: boolean }): Promise<ReadResult> {
+  const refuse = (detail: string): ReadResult => ({
+    ok: false,
+    error: { problems: [{ source: { kind: 'file', path }, key: '', detail }] },
+  })
+  let bytes: Buffer
+  try {
+    bytes = await readBytes(path)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' && !options.required) return { ok: true, file: undefined }
+    return refuse(`cannot be read: ${reasons[code] ?? code}`)
+  }
+  if (bytes.length > maxBytes) return refuse('is larger than 1 MiB')
+  try {
+    return { ok: true, file: { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) } }
+  } catch {
+    return refuse('is not UTF-8 text')
+  }
+}

@@ -1,0 +1,53 @@
+import { copilotOAuthDefaults, defaultRefreshSafetyMarginSeconds } from './schema.ts'
+import { isTable, type SettingsTree } from './settings-tree.ts'
+
+const marginKey = 'refresh-safety-margin-seconds'
+
+/** Surrounding blanks go; a base URL loses its trailing slashes, because paths are appended to it. */
+function tidied(key: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return key.endsWith('base-url') ? value.trim().replace(/[\s/]+$/, '') : value.trim()
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === ''
+}
+
+function isUnsetMargin(value: unknown): boolean {
+  if (typeof value === 'number') return !(Number.isFinite(value) && value > 0)
+  return value === undefined || value === null
+}
+
+/** Whether `sanitizeCopilotOAuth` puts the default in place of `value`, which was read for the dotted `key`. */
+export function givesWayToDefault(key: string, value: unknown): boolean {
+  if (key === `copilot.${marginKey}`) return isUnsetMargin(value)
+  return key.startsWith('copilot-oauth.') && isBlank(tidied(key, value))
+}
+
+function sanitizeOAuthSection(section: SettingsTree): SettingsTree {
+  const filled = Object.entries(copilotOAuthDefaults).map(([key, fallback]) => {
+    const value = tidied(key, section[key])
+    return [key, isBlank(value) ? fallback : value] as const
+  })
+  return { ...section, ...Object.fromEntries(filled) }
+}
+
+function sanitizeCopilotSection(section: SettingsTree): SettingsTree {
+  return isUnsetMargin(section[marginKey]) ? { ...section, [marginKey]: defaultRefreshSafetyMarginSeconds } : section
+}
+
+/**
+ * Applies the defaults of `copilot-oauth` and of `copilot.refresh-safety-margin-seconds` to settings that were read but
+ * not yet checked; it is the only place that does. Absent and blank values become the default, and so does a margin that
+ * is not a positive number. Values of a wrong type stay, so that the schema reports them where they were written.
+ * Returns a new tree; applying it twice changes nothing.
+ */
+export function sanitizeCopilotOAuth(settings: SettingsTree): SettingsTree {
+  const oauth = settings['copilot-oauth'] ?? {}
+  const copilot = settings['copilot'] ?? {}
+  return {
+    ...settings,
+    'copilot-oauth': isTable(oauth) ? sanitizeOAuthSection(oauth) : oauth,
+    copilot: isTable(copilot) ? sanitizeCopilotSection(copilot) : copilot,
+  }
+}

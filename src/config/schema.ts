@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import type { CamelKeys } from './camel-keys.ts'
+import { headerTable } from './header-table.ts'
+import { isLoopbackHost } from './loopback.ts'
+import {
+  baseUrl,
+  bindHost,
+  endpointUrl,
+  filledText,
+  graceSeconds,
+  hostList,
+  onOff,
+  oneOf,
+  optionalBaseUrl,
+  originList,
+  port,
+  positiveNumber,
+  positiveSeconds,
+  text,
+  textList,
+  textTable,
+  wholeNumber,
+} from './setting-types.ts'
+
+/** Applied by `sanitizeCopilotOAuth`, which also fills in what is blank. The client id is the one GitHub's own VS Code extension uses. */
+export const copilotOAuthDefaults = {
+  'auth-url': 'https://github.com/login/oauth/authorize',
+  'token-url': 'https://github.com/login/oauth/access_token',
+  'client-id': '',
+  'redirect-port': 54_556,
+  scope: 'openid email profile offline_access',
+  'github-base-url': 'https://github.com',
+  'github-api-base-url': 'https://api.github.com',
+  'github-client-id': 'Iv1.b507a08c87ecfe98',
+  'github-scope': 'read:user',
+} as const
+
+/** Applied by `sanitizeCopilotOAuth`. */
+export const defaultRefreshSafetyMarginSeconds = 60
+
+const copilotHeaders = {
+  'user-agent': 'GitHubCopilotChat/0.26.7',
+  'editor-version': 'vscode/1.0',
+  'editor-plugin-version': 'copilot-chat/0.26.7',
+  'copilot-integration-id': 'vscode-chat',
+  'openai-intent': 'conversation-panel',
+  'x-github-api-version': '2025-04-01',
+  'x-vscode-user-agent-library-version': 'electron-fetch',
+}
+
+const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'a table of settings')
+
+const server = section({
+  host: bindHost
+    .default('127.0.0.1')
+    .describe('Address or name to listen on. Anything but this machine itself needs api-keys.'),
+  port: port.default(4141).describe('TCP port; 0 picks a free one.'),
+  'api-keys': textList
+    .default([])
+    .meta({ description: 'Keys of which a caller must present one. Empty: no key is asked for.', secret: true }),
+  'allowed-hosts': hostList.default([]).describe('Host headers accepted besides those of this machine, by exact name.'),
+  'allowed-origins': originList.default([]).describe('Web origins whose pages may call the proxy, by exact origin.'),
+  'body-limit-mb': positiveNumber(512).default(64).describe('Largest request body, after decompression. MB.'),
+  'max-concurrent-requests': wholeNumber(1, 100_000)
+    .default(64)
+    .describe('Requests that are served at the same time; more wait in a queue.'),
+  'max-queued-requests': wholeNumber(0, 100_000)
+    .default(256)
+    .describe('Requests that may wait; more are answered 429 with Retry-After.'),
+  'shutdown-grace-seconds': graceSeconds
+    .default(30)
+    .describe('How long running streams may finish after a stop signal. Seconds.'),
+}).superRefine((settings, context) => {
+  if (isLoopbackHost(settings.host) || settings['api-keys'].length > 0) return
+  context.addIssue({
+    code: 'custom',
+    path: ['host'],
+    message:
+      'other machines could reach the proxy without a key: set `server.api-keys`, or keep `server.host` at 127.0.0.1',
+  })
+})
+
+const log = section({
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severe lines that are written.'),
+  format: oneOf(['pretty', 'json']).default('pretty').describe('Lines for people, or one JSON object per line.'),
+  bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),
+})
+
+// No defaults here: `sanitizeCopilotOAuth` has filled in every key before the schema looks.
+const copilotOauth = section({
+  'auth-url': endpointUrl.describe('Browser login: where the user is sent.'),
+  'token-url': endpointUrl.describe('Browser login: where the code is exchanged.'),
+  'client-id': text.describe('Browser login: client id. Empty: only the device login is offered.'),
+  'redirect-port': port.describe('Browser login: port on this machine that GitHub sends the browser back to.'),
+  scope: filledText.describe('Browser login: scopes asked for.'),
+  'github-base-url': endpointUrl.describe('Where the device login happens.'),
+  'github-api-base-url': endpointUrl.describe('GitHub API that gives out Copilot tokens.'),
+  'github-client-id': filledText.describe('Device login: client id.'),
+  'github-scope': filledText.describe('Device login: scopes asked for.'),
+})
+
+const timeouts = section({
+  'connect-seconds': positiveSeconds.default(10).describe('To open a connection. Seconds.'),
+  'headers-seconds': positiveSeconds.default(300).describe('From the request to the first byte of the reply. Seconds.'),
+  'idle-seconds': positiveSeconds
+    .default(300)
+    .describe('Between two events of a running stream; its total length has no limit. Seconds.'),
+})
+
+const copilot = section({
+  'base-url': optionalBaseUrl
+    .default('')
+    .describe('Copilot endpoint to use instead of the one that the login names. Empty: the one that the login names.'),
+  'refresh-safety-margin-seconds': positiveSeconds.describe(
+    'Renew the Copilot token this long before it is due. Seconds.',
+  ),
+  'refresh-on-unauthorized': onOff.default(true).describe('After a 401, renew the token and repeat the request once.'),
+  initiator: oneOf(['history', 'last-message'])
+    .default('history')
+    .describe('How it is decided whether a request counts as made by the user or by an agent.'),
+  'upstream-dialect': oneOf(['auto', 'chat'])
+    .default('auto')
+    .describe('auto: what the model supports. chat: Chat Completions wherever the model has it.'),
+  headers: headerTable(copilotHeaders)
+    .prefault({})
+    .describe('Headers of every Copilot request, laid over the defaults; an empty entry removes one.'),
+  timeouts: timeouts.prefault({}),
+})
+
+const codex = section({
+  enabled: onOff.default(true).describe('Offer OpenAI Codex models when there is a login or key for them.'),
+  'base-url': baseUrl.default('https://chatgpt.com/backend-api/codex').describe('Endpoint for a ChatGPT login.'),
+  'api-base-url': baseUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
+  'api-key': text.default('').meta({ description: 'OpenAI API key. Empty: the ChatGPT login is used.', secret: true }),
+  issuer: baseUrl.default('https://auth.openai.com').describe('Where the ChatGPT login happens.'),
+})
+
+const models = section({
+  aliases: textTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
+  hide: textList.default([]).describe('Models left out of the list.'),
+})
+
+const chat = section({
+  'history-window': wholeNumber(0, 1_000_000)
+    .default(0)
+    .describe('Keep system text and this many last turns, tool calls with their results; 0 keeps everything.'),
+  strict: onOff.default(false).describe('Refuse with 400 what would otherwise be adapted or left out with a warning.'),
+})
+
+/** The configuration file: every key with its default, its bounds and its meaning. Give it what `sanitizeCopilotOAuth` returns. */
+export const configSchema = section({
+  server: server.prefault({}),
+  log: log.prefault({}),
+  'copilot-oauth': copilotOauth,
+  copilot,
+  codex: codex.prefault({}),
+  models: models.prefault({}),
+  chat: chat.prefault({}),
+})
+/** The settings in the file's own words: kebab-case, every key present. */
+type Settings = z.output<typeof configSchema>
+
+/** The settings as the program reads them: camelCase, frozen. */
+export type Config = CamelKeys<Settings>
+
+type DottedKeys<T> = {
+  [Key in keyof T & string]: T[Key] extends readonly unknown[]
+    ? Key
+    : T[Key] extends object
+      ? string extends keyof T[Key]
+        ? Key
+        : `${Key}.${DottedKeys<T[Key]>}`
+      : Key
+}[keyof T & string]
+
+/** A setting by its dotted key, as in `server.port`. */
+export type SettingKey = DottedKeys<Settings>

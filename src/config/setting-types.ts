@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { canonicalHost, isLoopbackHost } from './loopback.ts'
+
+/*
+ * Kinds of values a setting can have. A schema's own error is the phrase that follows "expected" and is completed with
+ * what was found; a refinement's error is the whole sentence, and repeats no value that could hold a secret.
+ */
+
+export const text = z.string('text')
+
+export const filledText = z.string('text that is not empty').trim().min(1, 'text that is not empty')
+
+export const onOff = z.boolean('true or false')
+
+export function oneOf<const Values extends readonly [string, ...string[]]>(values: Values) {
+  return z.enum(values, `one of ${values.join(', ')}`)
+}
+
+export function wholeNumber(min: number, max: number) {
+  const phrase = `a whole number from ${min} to ${max}`
+  return z.int(phrase).min(min, phrase).max(max, phrase)
+}
+
+export const port = wholeNumber(0, 65_535)
+
+export function positiveNumber(max: number) {
+  const phrase = `a number above 0, at most ${max}`
+  return z.number(phrase).gt(0, phrase).max(max, phrase)
+}
+
+/** Node's timers count in 32 bits and fire at once beyond 24 days; a day is more than any of ours needs. */
+const daySeconds = 86_400
+
+export const positiveSeconds = positiveNumber(daySeconds)
+
+const graceSecondsPhrase = `a number from 0 to ${daySeconds}`
+export const graceSeconds = z.number(graceSecondsPhrase).min(0, graceSecondsPhrase).max(daySeconds, graceSecondsPhrase)
+
+const hostPhrase = 'a host name or an IP address'
+export const bindHost = z
+  .string(hostPhrase)
+  .refine((host) => canonicalHost(host) !== undefined, `expected ${hostPhrase}`)
+  .overwrite((host) => canonicalHost(host) ?? host)
+
+const hostEntry = z
+  .string('a host')
+  .regex(
+    /^[a-z0-9._-]+(:\d{1,5})?$|^\[[0-9a-f:.]+\](:\d{1,5})?$/i,
+    'a host such as proxy.example or proxy.example:4141',
+  )
+  .toLowerCase()
+export const hostList = z.array(hostEntry, 'a list of hosts')
+
+const originEntry = z
+  .string('an origin')
+  .regex(/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/i, 'an origin such as https://app.example, without a path')
+  .toLowerCase()
+export const originList = z.array(originEntry, 'a list of origins')
+
+export const textList = z.array(filledText, 'a list of text')
+
+export const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
+
+/** Why a URL is not acceptable, or undefined. The URL itself is never repeated: it may hold a password. */
+function urlFault(value: string): string | undefined {
+  const url = URL.parse(value)
+  if (url === null || /\s/.test(value) || !/^https?:\/\//i.test(value)) {
+    return 'expected a URL such as https://host.example'
+  }
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
+    return 'expected https: http is accepted for this machine only (127.0.0.1, [::1], localhost)'
+  }
+  if (url.username !== '' || url.password !== '') return 'expected a URL without user name and password'
+  return /[?#]/.test(value) ? 'expected a URL without query and fragment' : undefined
+}
+
+function checkUrl(value: string, context: z.core.$RefinementCtx): void {
+  const fault = urlFault(value)
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+}
+
+/** An endpoint that is used as it stands. */
+export const endpointUrl = z.string('a URL').superRefine(checkUrl)
+
+/** A URL that paths are appended to. */
+export const baseUrl = endpointUrl.overwrite((value) => value.replace(/\/+$/, ''))
+
+/** As `baseUrl`; '' means that none is set. */
+export const optionalBaseUrl = z
+  .string('a URL')
+  .superRefine((value, context) => {
+    if (value !== '') checkUrl(value, context)
+  })
+  .overwrite((value) => value.replace(/\/+$/, ''))

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { resolvePaths } from '../../src/config/paths.ts'
+
+const byDefault = {
+  configFile: '/home/ada/.config/copilot-proxy/config.yaml',
+  dataDir: '/home/ada/.local/share/copilot-proxy',
+  authDir: '/home/ada/.local/share/copilot-proxy/auth',
+}
+
+test.each([
+  ['nothing set', {}, byDefault],
+  ['empty variables', { XDG_CONFIG_HOME: '', XDG_DATA_HOME: '', COPILOT_PROXY_HOME: '' }, byDefault],
+  ['relative XDG folders, which are ignored', { XDG_CONFIG_HOME: 'etc', XDG_DATA_HOME: './share' }, byDefault],
+  [
+    'XDG folders',
+    { XDG_CONFIG_HOME: '/etc/ada', XDG_DATA_HOME: '/var/ada' },
+    {
+      configFile: '/etc/ada/copilot-proxy/config.yaml',
+      dataDir: '/var/ada/copilot-proxy',
+      authDir: '/var/ada/copilot-proxy/auth',
+    },
+  ],
+  [
+    'a folder for everything, which wins over XDG',
+    { COPILOT_PROXY_HOME: '/srv/proxy', XDG_CONFIG_HOME: '/etc/ada', XDG_DATA_HOME: '/var/ada' },
+    { configFile: '/srv/proxy/config.yaml', dataDir: '/srv/proxy', authDir: '/srv/proxy/auth' },
+  ],
+])('files with %s', (_, env, paths) => {
+  expect(resolvePaths(env, '/home/ada')).toEqual(paths)
+})
+
+test('files on Windows', () => {
+  expect(resolvePaths({ XDG_CONFIG_HOME: 'D:\\settings' }, 'C:\\Users\\ada', 'win32')).toEqual({
+    configFile: 'D:\\settings\\copilot-proxy\\config.yaml',
+    dataDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy',
+    authDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy\\auth',
+  })
+})
