@@ -1,0 +1,45 @@
+import type { TroubleState } from './token-trouble.ts'
+
+/** A short-lived token of one account, and where it may be sent. */
+export interface CopilotToken {
+  readonly value: string
+  readonly recordId: string
+  /** Base URLs in the order to try, none ending in a slash; never empty. */
+  readonly candidates: readonly string[]
+  /** When it stops working, by this machine's clock. Ms since epoch. */
+  readonly expiresAtMs: number
+}
+
+export interface CopilotTokenStatus {
+  /** `starting`: nothing is known yet. `expired`: the next request fetches a new one. */
+  readonly state: 'starting' | 'ok' | 'expired' | TroubleState
+  /** A sentence for a person; no path, no credential. */
+  readonly detail: string
+  /** The command, page or wait that helps; '' where nothing is wrong. */
+  readonly fix: string
+  readonly recordId?: string
+  readonly login?: string
+  readonly sku?: string
+  /** Ms since epoch. */
+  readonly expiresAtMs?: number
+}
+
+export interface CopilotTokenSource {
+  /**
+   * A token that is good now; refreshed first when due. A refresh that takes long is not waited for while the old token
+   * still works.
+   * @throws Fault `copilot_unavailable`, `shutting_down`; the signal's reason on abort, which ends this wait only
+   */
+  readonly get: (signal: AbortSignal) => Promise<CopilotToken>
+  /**
+   * After upstream refused `rejected`: a different token, or the same when none is to be had. At most one exchange for
+   * each rejected value.
+   * @throws as `get`
+   */
+  readonly replace: (rejected: string, signal: AbortSignal) => Promise<CopilotToken>
+  /** What a human should know. No I/O, never throws. */
+  readonly status: () => CopilotTokenStatus
+  /** Called with the token when the account or its base URLs have changed; returns the way to stop. */
+  readonly onChange: (listener: (token: CopilotToken) => void) => () => void
+  readonly close: () => void
+}

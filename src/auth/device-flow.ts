@@ -1,0 +1,185 @@
+import { isLoopbackHost } from '../config/loopback.ts'
+import { describeRefusal, parseJsonOrForm } from './access-token.ts'
+import { isHeaderSafe, sendRequest, type RequestDeps, type RequestOutcome } from './http-json.ts'
+import { accessTokenReply, deviceCodeReply } from './wire.ts'
+
+export interface DeviceFlowDeps extends RequestDeps {
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Rejects when `signal` is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+export interface DeviceFlowOptions {
+  /** `https://github.com` or `https://SUB.ghe.com`, no slash at the end. */
+  readonly githubBaseUrl: string
+  readonly clientId: string
+  /** Space separated. */
+  readonly scope: string
+}
+
+/** What the person needs: the code to type, and where. `deviceCode` is ours and secret. */
+export interface DeviceCode {
+  readonly userCode: string
+  readonly verificationUri: string
+  readonly expiresAtMs: number
+  readonly intervalSeconds: number
+  readonly deviceCode: string
+}
+
+export type DeviceStart =
+  | { readonly kind: 'started'; readonly code: DeviceCode }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+export type DevicePoll =
+  | { readonly kind: 'authorized'; readonly githubToken: string }
+  /** The person did not finish in time; a new start gives a new code. */
+  | { readonly kind: 'expired' }
+  /** The person pressed Cancel. */
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/** RFC 8628 §3.2 and §3.5: poll no faster than this where the server names no interval, and add this on slow_down. */
+const MIN_INTERVAL_SECONDS = 5
+/** Clients of GitHub's wait 1…3 s more than told: a poll that comes a moment early costs a slow_down. */
+const MARGIN_SECONDS = 1
+/** Of a code whose reply names no lifetime: what GitHub gives today. */
+const DEFAULT_LIFETIME_SECONDS = 900
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const HEADERS = { accept: 'application/json', 'content-type': 'application/json' }
+
+/** Asks for a code: POST /login/device/code. */
+export async function startDeviceFlow(
+  deps: DeviceFlowDeps,
+  options: DeviceFlowOptions,
+  signal: AbortSignal,
+): Promise<DeviceStart> {
+  const outcome = await post(deps, options, '/login/device/code', { scope: options.scope }, signal)
+  if (outcome.kind === 'aborted') return outcome
+  if (outcome.kind !== 'reply') return { kind: 'failed', detail: outcome.detail }
+  const body = parseJsonOrForm(outcome.text)
+  const reply = deviceCodeReply.safeParse(body)
+  if (!reply.success) {
+    const refusal = accessTokenReply.safeParse(body)
+    const told =
+      refusal.success && refusal.data.error ? `: ${describeRefusal(refusal.data)}` : ` (status ${outcome.status})`
+    return { kind: 'failed', detail: `GitHub gave no login code${told}` }
+  }
+  const { device_code, user_code, verification_uri, expires_in, interval } = reply.data
+  if (!isOwnPage(verification_uri, options.githubBaseUrl)) {
+    return { kind: 'failed', detail: 'the reply names a login page that is not GitHub’s; it was not opened' }
+  }
+  if (!/^[A-Za-z0-9-]{4,32}$/.test(user_code)) return { kind: 'failed', detail: 'the login code cannot be shown' }
+  return {
+    kind: 'started',
+    code: {
+      userCode: user_code,
+      verificationUri: verification_uri,
+      expiresAtMs: deps.now() + (expires_in ?? DEFAULT_LIFETIME_SECONDS) * 1000,
+      intervalSeconds: Math.max(MIN_INTERVAL_SECONDS, interval ?? 0),
+      deviceCode: device_code,
+    },
+  }
+}
+
+/**
+ * Waits until the person has decided or the code has expired. A lost network, a 5xx or a page of HTML is no answer:
+ * polling goes on (handochan/aelix-ai#184). Aborting `signal` ends it at once, also during a wait.
+ */
+export async function pollForToken(
+  deps: DeviceFlowDeps,
+  options: DeviceFlowOptions,
+  code: DeviceCode,
+  signal: AbortSignal,
+): Promise<DevicePoll> {
+  let intervalSeconds = code.intervalSeconds
+  for (;;) {
+    const leftMs = code.expiresAtMs - deps.now()
+    if (leftMs <= 0) return { kind: 'expired' }
+    const waitMs = (intervalSeconds + MARGIN_SECONDS) * 1000
+    if (!(await slept(deps, Math.min(waitMs, leftMs), signal))) return { kind: 'aborted' }
+    if (waitMs > leftMs) return { kind: 'expired' }
+    const outcome = await post(
+      deps,
+      options,
+      '/login/oauth/access_token',
+      { device_code: code.deviceCode, grant_type: DEVICE_GRANT },
+      signal,
+    )
+    const answer = readPoll(outcome, intervalSeconds)
+    if (answer.kind !== 'pending') return answer
+    intervalSeconds = answer.intervalSeconds
+  }
+}
+
+/** One poll's meaning; `pending` carries the interval for all later polls. */
+function readPoll(
+  outcome: RequestOutcome,
+  intervalSeconds: number,
+): DevicePoll | { readonly kind: 'pending'; readonly intervalSeconds: number } {
+  const pending = { kind: 'pending', intervalSeconds } as const
+  if (outcome.kind === 'aborted') return outcome
+  if (outcome.kind === 'redirected') return { kind: 'failed', detail: outcome.detail }
+  if (outcome.kind !== 'reply' || outcome.status >= 500) return pending
+  const slower = { kind: 'pending', intervalSeconds: intervalSeconds + MIN_INTERVAL_SECONDS } as const
+  if (outcome.status === 429) return slower
+  const reply = accessTokenReply.safeParse(parseJsonOrForm(outcome.text))
+  if (!reply.success) return pending
+  const { access_token, error, interval } = reply.data
+  switch (error) {
+    case null:
+    case undefined:
+    case '':
+      if (!access_token) return pending
+      return isHeaderSafe(access_token)
+        ? { kind: 'authorized', githubToken: access_token }
+        : { kind: 'failed', detail: 'GitHub’s reply holds no usable token' }
+    case 'authorization_pending':
+      return pending
+    case 'slow_down':
+      return interval && interval > intervalSeconds ? { kind: 'pending', intervalSeconds: interval } : slower
+    case 'expired_token':
+      return { kind: 'expired' }
+    case 'access_denied':
+      return { kind: 'denied' }
+    // incorrect_client_credentials, incorrect_device_code, unsupported_grant_type, device_flow_disabled and new ones
+    default:
+      return { kind: 'failed', detail: describeRefusal(reply.data) }
+  }
+}
+
+function post(
+  deps: DeviceFlowDeps,
+  options: DeviceFlowOptions,
+  path: string,
+  body: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<RequestOutcome> {
+  return sendRequest(
+    deps,
+    `${options.githubBaseUrl}${path}`,
+    { method: 'POST', headers: HEADERS, body: JSON.stringify({ client_id: options.clientId, ...body }) },
+    signal,
+  )
+}
+
+/** False when `signal` ended the wait. */
+async function slept(deps: DeviceFlowDeps, ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await deps.sleep(ms, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+  return !signal.aborted
+}
+
+/** RFC 8628 §5.4: a login page elsewhere would be phishing, so only the very host that was asked may name itself. */
+function isOwnPage(verificationUri: string, githubBaseUrl: string): boolean {
+  if (!URL.canParse(verificationUri) || /[@\\\s]/.test(verificationUri)) return false
+  const page = new URL(verificationUri)
+  const github = new URL(githubBaseUrl)
+  return page.host === github.host && (page.protocol === 'https:' || isLoopbackHost(page.hostname))
+}

@@ -1,0 +1,109 @@
+import { isLoopbackHost } from '../config/loopback.ts'
+import type { CopilotRecord } from './wire.ts'
+
+/** Where a Copilot token goes when nothing names a better host. */
+const DEFAULT_BASE_URL = 'https://api.githubcopilot.com'
+
+/** A path that belongs to another API; older tools stored it as part of the Copilot base. */
+const CODEX_SUFFIX = '/backend-api/codex'
+
+const COPILOT_DOMAINS = ['githubcopilot.com', 'githubusercontent.com', 'ghe.com']
+
+export interface EndpointOptions {
+  /** `copilot.base-url`; before everything a record says. Empty or absent: not set. */
+  readonly explicitBaseUrl?: string
+  /** Hosts of the configured GitHub URLs, e.g. `github.com`; they and their subdomains are allowed too. */
+  readonly githubHosts: readonly string[]
+}
+
+export interface Endpoints {
+  /** Base URLs in the order to try, none ending in a slash; never empty. */
+  readonly candidates: readonly string[]
+  /** What was named but may not receive a token, for a warning. */
+  readonly refused: readonly string[]
+}
+
+/**
+ * Where requests for this account may go: `copilot.base-url`, `attributes.base_url`, `metadata.base_url`, the host in
+ * the token's `proxy-ep`, the default. Each once, without `/backend-api/codex`, and only where a token may be sent.
+ */
+export function endpointCandidates(record: CopilotRecord, options: EndpointOptions): Endpoints {
+  const hint = deriveCopilotBaseFromToken(record.metadata.access_token ?? '')
+  const named = [
+    options.explicitBaseUrl,
+    record.attributes.base_url,
+    asChatHost(record.metadata.base_url),
+    asChatHost(hint),
+    DEFAULT_BASE_URL,
+  ]
+  const candidates = new Set<string>()
+  const refused = new Set<string>()
+  for (const url of named) {
+    if (url === undefined || url === '') continue
+    const base = allowedBaseUrl(url, options.githubHosts)
+    if (base === undefined) refused.add(url)
+    else candidates.add(base)
+  }
+  return { candidates: [...candidates], refused: [...refused] }
+}
+
+/**
+ * `https://<host>/backend-api/codex` from the `proxy-ep=` of a Copilot token, host as given; undefined when there is no
+ * hint or it is not a host name. A token is `key=value` pairs joined by `;`, then `:` and a signature; the hint may
+ * carry a scheme of its own, whose colon does not end the pairs. A port is not carried over.
+ *
+ * NOTE: the host named here is the completions host (`proxy.…`), which answers chat with 421 (mcowger/plexus#57);
+ * `endpointCandidates` turns it into its `api.` sibling.
+ */
+export function deriveCopilotBaseFromToken(token: string): string | undefined {
+  const pairs = token.split(/:(?!\/\/)/, 1)[0] ?? ''
+  const hint = pairs.split(';').find((pair) => pair.trim().startsWith('proxy-ep='))
+  const value = hint?.slice(hint.indexOf('=') + 1).trim() ?? ''
+  const host = value.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/.*$/, '')
+  return /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(host) && URL.canParse(`https://${host}`)
+    ? `https://${host.toLowerCase()}${CODEX_SUFFIX}`
+    : undefined
+}
+
+/** Without `/backend-api/codex` and without slashes at the end. */
+export function stripCodexSuffix(url: string): string {
+  const trimmed = trimSlashes(url)
+  return hasCodexSuffix(trimmed) ? trimSlashes(trimmed.slice(0, -CODEX_SUFFIX.length)) : trimmed
+}
+
+export function hasCodexSuffix(url: string): boolean {
+  return trimSlashes(url).endsWith(CODEX_SUFFIX)
+}
+
+/**
+ * The base URL in its plain form, or undefined when a Copilot token may not be sent there: https on the standard port
+ * of githubcopilot.com, githubusercontent.com, ghe.com, a configured GitHub host or a subdomain of one; or loopback,
+ * for development. No user information, query or fragment.
+ */
+export function allowedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
+  const stripped = stripCodexSuffix(text.trim())
+  if (!URL.canParse(stripped)) return undefined
+  const url = new URL(stripped)
+  // `@`, `?` and `#` are looked for in the text too: the parser drops them when they carry nothing.
+  if (url.username !== '' || url.password !== '' || /[@?#\\]/.test(stripped)) return undefined
+  const loopback = isLoopbackHost(url.hostname)
+  const allowed = loopback
+    ? url.protocol === 'https:' || url.protocol === 'http:'
+    : url.protocol === 'https:' && url.port === '' && isAllowedHost(url.hostname, githubHosts)
+  return allowed ? trimSlashes(url.origin + url.pathname) : undefined
+}
+
+function isAllowedHost(host: string, githubHosts: readonly string[]): boolean {
+  return [...COPILOT_DOMAINS, ...githubHosts].some((domain) => host === domain || host.endsWith(`.${domain}`))
+}
+
+/** `proxy.X.githubcopilot.com` serves completions only; its sibling `api.X.githubcopilot.com` serves chat. */
+function asChatHost(url: string | undefined): string | undefined {
+  return url?.replace(/^(https:\/\/)proxy\.(?=(?:[a-z0-9-]+\.)*githubcopilot\.com(?:\/|$))/i, '$1api.')
+}
+
+function trimSlashes(url: string): string {
+  let end = url.length
+  while (url[end - 1] === '/') end -= 1
+  return url.slice(0, end)
+}

@@ -1,0 +1,126 @@
+import { parseJson, type RequestOutcome } from './http-json.ts'
+import { explainNotification } from './notifications.ts'
+import { toPlainLine } from './plain-text.ts'
+import { githubErrorBody, type GithubErrorBody } from './wire.ts'
+
+/** Why a call with a GitHub token gave nothing. `detail` is a plain sentence without credentials. */
+export type GithubFailure =
+  /** 401: the GitHub token is bad or revoked; only a new login helps. */
+  | { readonly kind: 'bad_credentials'; readonly detail: string }
+  /** 403: the account or the kind of token may not use Copilot. */
+  | {
+      readonly kind: 'no_access'
+      readonly detail: string
+      readonly fix: string
+      readonly notificationId?: string
+      /** The page GitHub suggests. */
+      readonly url?: string
+    }
+  | { readonly kind: 'rate_limited'; readonly detail: string; readonly retryAfterSeconds?: number }
+  /** 404: this kind of token has no such endpoint, or the account lives on another host. */
+  | { readonly kind: 'not_available'; readonly detail: string }
+  /** Network, time limit, 5xx, or a reply that is not GitHub's: worth another try. */
+  | { readonly kind: 'transient'; readonly detail: string; readonly timedOut: boolean }
+  | { readonly kind: 'redirected'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/** Longer waits than this are cut: the caller asks again after it. Seconds. */
+const MAX_RETRY_AFTER_SECONDS = 3600
+
+const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
+
+/**
+ * Reads an ending that is not a usable 2xx. `githubToken` is blotted out of upstream's words; `nowMs` (since epoch)
+ * serves `retry-after` dates.
+ */
+export function toGithubFailure(outcome: RequestOutcome, githubToken: string, nowMs: number): GithubFailure {
+  switch (outcome.kind) {
+    case 'aborted':
+      return outcome
+    case 'redirected':
+      return outcome
+    case 'timed_out':
+      return { kind: 'transient', detail: outcome.detail, timedOut: true }
+    case 'unreachable':
+      return { kind: 'transient', detail: outcome.detail, timedOut: false }
+    case 'reply':
+      return toStatusFailure(outcome, githubToken, nowMs)
+  }
+}
+
+function toStatusFailure(
+  reply: Extract<RequestOutcome, { kind: 'reply' }>,
+  githubToken: string,
+  nowMs: number,
+): GithubFailure {
+  const parsed = githubErrorBody.safeParse(parseJson(reply.text))
+  const body: GithubErrorBody = parsed.success ? parsed.data : {}
+  const words = toPlainLine(body.error_details?.message ?? body.message ?? '', [githubToken])
+  const said = words === '' ? '' : `: ${words}`
+
+  // 403 carries three different things; GitHub's client tells them apart by the wording (copilot_internal, 2026-03).
+  const limited = reply.status === 429 || (reply.status === 403 && /rate limit/i.test(body.message ?? ''))
+  if (limited) {
+    const retryAfterSeconds = retryAfterSecondsOf(reply.headers, nowMs)
+    return {
+      kind: 'rate_limited',
+      detail: `GitHub asks to slow down${said}`,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    }
+  }
+  // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
+  if (parsed.success && reply.status === 401) {
+    return { kind: 'bad_credentials', detail: `GitHub does not accept the stored login${said}` }
+  }
+  if (parsed.success && reply.status === 403) return toNoAccess(body, words)
+  if (parsed.success && reply.status === 404) {
+    return {
+      kind: 'not_available',
+      detail:
+        'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)',
+    }
+  }
+  return {
+    kind: 'transient',
+    detail: `GitHub answered ${reply.status}${said}${intermediaryHint(reply)}`,
+    timedOut: false,
+  }
+}
+
+function toNoAccess(body: GithubErrorBody, words: string): GithubFailure {
+  const notificationId = body.error_details?.notification_id ?? undefined
+  const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
+  const url = body.error_details?.url ?? undefined
+  const personalToken = /personal access token/i.test(body.message ?? '')
+  return {
+    kind: 'no_access',
+    detail:
+      explained?.message ??
+      (personalToken
+        ? 'A personal access token cannot be used for Copilot.'
+        : `GitHub refused Copilot for this account${words === '' ? '' : `: ${words}`}`),
+    fix: explained?.fix ?? (personalToken ? TOKEN_KIND_FIX : 'See https://github.com/settings/copilot'),
+    ...(notificationId === undefined ? {} : { notificationId: toPlainLine(notificationId) }),
+    ...(url !== undefined && url.startsWith('https://') ? { url: toPlainLine(url) } : {}),
+  }
+}
+
+/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
+function intermediaryHint(reply: Extract<RequestOutcome, { kind: 'reply' }>): string {
+  return reply.headers.has('x-github-request-id')
+    ? ''
+    : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
+}
+
+/** `retry-after` in seconds or as a date, else `x-ratelimit-reset` (seconds since epoch). */
+export function retryAfterSecondsOf(headers: Headers, nowMs: number): number | undefined {
+  const retryAfter = headers.get('retry-after')
+  const reset = headers.get('x-ratelimit-reset')
+  let seconds = Number.NaN
+  if (retryAfter !== null) {
+    seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - nowMs) / 1000
+  } else if (reset !== null) {
+    seconds = Number(reset) - nowMs / 1000
+  }
+  return Number.isFinite(seconds) ? Math.min(Math.max(1, Math.ceil(seconds)), MAX_RETRY_AFTER_SECONDS) : undefined
+}

@@ -1,0 +1,51 @@
+import type * as nodeFs from 'node:fs/promises'
+
+/** The part of node:fs/promises that records and locks use; a test hands in one that fails. */
+export type RecordFs = Pick<
+  typeof nodeFs,
+  'chmod' | 'link' | 'lstat' | 'mkdir' | 'open' | 'readFile' | 'readdir' | 'rename' | 'stat' | 'unlink'
+>
+
+export type RecordProblem =
+  /** Another process holds the record's lock for longer than we wait. */
+  | 'busy'
+  /** The lock was taken over while we held it; nothing was written. */
+  | 'lock_lost'
+  /** Something that is not a plain file stands where a record belongs. */
+  | 'not_a_file'
+  | 'unreadable'
+  | 'unwritable'
+
+/** A record could not be read or stored. The message names the path and what to do; it holds no credential. */
+export class RecordStoreError extends Error {
+  override readonly name = 'RecordStoreError'
+  readonly problem: RecordProblem
+
+  constructor(problem: RecordProblem, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.problem = problem
+  }
+}
+
+/** The errno name of a file system error, e.g. `ENOENT`; '' for anything else. */
+export function errnoOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** What a person can do about a failed read or write of a record. */
+export function adviceFor(code: string): string {
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'the disk is full: free some space and try again'
+    case 'EROFS':
+      return 'the file system is read-only: set COPILOT_PROXY_HOME to a folder that can be written'
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied: check the owner and mode of the file and its folder'
+    case 'EIO':
+      return 'the disk reported an error: check it, or set COPILOT_PROXY_HOME to another one'
+    default:
+      return code === '' ? 'unexpected error' : `the system reported ${code}`
+  }
+}

@@ -1,0 +1,273 @@
+import { Fault } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { exchangeCopilotToken, type ExchangedToken } from './copilot-exchange.ts'
+import type { CopilotToken, CopilotTokenStatus } from './copilot-token.ts'
+import { allowedBaseUrl, endpointCandidates } from './endpoint.ts'
+import { elapsedMs, isDue, isExpired, tokenLife, type Moment, type TokenLife } from './token-life.ts'
+import {
+  LOGIN_FIX,
+  MIN_EXCHANGE_GAP_MS,
+  toLocalTrouble,
+  toTrouble,
+  type TokenTrouble,
+  type TroubleContext,
+} from './token-trouble.ts'
+import type { CopilotRecord } from './wire.ts'
+
+export interface TokenKeeperDeps {
+  readonly fetch: typeof globalThis.fetch
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Ms; never jumps, may stand still while the machine sleeps. */
+  readonly monotonicMs: () => number
+  /** 0…1, for jitter. */
+  readonly random: () => number
+  readonly log: Logger
+}
+
+export interface TokenKeeperOptions {
+  /** `copilot-oauth.github-base-url` and `-api-base-url`; a record of another host carries its own. */
+  readonly githubBaseUrl: string
+  readonly githubApiBaseUrl: string
+  /** `copilot.base-url`; '' when not set. */
+  readonly baseUrl: string
+  /** `copilot.headers`, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly refreshSafetyMarginSeconds: number
+  /** `COPILOT_GITHUB_TOKEN`: used instead of the stored records, and never stored. */
+  readonly githubToken?: string
+  /** For one exchange. Ms; 15,000 by default. */
+  readonly exchangeTimeoutMs?: number
+}
+
+/** The account and token in use, and the rules of when they are good, due and worth an exchange. Reads no store. */
+export interface TokenKeeper {
+  /** The token, unless it has really expired. */
+  readonly usable: () => CopilotToken | undefined
+  readonly isDue: () => boolean
+  /** Whether an exchange now would be in time, and allowed by back-off. `rejected`: the value upstream refused. */
+  readonly wantsExchange: (rejected: string | undefined) => boolean
+  /** Follows what is stored: another account, a newer token from another process, an edited base URL, nothing at all. */
+  readonly follow: (record: CopilotRecord | undefined) => void
+  /** One exchange. Returns the record to store, or undefined when there is no new token; never throws. */
+  readonly exchange: (
+    record: CopilotRecord,
+    rejected: string | undefined,
+    signal: AbortSignal,
+  ) => Promise<CopilotRecord | undefined>
+  /** The store could not be read or locked. */
+  readonly noteStoreTrouble: (error: unknown) => void
+  readonly status: () => CopilotTokenStatus
+  /** The fault of a caller who gets no token. */
+  readonly unavailable: () => Fault
+}
+
+/** What is in use: the token, its life by our clocks, and what the exchange taught us beyond the stored record. */
+interface Held {
+  readonly token: CopilotToken
+  readonly life: TokenLife
+  readonly metadata: CopilotRecord['metadata']
+}
+
+/** `announce` is called when the account or its base URLs are others than before. */
+export function createTokenKeeper(
+  deps: TokenKeeperDeps,
+  options: TokenKeeperOptions,
+  announce: (token: CopilotToken) => void,
+): TokenKeeper {
+  const { log } = deps
+  const githubHosts = [options.githubBaseUrl, options.githubApiBaseUrl].map((url) => new URL(url).hostname)
+  const warned = new Set<string>()
+
+  let loaded = false
+  let account: CopilotRecord | undefined
+  let held: Held | undefined
+  let announced: CopilotToken | undefined
+  let trouble: TokenTrouble | undefined
+  let failures = 0
+  let lastExchange: Moment | undefined
+  let lastReplacement: Moment | undefined
+  /** The rejected value for which an exchange has been made; a second one would bring nothing new. */
+  let settledRejection: string | undefined
+
+  const moment = (): Moment => ({ wallMs: deps.now(), monotonicMs: deps.monotonicMs() })
+  const since = (then: Moment | undefined): number => (then === undefined ? Infinity : elapsedMs(then, moment()))
+  const usable = (): CopilotToken | undefined =>
+    held === undefined || isExpired(held.life, moment()) ? undefined : held.token
+  const due = (): boolean => held === undefined || isDue(held.life, moment())
+  const troubleContext = (): TroubleContext => ({
+    at: moment(),
+    failures,
+    random: deps.random(),
+    fromEnvironment: options.githubToken !== undefined,
+  })
+
+  const warnOfRefused = (urls: readonly string[]): void => {
+    for (const url of urls) {
+      if (warned.has(url)) continue
+      warned.add(url)
+      log.warn({ host: hostOf(url) }, 'a base URL was ignored: a Copilot token may not be sent there')
+    }
+  }
+
+  const lifeOf = ({ metadata }: CopilotRecord): TokenLife | undefined => {
+    const { access_token, obtained_at: obtainedAtSeconds, refresh_in: refreshInSeconds } = metadata
+    if (access_token === undefined || obtainedAtSeconds === undefined || refreshInSeconds === undefined)
+      return undefined
+    const settings = { marginSeconds: options.refreshSafetyMarginSeconds, random: deps.random() }
+    return tokenLife({ obtainedAtSeconds, refreshInSeconds }, settings, moment())
+  }
+
+  const hold = (record: CopilotRecord, life: TokenLife): void => {
+    const { candidates, refused } = endpointCandidates(record, { explicitBaseUrl: options.baseUrl, githubHosts })
+    warnOfRefused(refused)
+    const token: CopilotToken = {
+      value: record.metadata.access_token ?? '',
+      recordId: record.id,
+      candidates,
+      expiresAtMs: life.seenAt.wallMs + life.expiresAfterMs,
+    }
+    held = { token, life, metadata: record.metadata }
+    const changed = announced?.recordId !== token.recordId || announced.candidates.join() !== candidates.join()
+    announced = token
+    if (changed) announce(token)
+  }
+
+  const follow = (record: CopilotRecord | undefined): void => {
+    if (accountKey(record) !== accountKey(account)) {
+      held = undefined
+      trouble = undefined
+      settledRejection = undefined
+      failures = 0
+      lastExchange = undefined
+    }
+    if (trouble?.state === 'unreadable') trouble = undefined
+    loaded = true
+    account = record
+    if (record === undefined) return
+    const life = lifeOf(record)
+    const newer = held === undefined || (record.metadata.obtained_at ?? 0) > (held.metadata.obtained_at ?? 0)
+    if (life !== undefined && newer && !isExpired(life, moment())) {
+      trouble = undefined
+      hold(record, life)
+    } else if (held !== undefined) {
+      // The base URLs may have been edited. Where the token could not be stored, memory knows better than the record.
+      const stored = record.metadata.access_token === held.token.value
+      hold(stored ? record : { ...record, metadata: { ...record.metadata, ...held.metadata } }, held.life)
+    }
+  }
+
+  const wantsExchange = (rejected: string | undefined): boolean => {
+    const token = usable()
+    if (trouble !== undefined) {
+      const waitMs = token === undefined ? trouble.waitWithoutTokenMs : trouble.waitMs
+      if (since(trouble.at) < waitMs) return false
+    }
+    if (token === undefined) return true
+    if (token.value === rejected) {
+      return settledRejection !== rejected && since(lastReplacement) >= MIN_EXCHANGE_GAP_MS
+    }
+    return due() && since(lastExchange) >= MIN_EXCHANGE_GAP_MS
+  }
+
+  const withToken = (record: CopilotRecord, got: ExchangedToken): CopilotRecord => {
+    const base = got.apiBaseUrl === undefined ? undefined : allowedBaseUrl(got.apiBaseUrl, githubHosts)
+    if (got.apiBaseUrl !== undefined && base === undefined) warnOfRefused([got.apiBaseUrl])
+    return {
+      ...record,
+      metadata: {
+        ...record.metadata,
+        access_token: got.token,
+        expires_at: got.expiresAtSeconds,
+        refresh_in: got.refreshInSeconds,
+        obtained_at: Math.floor(deps.now() / 1000),
+        ...(base === undefined ? {} : { base_url: base }),
+        ...(got.sku === undefined ? {} : { sku: got.sku }),
+      },
+    }
+  }
+
+  const exchange: TokenKeeper['exchange'] = async (record, rejected, signal) => {
+    lastExchange = moment()
+    if (rejected !== undefined) lastReplacement = lastExchange
+    const outcome = await exchangeCopilotToken(
+      {
+        fetch: deps.fetch,
+        apiBaseUrl: record.metadata.github_api_base_url ?? options.githubApiBaseUrl,
+        headers: options.headers,
+        timeoutMs: options.exchangeTimeoutMs ?? 15_000,
+        now: deps.now,
+      },
+      record.metadata.github_access_token,
+      signal,
+    )
+    if (outcome.kind === 'aborted') return undefined
+    if (outcome.kind === 'ok') {
+      failures = 0
+      trouble = undefined
+      settledRejection = rejected
+      const updated = withToken(record, outcome)
+      const life = lifeOf(updated)
+      account = updated
+      if (life !== undefined) hold(updated, life)
+      return updated
+    }
+    failures += 1
+    trouble = toTrouble(outcome, troubleContext())
+    const refusedForGood = trouble.state === 'login_required' || trouble.state === 'no_access'
+    // Upstream refused the old token and GitHub refuses a new one: there is nothing left to go on with.
+    if (refusedForGood && held?.token.value === rejected) held = undefined
+    log.warn({ state: trouble.state, detail: trouble.detail }, 'no new Copilot token')
+    return undefined
+  }
+
+  const status = (): CopilotTokenStatus => {
+    const known = {
+      ...(account === undefined ? {} : { recordId: account.id }),
+      ...(account?.metadata.login === undefined ? {} : { login: account.metadata.login }),
+      ...(account?.metadata.sku === undefined ? {} : { sku: account.metadata.sku }),
+      ...(held === undefined ? {} : { expiresAtMs: held.token.expiresAtMs }),
+    }
+    if (usable() !== undefined) return { state: 'ok', detail: trouble?.detail ?? 'Logged in', fix: '', ...known }
+    if (trouble !== undefined) return { state: trouble.state, detail: trouble.detail, fix: trouble.fix, ...known }
+    if (loaded && account === undefined) {
+      return { state: 'login_required', detail: 'Nobody is logged in to GitHub Copilot', fix: LOGIN_FIX }
+    }
+    return held === undefined
+      ? { state: 'starting', detail: 'The first token is being fetched', fix: '', ...known }
+      : { state: 'expired', detail: 'The token has run out; the next request fetches a new one', fix: '', ...known }
+  }
+
+  return {
+    usable,
+    isDue: due,
+    wantsExchange,
+    follow,
+    exchange,
+    noteStoreTrouble: (error) => {
+      failures += 1
+      trouble = toLocalTrouble(error, troubleContext())
+      log.warn({ err: error }, 'the stored login could not be used')
+    },
+    status,
+    unavailable: () => {
+      const { state, detail, fix } = status()
+      const lasting = state === 'login_required' || state === 'no_access'
+      const leftMs = trouble === undefined ? 0 : trouble.waitWithoutTokenMs - since(trouble.at)
+      const retryAfter = lasting ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
+      return new Fault({ kind: 'copilot_unavailable', detail, fix, ...retryAfter })
+    },
+  }
+}
+
+/** Changes when somebody logs in, also with the same account or the same GitHub token. */
+function accountKey(record: CopilotRecord | undefined): string {
+  return record === undefined
+    ? ''
+    : JSON.stringify([record.id, record.metadata.github_access_token, record.metadata.logged_in_at])
+}
+
+/** For the log: a refused URL may hold user information. */
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'not a URL'
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { describeRefusal, parseJsonOrForm } from './access-token.ts'
+import { awaitCallback, type CallbackResult } from './callback-listener.ts'
+import { isHeaderSafe, sendRequest, type RequestDeps } from './http-json.ts'
+import { accessTokenReply } from './wire.ts'
+
+export interface WebFlowDeps extends RequestDeps {
+  /** Cryptographically strong; 32 bytes are asked for at a time. */
+  readonly randomBytes: (size: number) => Uint8Array
+  /** Called once, when the listener is up: open or show this address. */
+  readonly onUrl: (url: string) => void
+}
+
+export interface WebFlowOptions {
+  readonly authUrl: string
+  readonly tokenUrl: string
+  readonly clientId: string
+  /** Space separated. */
+  readonly scope: string
+  /** Port on 127.0.0.1 that the browser comes back to; 0 takes a free one. */
+  readonly redirectPort: number
+  /** How long the person has, in all. */
+  readonly waitMs: number
+}
+
+export type WebFlowOutcome =
+  | { readonly kind: 'authorized'; readonly githubToken: string }
+  /** The person pressed Cancel. */
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'timed_out' }
+  | { readonly kind: 'port_taken'; readonly port: number }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/**
+ * Login through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and a loopback redirect
+ * (RFC 8252 §7.3). Aborting `signal` closes the listener at once.
+ */
+export async function runWebFlow(
+  deps: WebFlowDeps,
+  options: WebFlowOptions,
+  signal: AbortSignal,
+): Promise<WebFlowOutcome> {
+  const state = toBase64Url(deps.randomBytes(32))
+  const verifier = toBase64Url(deps.randomBytes(32))
+  let redirectUri = ''
+  const result = await awaitCallback(
+    {
+      port: options.redirectPort,
+      state,
+      waitMs: options.waitMs,
+      onListening: (uri) => {
+        redirectUri = uri
+        deps.onUrl(authorizeUrl(options, { state, verifier, redirectUri }))
+      },
+    },
+    signal,
+  )
+  return result.kind === 'code'
+    ? redeemCode(deps, options, { code: result.code, verifier, redirectUri }, signal)
+    : toOutcome(result)
+}
+
+function toOutcome(result: Exclude<CallbackResult, { kind: 'code' }>): WebFlowOutcome {
+  if (result.kind !== 'error') return result
+  return result.error === 'access_denied'
+    ? { kind: 'denied' }
+    : { kind: 'failed', detail: describeRefusal({ error: result.error, error_description: result.description }) }
+}
+
+function authorizeUrl(
+  options: WebFlowOptions,
+  secrets: { readonly state: string; readonly verifier: string; readonly redirectUri: string },
+): string {
+  const url = new URL(options.authUrl)
+  const query = {
+    response_type: 'code',
+    client_id: options.clientId,
+    redirect_uri: secrets.redirectUri,
+    scope: options.scope,
+    state: secrets.state,
+    code_challenge: createHash('sha256').update(secrets.verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  }
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  return url.href
+}
+
+async function redeemCode(
+  deps: WebFlowDeps,
+  options: WebFlowOptions,
+  grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
+  signal: AbortSignal,
+): Promise<WebFlowOutcome> {
+  const form = new URLSearchParams({
+    grant_type: 'authorization_code',
+    client_id: options.clientId,
+    code: grant.code,
+    redirect_uri: grant.redirectUri,
+    code_verifier: grant.verifier,
+  })
+  const outcome = await sendRequest(
+    deps,
+    options.tokenUrl,
+    {
+      method: 'POST',
+      headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+      body: form.toString(),
+    },
+    signal,
+  )
+  if (outcome.kind === 'aborted') return outcome
+  if (outcome.kind !== 'reply') return { kind: 'failed', detail: outcome.detail }
+  const reply = accessTokenReply.safeParse(parseJsonOrForm(outcome.text))
+  if (reply.success && reply.data.error) return { kind: 'failed', detail: describeRefusal(reply.data) }
+  if (reply.success && reply.data.access_token && isHeaderSafe(reply.data.access_token)) {
+    return { kind: 'authorized', githubToken: reply.data.access_token }
+  }
+  return { kind: 'failed', detail: `the token endpoint answered ${outcome.status} without a usable token` }
+}
+
+function toBase64Url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url')
+}

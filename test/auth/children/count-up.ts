@@ -1,0 +1,12 @@
+// Adds one to a record's `refresh_in`, many times. Arguments: folder, record id, times.
+import { createRecordStore } from '../../../src/auth/record-store.ts'
+import { recordingLog } from '../support.ts'
+
+const [, , dir = '', id = '', times = '0'] = process.argv
+const store = createRecordStore({ dir, log: recordingLog() })
+for (let n = 0; n < Number(times); n += 1) {
+  await store.update(id, async (record) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    return { ...record, metadata: { ...record.metadata, refresh_in: (record.metadata.refresh_in ?? 0) + 1 } }
+  })
+}

@@ -1,0 +1,744 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { http, HttpResponse } from 'msw'
+import { setupServer } from 'msw/node'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCopilotTokenSource, type CopilotTokenOptions } from '../../src/auth/copilot-token-source.ts'
+import type { CopilotToken, CopilotTokenSource } from '../../src/auth/copilot-token.ts'
+import { createMemoryRecordStore } from '../../src/auth/memory-record-store.ts'
+import { createRecordStore, type RecordStore } from '../../src/auth/record-store.ts'
+import { RecordStoreError } from '../../src/auth/record-fs.ts'
+import type { CopilotRecord } from '../../src/auth/wire.ts'
+import { Fault, type ProxyError } from '../../src/errors.ts'
+import { exampleRecord, fixture, lateFetch, manualClock, recordingLog } from './support.ts'
+
+const server = setupServer()
+beforeAll(() => server.listen({ onUnhandledFrame: 'error' }))
+afterAll(() => server.close())
+
+const options: CopilotTokenOptions = {
+  githubBaseUrl: 'https://github.com',
+  githubApiBaseUrl: 'https://api.github.com',
+  baseUrl: '',
+  headers: { 'editor-version': 'vscode/1.0' },
+  refreshSafetyMarginSeconds: 60,
+}
+const never = new AbortController().signal
+const MINUTE = 60_000
+
+let clock = manualClock()
+let log = recordingLog()
+const sources: CopilotTokenSource[] = []
+beforeEach(() => {
+  clock = manualClock()
+  log = recordingLog()
+})
+afterEach(() => {
+  for (const source of sources.splice(0)) source.close()
+  server.resetHandlers()
+  // No path through here may write a credential to the log.
+  expect(log.lines.join('\n')).not.toMatch(/ghu_|tid=/)
+})
+
+type Answer = (n: number) => Response | Promise<Response>
+const granted = (n: number, more: Record<string, unknown> = {}): Response =>
+  HttpResponse.json({ token: `tid=${n}`, expires_at: 1, refresh_in: 1500, ...more })
+
+/** Counts exchanges, and answers the n-th one (from 1). */
+function answerExchanges(answer: Answer, api = 'https://api.github.com'): { count: number; credentials: string[] } {
+  const seen = { count: 0, credentials: [] as string[] }
+  server.use(
+    http.get(`${api}/copilot_internal/v2/token`, ({ request }) => {
+      seen.count += 1
+      seen.credentials.push(request.headers.get('authorization') ?? '')
+      return answer(seen.count)
+    }),
+  )
+  return seen
+}
+
+function start(store: RecordStore, changes: Partial<CopilotTokenOptions> = {}, random = 0): CopilotTokenSource {
+  const { now, monotonicMs } = clock
+  const source = createCopilotTokenSource(
+    { store, fetch: lateFetch, now, monotonicMs, random: () => random, log },
+    { ...options, ...changes },
+  )
+  sources.push(source)
+  return source
+}
+
+const memory = (metadata: Partial<CopilotRecord['metadata']> = {}): RecordStore =>
+  createMemoryRecordStore([exampleRecord(metadata)])
+
+/** A stored token obtained `ageSeconds` ago. */
+const stored = (ageSeconds: number, token = 'tid=stored'): Partial<CopilotRecord['metadata']> => ({
+  access_token: token,
+  refresh_in: 1500,
+  obtained_at: clock.now() / 1000 - ageSeconds,
+})
+
+async function faultOf(work: Promise<unknown>): Promise<ProxyError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof Fault) return error.error
+  throw new Error('no Fault', { cause: error })
+}
+
+describe('when a token is fetched', () => {
+  test('a stored one that is still good is used without an exchange', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory(stored(600)))
+    expect(await source.get(never)).toEqual({
+      value: 'tid=stored',
+      recordId: 'copilot-octocat',
+      candidates: ['https://api.githubcopilot.com'],
+      expiresAtMs: clock.now() + (1500 + 60 - 600) * 1000,
+    })
+    expect(exchanges.count).toBe(0)
+  })
+
+  test.each([
+    ['due', stored(1500)],
+    ['long expired', stored(100_000)],
+    ['without the time it was obtained', { access_token: 'tid=stored', refresh_in: 1500 }],
+    ['from the future, because the clock was set back', stored(-3600)],
+    ['absent', {}],
+  ])('a stored one that is %s is replaced first', async (_what, metadata) => {
+    const exchanges = answerExchanges(granted)
+    expect(await start(memory(metadata)).get(never)).toMatchObject({ value: 'tid=1' })
+    expect(exchanges).toEqual({ count: 1, credentials: ['token ghu_example'] })
+  })
+
+  test('it is due at refresh_in less the margin, by either clock, whatever expires_at says', async () => {
+    const exchanges = answerExchanges((n) => granted(n, { expires_at: 32_503_680_000 }))
+    const source = start(memory())
+    await source.get(never)
+    clock.advance(1439_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    clock.advance(1_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('jitter brings it forward by half a minute at most', async () => {
+    answerExchanges(granted)
+    const source = start(memory(), {}, 0.999)
+    await source.get(never)
+    clock.advance(1409_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    clock.advance(2_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
+  test('the record keeps what was learned, and nothing of an address that is not allowed', async () => {
+    answerExchanges((n) =>
+      granted(n, { sku: 'example', endpoints: { api: 'https://api.business.githubcopilot.com/' } }),
+    )
+    const store = memory({ base_url: 'https://api.individual.githubcopilot.com' })
+    const token = await start(store).get(never)
+    expect(token.candidates[0]).toBe('https://api.business.githubcopilot.com')
+    expect((await store.current())?.metadata).toMatchObject({
+      access_token: 'tid=1',
+      expires_at: 1,
+      refresh_in: 1500,
+      obtained_at: clock.now() / 1000,
+      base_url: 'https://api.business.githubcopilot.com',
+      sku: 'example',
+      login: 'octocat',
+    })
+  })
+
+  test.each([
+    'http://api.githubcopilot.com',
+    'https://githubcopilot.com.evil.example',
+    'https://203.0.113.7',
+    'https://user:canary@api.githubcopilot.com',
+  ])('an answer that names %s is believed but for that', async (api) => {
+    answerExchanges((n) => granted(n, { endpoints: { api } }))
+    const store = memory()
+    expect(await start(store).get(never)).toMatchObject({ candidates: ['https://api.githubcopilot.com'] })
+    expect((await store.current())?.metadata).not.toHaveProperty('base_url')
+    expect(log.lines).toEqual([expect.stringContaining('base URL was ignored')])
+    expect(log.lines[0]).not.toContain('canary')
+  })
+
+  test('an account of another host is exchanged there and nowhere else', async () => {
+    const exchanges = answerExchanges(granted, 'https://api.octo.ghe.com')
+    const store = memory({ github_api_base_url: 'https://api.octo.ghe.com' })
+    await start(store).get(never)
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('a login from the environment is used instead of the records, and never stored', async () => {
+    const exchanges = answerExchanges(granted)
+    const store = memory(stored(0))
+    const source = start(store, { githubToken: 'ghu_environment' })
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1', recordId: 'copilot-environment' })
+    expect(exchanges.credentials).toEqual(['token ghu_environment'])
+    expect(await store.list()).toEqual([exampleRecord(stored(0))])
+  })
+
+  test('the timer refreshes a token nobody asks for, and finds out by the clock that it has slept', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const exchanged = Promise.withResolvers<void>()
+      const exchanges = answerExchanges((n) => {
+        if (n === 2) exchanged.resolve()
+        return granted(n)
+      })
+      const source = start(memory())
+      await source.get(never)
+      vi.advanceTimersByTime(30_000)
+      expect(exchanges.count).toBe(1)
+      clock.jumpWallClock(8 * 60 * MINUTE)
+      vi.advanceTimersByTime(30_000)
+      await exchanged.promise
+      expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('clocks', () => {
+  test('sleep past the end: the first call afterwards gets a new token', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    await source.get(never)
+    clock.jumpWallClock(3 * 60 * MINUTE)
+    expect(source.status()).toMatchObject({ state: 'expired' })
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('a clock set back does not keep an old token in use', async () => {
+    answerExchanges(granted)
+    const source = start(memory())
+    await source.get(never)
+    clock.jumpWallClock(-60 * MINUTE)
+    clock.advance(27 * MINUTE)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
+  test('a clock that jumps to and fro causes no storm', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    for (let n = 0; n < 50; n += 1) {
+      clock.jumpWallClock(n % 2 === 0 ? 10 * MINUTE : -10 * MINUTE)
+      clock.advance(1_000)
+      await source.get(never)
+    }
+    expect(exchanges.count).toBeLessThanOrEqual(2)
+  })
+
+  test.each([
+    ['a margin larger than the lifetime', { refreshSafetyMarginSeconds: 100_000 }, 1500],
+    ['a lifetime of nothing', {}, 0],
+    ['a negative lifetime', {}, -500],
+  ])('%s does not cause a refresh for every request', async (_what, changes, refresh_in) => {
+    const exchanges = answerExchanges((n) => granted(n, { refresh_in }))
+    const source = start(memory(), changes)
+    for (let n = 0; n < 40; n += 1) {
+      await source.get(never)
+      clock.advance(250)
+    }
+    expect(exchanges.count).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('many at once', () => {
+  test('1,000 calls on an expired token make one exchange, and all succeed', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory(stored(100_000)))
+    const tokens = await Promise.all(Array.from({ length: 1000 }, () => source.get(new AbortController().signal)))
+    expect(new Set(tokens.map((token) => token.value))).toEqual(new Set(['tid=1']))
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('1,000 calls on a failing exchange make one, and all get the same clear fault', async () => {
+    const exchanges = answerExchanges(() => new HttpResponse('', { status: 503 }))
+    const source = start(memory())
+    const faults = await Promise.all(Array.from({ length: 1000 }, () => faultOf(source.get(never))))
+    expect(new Set(faults.map((fault) => JSON.stringify(fault))).size).toBe(1)
+    expect(faults[0]).toMatchObject({ kind: 'copilot_unavailable', retryAfterSeconds: 1 })
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('whoever began the exchange may leave; the others get its token', async () => {
+    const release = Promise.withResolvers<void>()
+    const exchanges = answerExchanges(async (n) => {
+      await release.promise
+      return granted(n)
+    })
+    const source = start(memory())
+    const first = new AbortController()
+    const leaving = source.get(first.signal)
+    const staying = source.get(never)
+    first.abort(new Error('gone'))
+    await expect(leaving).rejects.toThrow('gone')
+    release.resolve()
+    expect(await staying).toMatchObject({ value: 'tid=1' })
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('a caller that has left before asking causes nothing', async () => {
+    await expect(start(memory(stored(0))).get(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
+  })
+})
+
+describe('an exchange that does not work', () => {
+  test('while the old token is good it is used, and retries keep their distance', async () => {
+    const exchanges = answerExchanges((n) => (n === 1 ? granted(n) : new HttpResponse('', { status: 500 })))
+    const source = start(memory())
+    await source.get(never)
+    clock.advance(1440_000)
+    const attempts: number[] = []
+    for (let second = 0; second < 119; second += 1) {
+      expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+      if (exchanges.count > attempts.length + 1) attempts.push(second)
+      clock.advance(1_000)
+    }
+    expect(source.status()).toMatchObject({ state: 'ok', detail: expect.stringContaining('500') })
+    expect(attempts.length).toBeGreaterThan(2)
+    const gaps = attempts.slice(1).map((second, n) => second - (attempts[n] ?? 0))
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5)
+    clock.advance(1_000)
+    expect(await faultOf(source.get(never))).toMatchObject({ kind: 'copilot_unavailable' })
+  })
+
+  test('a failing one without a token is not hammered by a busy caller', async () => {
+    const exchanges = answerExchanges(() => HttpResponse.error())
+    const source = start(memory())
+    for (let n = 0; n < 20; n += 1) {
+      await faultOf(source.get(never))
+      clock.advance(100)
+    }
+    expect(exchanges.count).toBeLessThanOrEqual(2)
+  })
+
+  test('one that hangs is bounded: the waiting fail together, and the next call tries again', async () => {
+    const exchanges = answerExchanges((n) => (n === 1 ? new Promise(() => {}) : granted(n)))
+    const source = start(memory(), { exchangeTimeoutMs: 30 })
+    const faults = await Promise.all([faultOf(source.get(never)), faultOf(source.get(never))])
+    expect(faults[0]).toEqual({
+      kind: 'copilot_unavailable',
+      detail: 'api.github.com did not answer within 0.03 s',
+      fix: expect.any(String),
+      retryAfterSeconds: 1,
+    })
+    expect(faults[1]).toEqual(faults[0])
+    expect(exchanges.count).toBe(1)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
+  test('one that hangs is not waited for while the old token is good', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const asked = Promise.withResolvers<void>()
+      answerExchanges((n) => {
+        if (n === 1) return granted(n)
+        asked.resolve()
+        return new Promise(() => {})
+      })
+      const source = start(memory())
+      await source.get(never)
+      clock.advance(1450_000)
+      const patient = source.get(never)
+      await asked.promise
+      await vi.advanceTimersByTimeAsync(2_000)
+      expect(await patient).toMatchObject({ value: 'tid=1' })
+      clock.advance(2_000)
+      expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('a rate limit is waited out, and named', async () => {
+    const exchanges = answerExchanges((n) =>
+      n === 1
+        ? HttpResponse.json(fixture('github-403-rate-limit'), { status: 403, headers: { 'retry-after': '90' } })
+        : granted(n),
+    )
+    const source = start(memory())
+    expect(await faultOf(source.get(never))).toMatchObject({ retryAfterSeconds: 90 })
+    clock.advance(30_000)
+    expect(await faultOf(source.get(never))).toMatchObject({ retryAfterSeconds: 60 })
+    expect(exchanges.count).toBe(1)
+    clock.advance(60_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
+  test('a redirect gives no token', async () => {
+    answerExchanges(() => new HttpResponse(null, { status: 302, headers: { location: 'https://evil.example/' } }))
+    expect(await faultOf(start(memory()).get(never))).toMatchObject({ detail: expect.stringContaining('not followed') })
+  })
+})
+
+describe('an account that GitHub refuses', () => {
+  test('a bad login is asked about once, until somebody logs in', async () => {
+    const exchanges = answerExchanges((n) =>
+      n === 1 ? HttpResponse.json(fixture('github-401'), { status: 401 }) : granted(n),
+    )
+    const store = memory()
+    const source = start(store)
+    const fault = await faultOf(source.get(never))
+    expect(fault).toEqual({
+      kind: 'copilot_unavailable',
+      detail: 'GitHub does not accept the stored login: Bad credentials',
+      fix: 'copilot-proxy login',
+    })
+    for (let n = 0; n < 20; n += 1) {
+      clock.advance(10 * MINUTE)
+      expect(await faultOf(source.get(never))).toEqual(fault)
+    }
+    expect(exchanges.count).toBe(1)
+    expect(source.status()).toMatchObject({ state: 'login_required', login: 'octocat' })
+    await store.write(exampleRecord({ logged_in_at: 1_800_000_000 }))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(source.status()).toMatchObject({ state: 'ok' })
+  })
+
+  test('a bad login from the environment names the variable', async () => {
+    answerExchanges(() => HttpResponse.json(fixture('github-401'), { status: 401 }))
+    const source = start(createMemoryRecordStore([]), { githubToken: 'ghu_environment' })
+    expect(await faultOf(source.get(never))).toMatchObject({ fix: expect.stringContaining('COPILOT_GITHUB_TOKEN') })
+  })
+
+  test('no access is said in plain words, and looked at again a minute later', async () => {
+    const exchanges = answerExchanges((n) =>
+      n === 1 ? HttpResponse.json(fixture('exchange-403-spammy'), { status: 403 }) : granted(n),
+    )
+    const source = start(memory())
+    expect(await faultOf(source.get(never))).toEqual({
+      kind: 'copilot_unavailable',
+      detail: 'GitHub has flagged this account.',
+      fix: expect.stringContaining('support.github.com'),
+    })
+    clock.advance(59_000)
+    await faultOf(source.get(never))
+    expect(exchanges.count).toBe(1)
+    expect(source.status()).toMatchObject({ state: 'no_access' })
+    clock.advance(1_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
+  test('a token of the wrong kind or host is told apart', async () => {
+    answerExchanges(() => HttpResponse.json(fixture('github-404'), { status: 404 }))
+    expect(await faultOf(start(memory()).get(never))).toMatchObject({
+      detail: expect.stringContaining('GHE.com'),
+      fix: 'copilot-proxy login',
+    })
+  })
+})
+
+describe('a token that upstream rejects', () => {
+  test('is replaced by one exchange, however many callers report it', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    const { value } = await source.get(never)
+    const replaced = await Promise.all(Array.from({ length: 100 }, () => source.replace(value, never)))
+    expect(new Set(replaced.map((token) => token.value))).toEqual(new Set(['tid=2']))
+    expect(await source.replace(value, never)).toMatchObject({ value: 'tid=2' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('stays in use when the exchange gives the same again, without a second try', async () => {
+    const exchanges = answerExchanges(() => granted(7))
+    const source = start(memory())
+    await source.get(never)
+    clock.advance(MINUTE)
+    expect(await source.replace('tid=7', never)).toMatchObject({ value: 'tid=7' })
+    clock.advance(MINUTE)
+    expect(await source.replace('tid=7', never)).toMatchObject({ value: 'tid=7' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('stays in use when the exchange fails for the moment', async () => {
+    const exchanges = answerExchanges((n) => (n === 1 ? granted(n) : new HttpResponse('', { status: 502 })))
+    const source = start(memory())
+    await source.get(never)
+    expect(await source.replace('tid=1', never)).toMatchObject({ value: 'tid=1' })
+    expect(await source.replace('tid=1', never)).toMatchObject({ value: 'tid=1' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('is dropped when the account is refused too', async () => {
+    answerExchanges((n) => (n === 1 ? granted(n) : HttpResponse.json(fixture('github-401'), { status: 401 })))
+    const source = start(memory())
+    await source.get(never)
+    expect(await faultOf(source.replace('tid=1', never))).toMatchObject({ kind: 'copilot_unavailable' })
+    expect(source.status()).toMatchObject({ state: 'login_required' })
+  })
+
+  test('an upstream that rejects every token costs an exchange every five seconds at most', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    for (let n = 0; n < 40; n += 1) {
+      const { value } = await source.get(never)
+      await source.replace(value, never)
+      clock.advance(250)
+    }
+    expect(exchanges.count).toBeLessThanOrEqual(4)
+  })
+
+  test('a value that is no longer in use is answered from memory', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory(stored(0)))
+    await source.get(never)
+    expect(await source.replace('tid=older', never)).toMatchObject({ value: 'tid=stored' })
+    expect(exchanges.count).toBe(0)
+  })
+})
+
+/** A store whose next look takes until it is let go, and then tells what was there when it began. */
+const slowToRead = (store: RecordStore): { store: RecordStore; holdNext: () => () => void } => {
+  let gate: Promise<void> = Promise.resolve()
+  return {
+    store: {
+      ...store,
+      current: async () => {
+        const [found, held] = [await store.current(), gate]
+        await held
+        return found
+      },
+    },
+    holdNext: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      return resolve
+    },
+  }
+}
+
+describe('what is stored changes', () => {
+  test('nobody is logged in, somebody logs in, somebody logs out', async () => {
+    const exchanges = answerExchanges(granted)
+    const store = createMemoryRecordStore([])
+    const source = start(store)
+    expect(source.status()).toMatchObject({ state: 'starting' })
+    expect(await faultOf(source.get(never))).toEqual({
+      kind: 'copilot_unavailable',
+      detail: 'Nobody is logged in to GitHub Copilot',
+      fix: 'copilot-proxy login',
+    })
+    expect(source.status()).toMatchObject({ state: 'login_required' })
+    await store.write(exampleRecord())
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1', recordId: 'copilot-octocat' })
+    await store.remove('copilot-octocat')
+    expect(await faultOf(source.get(never))).toMatchObject({ fix: 'copilot-proxy login' })
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('listeners hear of a new account and of new base URLs, not of a mere refresh', async () => {
+    answerExchanges(granted)
+    const store = memory()
+    const source = start(store)
+    const heard: CopilotToken[] = []
+    const stop = source.onChange((token) => heard.push(token))
+    await source.get(never)
+    clock.advance(1450_000)
+    await source.get(never)
+    expect(heard.map((token) => token.value)).toEqual(['tid=1'])
+
+    const edited = await store.update('copilot-octocat', (record) => ({
+      ...record,
+      attributes: { base_url: 'http://127.0.0.1:4199' },
+    }))
+    await vi.waitFor(() => expect(heard).toHaveLength(2))
+    expect(heard[1]?.candidates).toEqual(['http://127.0.0.1:4199', 'https://api.githubcopilot.com'])
+
+    await store.write({
+      ...exampleRecord({ ...stored(0, 'tid=second'), logged_in_at: 1_900_000_000 }),
+      id: 'copilot-second',
+    })
+    await vi.waitFor(() => expect(heard).toHaveLength(3))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=second', recordId: 'copilot-second' })
+
+    stop()
+    await store.remove('copilot-second')
+    await vi.waitFor(async () => expect(await source.get(never)).toMatchObject({ recordId: edited?.id }))
+    expect(heard).toHaveLength(3)
+  })
+
+  test('a token refreshed by another process is taken over instead of an exchange', async () => {
+    const exchanges = answerExchanges(granted)
+    const store = memory(stored(1300))
+    const source = start(store)
+    await source.get(never)
+    clock.advance(200_000)
+    // The other process was faster: its token is there once we hold the lock, not when we looked first.
+    const current = await store.current()
+    const racing: RecordStore = {
+      ...store,
+      current: async () => current,
+      update: (_id, change) =>
+        store.update('copilot-octocat', (record) =>
+          change({ ...record, metadata: { ...record.metadata, ...stored(1, 'tid=theirs') } }),
+        ),
+    }
+    expect(await start(racing).get(never)).toMatchObject({ value: 'tid=theirs' })
+    expect(exchanges.count).toBe(0)
+  })
+
+  test('a change that falls into a look at the store is not missed', async () => {
+    const inner = memory(stored(0))
+    const { store, holdNext } = slowToRead(inner)
+    const source = start(store)
+    await source.get(never)
+    const second = new Promise<CopilotToken>((resolve) => source.onChange(resolve))
+    const release = holdNext()
+    await inner.write(exampleRecord({ ...stored(0), sku: 'edited' }))
+    await new Promise((resolve) => setImmediate(resolve))
+    const changed = { ...stored(0, 'tid=second'), logged_in_at: 1_900_000_000 }
+    await inner.write(exampleRecord(changed, { id: 'copilot-second' }))
+    release()
+    expect(await second).toMatchObject({ value: 'tid=second' })
+  })
+
+  test('a rejection that falls into a look at the store still gets its exchange', async () => {
+    answerExchanges(granted)
+    const inner = memory(stored(0))
+    const { store, holdNext } = slowToRead(inner)
+    const source = start(store)
+    await source.get(never)
+    const release = holdNext()
+    await inner.write(exampleRecord({ ...stored(0), sku: 'edited' }))
+    await new Promise((resolve) => setImmediate(resolve))
+    const replaced = source.replace('tid=stored', never)
+    release()
+    expect(await replaced).toMatchObject({ value: 'tid=1' })
+  })
+
+  test('a record removed while its lock was waited for means signed out', async () => {
+    const store: RecordStore = { ...memory(), update: async () => undefined }
+    const fault = await faultOf(start(store).get(never))
+    expect(fault).toMatchObject({ detail: 'Nobody is logged in to GitHub Copilot' })
+  })
+})
+
+const failing = (problem: 'busy' | 'unwritable', store: RecordStore): RecordStore => ({
+  ...store,
+  update: async (id, change) => {
+    if (problem === 'unwritable') await change((await store.read(id)) ?? exampleRecord())
+    throw new RecordStoreError(problem, `/home/example/${id}.json: made up`)
+  },
+})
+
+describe('a store in trouble', () => {
+  test('a token that cannot be stored is used from memory, with a warning, and keeps what it learned', async () => {
+    const api = 'https://api.business.githubcopilot.com'
+    const exchanges = answerExchanges((n) => granted(n, { endpoints: { api } }))
+    const store = memory()
+    const source = start(failing('unwritable', store))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    expect(log.lines).toEqual([expect.stringContaining('could not be stored')])
+    await store.write(exampleRecord({ sku: 'edited' }))
+    await vi.waitFor(() => expect(source.status()).toMatchObject({ sku: 'edited' }))
+    expect(await source.get(never)).toMatchObject({
+      value: 'tid=1',
+      candidates: [api, 'https://api.githubcopilot.com'],
+    })
+    clock.advance(1450_000)
+    expect(await source.get(never)).toMatchObject({
+      value: 'tid=2',
+      candidates: [api, 'https://api.githubcopilot.com'],
+    })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('a lock that is not to be had is a passing trouble, told without the path', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(failing('busy', memory()))
+    const fault = await faultOf(source.get(never))
+    expect(fault).toMatchObject({ kind: 'copilot_unavailable', retryAfterSeconds: 1 })
+    expect(JSON.stringify(fault)).not.toContain('/home')
+    expect(source.status()).toMatchObject({ state: 'unreachable' })
+    expect(exchanges.count).toBe(0)
+  })
+
+  test('a record that cannot be read for a while does not take a good token away', async () => {
+    answerExchanges(granted)
+    const store = memory()
+    let broken = false
+    const source = start({
+      ...store,
+      current: async () => {
+        if (broken) throw new RecordStoreError('unreadable', 'made up')
+        return store.current()
+      },
+    })
+    await source.get(never)
+    broken = true
+    await store.write(exampleRecord({ sku: 'edited' }))
+    await vi.waitFor(() => expect(source.status().detail).toContain('cannot be read'))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    broken = false
+    await store.write(exampleRecord({ sku: 'again' }))
+    await vi.waitFor(() => expect(source.status()).toMatchObject({ detail: 'Logged in', sku: 'again' }))
+  })
+
+  test('one that cannot be read from the start says so', async () => {
+    const store: RecordStore = {
+      ...memory(),
+      current: async () => {
+        throw new RecordStoreError('unreadable', '/home/example: made up')
+      },
+    }
+    const source = start(store)
+    expect(await faultOf(source.get(never))).toMatchObject({ detail: 'The stored login cannot be read' })
+    expect(source.status()).toMatchObject({ state: 'unreadable' })
+  })
+})
+
+describe('closing', () => {
+  test('ends an exchange under way; who waits is told', async () => {
+    const asked = Promise.withResolvers<void>()
+    answerExchanges(() => {
+      asked.resolve()
+      return new Promise(() => {})
+    })
+    const source = start(memory())
+    const waiting = faultOf(source.get(never))
+    await asked.promise
+    source.close()
+    expect(await waiting).toEqual({ kind: 'shutting_down' })
+    expect(await faultOf(source.get(never))).toEqual({ kind: 'shutting_down' })
+    expect(await faultOf(source.replace('tid=1', never))).toEqual({ kind: 'shutting_down' })
+  })
+})
+
+describe('with records as files', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-token-'))
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+
+  test('two sources on one folder that expire together make one exchange', async () => {
+    const exchanges = answerExchanges(granted)
+    await createRecordStore({ dir, log }).write(exampleRecord(stored(100_000)))
+    const one = start(createRecordStore({ dir, log }))
+    const two = start(createRecordStore({ dir, log }))
+    const tokens = await Promise.all([one.get(never), two.get(never)])
+    expect(tokens.map((token) => token.value)).toEqual(['tid=1', 'tid=1'])
+    expect(exchanges.count).toBe(1)
+  })
+
+  test('a login in another process is picked up without a restart', async () => {
+    answerExchanges(granted)
+    const elsewhere = createRecordStore({ dir, log })
+    await elsewhere.write(exampleRecord(stored(0)))
+    const source = start(createRecordStore({ dir, log, watchEveryMs: 10 }))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=stored' })
+    const changed = new Promise<CopilotToken>((resolve) => source.onChange(resolve))
+    await elsewhere.write(
+      exampleRecord({ ...stored(0, 'tid=second'), logged_in_at: 1_900_000_000 }, { id: 'copilot-second' }),
+    )
+    expect(await changed).toMatchObject({ value: 'tid=second', recordId: 'copilot-second' })
+    expect((await readdir(dir)).toSorted()).toEqual(['copilot-octocat.json', 'copilot-second.json'])
+  })
+})
