@@ -34,6 +34,8 @@ export type ProxyError =
       readonly kind: 'model_not_found'
       readonly model: string
       readonly suggestions: readonly string[]
+      /** A sentence for when the model is not simply unknown: switched off for the account, or an alias to nowhere. */
+      readonly detail?: string
     }
   /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }

@@ -1,0 +1,79 @@
+import type { ProviderId } from '../executors/executor.ts'
+
+const providers = ['copilot', 'codex'] as const satisfies readonly ProviderId[]
+
+/** One way of writing the model a caller named. */
+export interface NameForm {
+  readonly name: string
+  /** Tokens. The form means only a model whose context window is at least this. */
+  readonly minContextWindow?: number
+}
+
+export type NameResult<Found> =
+  | { readonly ok: true; readonly value: Found }
+  | {
+      readonly ok: false
+      /** The name nothing was found for: the caller's, or the target of the alias it is. */
+      readonly wanted: string
+      readonly viaAlias: boolean
+    }
+
+/**
+ * Finds what a caller's model name stands for: the exact name, else the alias of that name, else the name in one of
+ * its stated normal forms (`nameForms`). An alias names its target exactly or in a normal form, never another alias,
+ * so there are no loops; one whose target is missing fails, because the user asked for that target and no other.
+ */
+export function resolveName<Found>(
+  name: string,
+  aliases: ReadonlyMap<string, string>,
+  find: (form: NameForm) => Found | undefined,
+): NameResult<Found> {
+  const exact = find({ name })
+  if (exact !== undefined) return { ok: true, value: exact }
+  const target = aliases.get(name)
+  for (const form of nameForms(target ?? name)) {
+    const value = find(form)
+    if (value !== undefined) return { ok: true, value }
+  }
+  return { ok: false, wanted: target ?? name, viaAlias: target !== undefined }
+}
+
+/** True for `copilot/…` and `codex/…`. */
+export function hasProviderPrefix(name: string): boolean {
+  return providers.some((provider) => name.startsWith(`${provider}/`))
+}
+
+/**
+ * The name itself, then its normal forms, nearest first. Only Claude names have any: Anthropic's clients write
+ * `claude-haiku-4-5-20251001`, `claude-opus-4-6-latest` or `claude-opus-4-6[1m]` for what Copilot lists as
+ * `claude-haiku-4.5`, `claude-opus-4.6` and `claude-opus-4.6-1m`. Dated OpenAI names are left alone: there the undated
+ * name may be another snapshot.
+ */
+export function nameForms(name: string): readonly NameForm[] {
+  const prefix = hasProviderPrefix(name) ? name.slice(0, name.indexOf('/') + 1) : ''
+  const id = name.slice(prefix.length)
+  if (!id.startsWith('claude-')) return [{ name }]
+  const long = id.endsWith(longContextMark)
+  const plain = claudeForms(long ? id.slice(0, -longContextMark.length) : id).map((form) => prefix + form)
+  if (!long) return [{ name }, ...plain.map((form) => ({ name: form }))]
+  return [
+    { name },
+    ...plain.map((form) => ({ name: `${form}-1m` })),
+    ...plain.map((form) => ({ name: form, minContextWindow: longContextTokens })),
+  ]
+}
+
+/** Claude Code's way of asking for the variant with a window of a million tokens. */
+const longContextMark = '[1m]'
+const longContextTokens = 1_000_000
+
+/** The id as given, undated, with a dotted version, and both. */
+function claudeForms(id: string): readonly string[] {
+  const undated = id.replace(/-(\d{8}|latest)$/, '')
+  return [...new Set([id, undated, dotted(id), dotted(undated)])]
+}
+
+/** `claude-opus-4-6-fast` → `claude-opus-4.6-fast`, `claude-3-7-sonnet` → `claude-3.7-sonnet`. */
+function dotted(id: string): string {
+  return id.replace(/-(\d{1,2})-(\d{1,2})(?=-|$)/, '-$1.$2')
+}

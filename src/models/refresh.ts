@@ -1,0 +1,202 @@
+import { Fault, type ProxyError } from '../errors.ts'
+import type { Executor } from '../executors/executor.ts'
+import type { Logger } from '../log.ts'
+import { toCopilotModel } from './model.ts'
+import type { ModelRegistry } from './registry.ts'
+import { parseModelList, type ParsedModelList } from './wire.ts'
+
+/** As GitHub's own clients do. Ms. */
+const intervalMs = 10 * 60_000
+/** After a failure; doubles with each further one, up to the interval. Ms. */
+const firstRetryMs = 30_000
+/** A model list is small: an exchange that takes longer is given up. Ms. */
+const deadlineMs = 30_000
+/** Upstream has asked for more than two days; a timer cannot hold more than 24. Ms. */
+const longestHoldMs = 24 * 60 * 60_000
+
+export interface ModelRefreshDeps {
+  readonly listModels: Executor['listModels']
+  readonly registry: Pick<ModelRegistry, 'register'>
+  /** The record whose account the list belongs to. */
+  readonly clientId: () => string
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Runs once after a delay; returns how to cancel it. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly log: Logger
+}
+
+type RefreshOutcome =
+  | { readonly kind: 'updated'; readonly models: number }
+  /** The last good list, or the seeds, stay in force. `problem` is for people. */
+  | { readonly kind: 'kept'; readonly problem: string }
+
+const stopped: RefreshOutcome = { kind: 'kept', problem: 'the program is stopping' }
+
+interface RefreshState {
+  /** When the present account's list was last fetched, ms since epoch; undefined: never, the seeds are in force. */
+  readonly loadedAtMs: number | undefined
+  /** Why the last attempt failed. */
+  readonly problem: string | undefined
+}
+
+/** Keeps the live model list of one account fresh. Nothing it meets is fatal: at worst the list stays as it is. */
+export interface ModelRefresh {
+  /** Fetches now and from then on every ten minutes, in the background. */
+  readonly start: () => void
+  /** There is a new token or another account: fetches now, in the background. */
+  readonly tokenChanged: () => void
+  /**
+   * Fetches and waits, joining an exchange that is under way. While upstream's 429 lasts it asks nothing.
+   * Rejects only with the signal's reason; the exchange itself goes on, others may be waiting for it.
+   */
+  readonly refresh: (options: { signal: AbortSignal }) => Promise<RefreshOutcome>
+  readonly state: () => RefreshState
+  /** Ends the timer and an exchange under way. Final. */
+  readonly stop: () => void
+}
+
+export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
+  const { log, now } = deps
+  const stopping = new AbortController()
+  let loaded: { readonly clientId: string; readonly atMs: number } | undefined
+  let problem: string | undefined
+  let flight: Promise<RefreshOutcome> | undefined
+  let failures = 0
+  /** Upstream answered 429 to this account. */
+  let hold: { readonly clientId: string; readonly untilMs: number } | undefined
+  let cancelTimer: (() => void) | undefined
+
+  /** One refresh at a time; whoever asks meanwhile gets its outcome. Never rejects. */
+  async function fly(): Promise<RefreshOutcome> {
+    if (stopping.signal.aborted) return stopped
+    if (hold?.clientId === deps.clientId() && now() < hold.untilMs) {
+      // Again, because this may be the timer's own call, come early after a change of the clock.
+      scheduleNext()
+      return { kind: 'kept', problem: problem ?? 'upstream asked to wait' }
+    }
+    flight ??= run().finally(() => {
+      flight = undefined
+      scheduleNext()
+    })
+    return flight
+  }
+
+  async function run(): Promise<RefreshOutcome> {
+    const clientId = deps.clientId()
+    hold = undefined
+    const attempt = await fetchList().then(
+      (list) => ({ ok: true, list }) as const,
+      (cause: unknown) => ({ ok: false, cause }) as const,
+    )
+    // The account changed meanwhile: this is neither its list nor its failure.
+    if (deps.clientId() !== clientId && !stopping.signal.aborted) return run()
+    return attempt.ok ? succeed(clientId, attempt.list) : fail(clientId, attempt.cause)
+  }
+
+  async function fetchList(): Promise<ParsedModelList> {
+    const deadline = new AbortController()
+    const cancelDeadline = deps.setTimer(() => {
+      deadline.abort(new Fault({ kind: 'upstream_silent', phase: 'headers', afterMs: deadlineMs }))
+    }, deadlineMs)
+    try {
+      const reply = await deps.listModels({ signal: AbortSignal.any([stopping.signal, deadline.signal]) })
+      const list = parseModelList(reply)
+      if (list === undefined) throw new Fault({ kind: 'upstream_unusable', detail: 'the reply is not a model list' })
+      if (list.entries.length === 0) throw new Fault({ kind: 'upstream_unusable', detail: 'the model list is empty' })
+      return list
+    } catch (error) {
+      deadline.signal.throwIfAborted()
+      throw error
+    } finally {
+      cancelDeadline()
+    }
+  }
+
+  function succeed(clientId: string, list: ParsedModelList): RefreshOutcome {
+    const models = list.entries.map(toCopilotModel)
+    deps.registry.register(clientId, models)
+    const fields = { models: models.length, leftOut: list.leftOut }
+    if (loaded?.clientId !== clientId || problem !== undefined) log.info(fields, 'Copilot model list loaded')
+    else log.debug(fields, 'Copilot model list refreshed')
+    failures = 0
+    loaded = { clientId, atMs: now() }
+    problem = undefined
+    return { kind: 'updated', models: models.length }
+  }
+
+  function fail(clientId: string, cause: unknown): RefreshOutcome {
+    if (stopping.signal.aborted) return stopped
+    const error: ProxyError = cause instanceof Fault ? cause.error : { kind: 'internal' }
+    failures += 1
+    if (error.kind === 'upstream_status' && error.status === 429) {
+      hold = { clientId, untilMs: now() + holdMs(error.retryAfter, now()) }
+    }
+    const reason = describe(error)
+    // Without a login every attempt fails alike, and login and status say so better. A lasting problem is told once.
+    const isNews = error.kind !== 'copilot_unavailable' && reason !== problem
+    const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
+    log[isNews ? 'warn' : 'debug'](fields, 'Copilot model list could not be fetched; the last known one stays in force')
+    problem = reason
+    return { kind: 'kept', problem: reason }
+  }
+
+  function scheduleNext(): void {
+    cancelTimer?.()
+    if (stopping.signal.aborted) return
+    cancelTimer = deps.setTimer(() => void fly(), nextDelayMs())
+  }
+
+  function nextDelayMs(): number {
+    if (hold !== undefined) return hold.untilMs - now()
+    return failures === 0 ? intervalMs : Math.min(intervalMs, firstRetryMs * 2 ** (failures - 1))
+  }
+
+  return {
+    start: () => void fly(),
+    tokenChanged: () => void fly(),
+    refresh: async ({ signal }) => {
+      signal.throwIfAborted()
+      return unlessAborted(fly(), signal)
+    },
+    state: () => ({ loadedAtMs: loaded?.clientId === deps.clientId() ? loaded.atMs : undefined, problem }),
+    stop: () => {
+      stopping.abort()
+      cancelTimer?.()
+    },
+  }
+}
+
+/** How long a 429 is respected: what `retry-after` says, seconds or an HTTP date, but at least the usual interval. */
+function holdMs(retryAfter: string | undefined, nowMs: number): number {
+  if (retryAfter === undefined) return intervalMs
+  const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs
+  return Number.isNaN(asked) ? intervalMs : Math.min(longestHoldMs, Math.max(intervalMs, asked))
+}
+
+/** Why a list could not be fetched, for people. */
+function describe(error: ProxyError): string {
+  switch (error.kind) {
+    case 'copilot_unavailable':
+    case 'upstream_unreachable':
+    case 'upstream_unusable':
+      return error.detail
+    case 'upstream_status':
+      return `upstream answered ${error.status}: ${error.message}`
+    case 'upstream_unauthorized':
+      return `upstream answered 401: ${error.upstreamMessage}`
+    case 'upstream_silent':
+      return `upstream did not answer within ${error.afterMs / 1000} s`
+    default:
+      return `unexpected failure (${error.kind})`
+  }
+}
+
+/** The promise's value, unless the signal aborts first. */
+function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  const { promise: result, resolve, reject } = Promise.withResolvers<Value>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  return result
+}

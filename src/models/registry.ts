@@ -1,0 +1,169 @@
+import type { ProxyError } from '../errors.ts'
+import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
+import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
+import type { Model } from './model.ts'
+import { resolveName } from './names.ts'
+import { nearMisses } from './near-misses.ts'
+
+/** The `models` section of the configuration. */
+export interface ModelNaming {
+  /** Name callers use → model it stands for. */
+  readonly aliases: Readonly<Record<string, string>>
+  /** Names or patterns with `*` that are left out of the list; the models still answer to their names. */
+  readonly hide: readonly string[]
+}
+
+type ModelResult =
+  | { readonly ok: true; readonly value: ListedModel }
+  | { readonly ok: false; readonly error: ProxyError }
+
+/** A model and the upstream path its request takes. */
+export interface Route extends ListedModel {
+  readonly path: string
+}
+
+type RouteResult = { readonly ok: true; readonly value: Route } | { readonly ok: false; readonly error: ProxyError }
+
+/**
+ * Which models there are, under which names. Each client, i.e. one account's record or the seeds, brings its own list.
+ * A model is never swapped for another one: what no rule of `names.ts` finds is an error with near misses.
+ */
+export interface ModelRegistry {
+  /** Replaces the models of a client. */
+  readonly register: (clientId: string, models: readonly Model[]) => void
+  readonly unregister: (clientId: string) => void
+  /** Moves the models of a client, e.g. the seeds after login. A client that already has models keeps its own. */
+  readonly reregister: (fromClientId: string, toClientId: string) => void
+  /** Takes a changed configuration. */
+  readonly setNaming: (naming: ModelNaming) => void
+  /** What callers are shown. */
+  readonly list: () => readonly ListedModel[]
+  /** The model a name stands for, or `model_not_found`. Hidden models count. */
+  readonly resolve: (name: string) => ModelResult
+  /** As `resolve`, plus the upstream path; `invalid_request` when the model cannot be reached from this route. */
+  readonly route: (name: string, ask: EndpointAsk) => RouteResult
+}
+
+export function createModelRegistry(initialNaming: ModelNaming): ModelRegistry {
+  const clients = new Map<string, readonly Model[]>()
+  let naming = initialNaming
+  // A Map, because `aliases.constructor` of a plain object is not an alias.
+  let aliases: ReadonlyMap<string, string> = new Map()
+  let catalogue: Catalogue = buildCatalogue([], [])
+
+  function rebuild(): void {
+    aliases = new Map(Object.entries(naming.aliases))
+    catalogue = buildCatalogue([...clients.values()].flat(), naming.hide)
+  }
+
+  /** @param suits narrows the suggestions to models that would serve the request */
+  function resolve(name: string, suits: (entry: ListedModel) => boolean): ModelResult {
+    const result = resolveName(name, aliases, (form) => {
+      const entry = catalogue.byName.get(form.name)
+      return (entry?.model.contextWindow ?? 0) >= (form.minContextWindow ?? 0) ? entry : undefined
+    })
+    const suggest = (wanted: string) => nearMisses(wanted, idsOf(catalogue.visible.filter(suits)))
+    if (!result.ok) {
+      const detail = result.viaAlias
+        ? { detail: `The alias ${quote(name)} stands for ${quote(result.wanted)}, which is not available.` }
+        : {}
+      return {
+        ok: false,
+        error: { kind: 'model_not_found', model: name, suggestions: suggest(result.wanted), ...detail },
+      }
+    }
+    if (result.value.model.policy === 'disabled') {
+      const { id } = result.value
+      const error = {
+        kind: 'model_not_found',
+        model: name,
+        suggestions: suggest(id),
+        detail: disabledDetail(id),
+      } as const
+      return { ok: false, error }
+    }
+    return result
+  }
+
+  function route(name: string, ask: EndpointAsk): RouteResult {
+    const isReachable = (entry: ListedModel) => chooseEndpoint(entry.model, ask) !== undefined
+    const result = resolve(name, isReachable)
+    if (!result.ok) return result
+    const path = chooseEndpoint(result.value.model, ask)
+    if (path !== undefined) return { ok: true, value: { ...result.value, path } }
+    const others = idsOf(catalogue.visible.filter(isReachable))
+    return { ok: false, error: unreachable(result.value, ask, others) }
+  }
+
+  rebuild()
+  return {
+    register: (clientId, models) => {
+      clients.set(clientId, models)
+      rebuild()
+    },
+    unregister: (clientId) => {
+      clients.delete(clientId)
+      rebuild()
+    },
+    reregister: (fromClientId, toClientId) => {
+      const models = clients.get(fromClientId)
+      if (models === undefined) return
+      clients.delete(fromClientId)
+      if (!clients.has(toClientId)) clients.set(toClientId, models)
+      rebuild()
+    },
+    setNaming: (changed) => {
+      naming = changed
+      rebuild()
+    },
+    list: () => catalogue.visible,
+    resolve: (name) => resolve(name, () => true),
+    route,
+  }
+}
+
+function idsOf(entries: readonly ListedModel[]): readonly string[] {
+  return entries.map((entry) => entry.id)
+}
+
+/** A caller chooses the name, so its length in a message is bounded. */
+function quote(name: string): string {
+  return name.length > 100 ? `"${name.slice(0, 100)}…"` : `"${name}"`
+}
+
+function disabledDetail(id: string): string {
+  return (
+    `The model ${quote(id)} is switched off for this account. It can be enabled at ` +
+    'https://github.com/settings/copilot/features, or by the administrator of the organization that pays for the seat.'
+  )
+}
+
+function unreachable(entry: ListedModel, ask: EndpointAsk, others: readonly string[]): ProxyError {
+  const close = nearMisses(entry.id, others)
+  const alternatives = close.length > 0 ? close : others.slice(0, 5)
+  const advice = alternatives.length > 0 ? ` Models that can: ${alternatives.join(', ')}.` : ''
+  return {
+    kind: 'invalid_request',
+    path: 'model',
+    // Upstream's own code for a model asked on the wrong endpoint (copilot-upstream: errors, 400).
+    code: 'unsupported_api_for_model',
+    detail: unreachableReason(entry, ask) + advice,
+  }
+}
+
+function unreachableReason({ id, model }: ListedModel, ask: EndpointAsk): string {
+  if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} cannot make embeddings.`
+  switch (model.type) {
+    case 'embeddings':
+      return `The model ${quote(id)} makes embeddings, at /v1/embeddings, and cannot chat.`
+    case 'completion':
+      return `The model ${quote(id)} completes code inside an editor and cannot chat.`
+    case 'chat':
+    case 'other': {
+      const endpoints = model.endpoints.filter((endpoint) => endpoint.startsWith('/'))
+      return endpoints.length > 0
+        ? `The model ${quote(id)} is only reachable through ${endpoints.join(' or ')}, which this request cannot use.`
+        : `The model ${quote(id)} has no endpoint that this request can use.`
+    }
+  }
+}

@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { Fault } from '../errors.ts'
+
+/** As OpenAI's API limits it (specification of CreateEmbeddingRequest). */
+const mostInputs = 2048
+
+/** Body of POST /v1/embeddings. Keys we do not read pass through; `input` is read by `decodeInput`. */
+const embeddingsBody = z.looseObject(
+  {
+    model: z.string({ error: 'must be the name of a model' }).min(1, 'must be the name of a model'),
+    input: z.unknown().optional(),
+    encoding_format: z.enum(['float', 'base64'], { error: 'must be "float" or "base64"' }).nullish(),
+    dimensions: z.int({ error: 'must be a whole number' }).positive('must be at least 1').nullish(),
+  },
+  { error: 'must be a JSON object' },
+)
+
+/** A caller's embeddings body, checked. */
+export interface EmbeddingsRequest {
+  readonly model: string
+  readonly inputs: readonly string[]
+  readonly encoding: 'float' | 'base64'
+  /** Everything else the caller sent, `dimensions` included. */
+  readonly rest: Readonly<Record<string, unknown>>
+}
+
+/** The model asked, as far as an embeddings exchange needs it. */
+interface EmbeddingsModel {
+  readonly id: string
+  /** Texts per upstream request; undefined: not stated, so nothing is split. */
+  readonly maxInputs?: number | undefined
+}
+
+/**
+ * Checks a caller's body, given as the JSON text that was received.
+ * @throws Fault `malformed_body`, `invalid_request`
+ */
+export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
+  const body = embeddingsBody.safeParse(parseJson(text))
+  if (!body.success) {
+    const [issue] = body.error.issues
+    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not an embeddings request')
+  }
+  const { model, input, encoding_format, dimensions, ...unread } = body.data
+  return {
+    model,
+    inputs: decodeInput(input),
+    encoding: encoding_format ?? 'float',
+    rest: { ...unread, ...(typeof dimensions === 'number' && { dimensions }) },
+  }
+}
+
+/**
+ * The texts to embed. Upstream takes texts only: token ids, which OpenAI's API takes as well, are refused here with a
+ * message instead of upstream's bare `Bad Request`. An empty text is refused by OpenAI's API too.
+ */
+function decodeInput(input: unknown): readonly string[] {
+  if (typeof input === 'string') return [decodeText(input, 'input')]
+  if (!Array.isArray(input)) throw invalid('input', 'must be a string or an array of strings')
+  if (input.length === 0) throw invalid('input', 'must not be an empty array')
+  if (input.length > mostInputs) {
+    throw invalid('input', `has ${input.length} entries; one request takes at most ${mostInputs}`)
+  }
+  return input.map((item, index) => decodeText(item, `input[${index}]`))
+}
+
+function decodeText(item: unknown, path: string): string {
+  if (typeof item === 'number' || Array.isArray(item)) {
+    throw invalid(path, 'must be text: Copilot does not take token ids')
+  }
+  if (typeof item !== 'string') throw invalid(path, 'must be a string')
+  if (item === '') throw invalid(path, 'must not be an empty string')
+  return item
+}
+
+/**
+ * The upstream bodies, JSON text, to be sent one after the other: more texts than the model takes at once are split.
+ * `input` is always an array, because upstream refuses a bare string; `encoding_format` is left out, because upstream
+ * does not honour it reliably and `encodeEmbeddingsReply` encodes.
+ */
+export function encodeEmbeddingsBodies(request: EmbeddingsRequest, model: EmbeddingsModel): readonly string[] {
+  return batches(request.inputs, model).map((input) => JSON.stringify({ ...request.rest, model: model.id, input }))
+}
+
+function batches(inputs: readonly string[], model: EmbeddingsModel): readonly (readonly string[])[] {
+  const size = model.maxInputs ?? inputs.length
+  const count = Math.ceil(inputs.length / size)
+  return Array.from({ length: count }, (_, batch) => inputs.slice(batch * size, (batch + 1) * size))
+}
+
+const tokens = z.number().int().nonnegative().nullish().catch(undefined)
+
+/**
+ * One upstream reply. `object`, `model` and each `index` may be missing; an embedding is the one thing that cannot be
+ * mended, so it is checked number by number.
+ */
+const upstreamReply = z.looseObject({
+  model: z.string().min(1).nullish().catch(undefined),
+  data: z.array(
+    z.looseObject({
+      index: z.number().int().nullish(),
+      embedding: z.custom<readonly number[]>((value) => Array.isArray(value) && value.every(Number.isFinite)),
+    }),
+  ),
+  usage: z.looseObject({ prompt_tokens: tokens, total_tokens: tokens }).nullish().catch(undefined),
+})
+
+/** Reply body of POST /v1/embeddings, as OpenAI's API specifies it (CreateEmbeddingResponse). */
+export interface EmbeddingsReply {
+  readonly object: 'list'
+  readonly data: readonly {
+    readonly object: 'embedding'
+    readonly index: number
+    /** Numbers, or base64 of little-endian 32-bit floats. */
+    readonly embedding: readonly number[] | string
+  }[]
+  readonly model: string
+  readonly usage: { readonly prompt_tokens: number; readonly total_tokens: number }
+}
+
+/**
+ * The caller's reply from upstream's, given in the order of `encodeEmbeddingsBodies`. Usage that upstream does not
+ * state counts as 0 and is never estimated.
+ * @throws Fault `upstream_unusable` unless there is exactly one embedding for every text: a caller pairs them by index
+ */
+export function encodeEmbeddingsReply(
+  request: EmbeddingsRequest,
+  model: EmbeddingsModel,
+  replies: readonly unknown[],
+): EmbeddingsReply {
+  const parsed = replies.map(parseReply)
+  const vectors = batches(request.inputs, model).flatMap((input, batch) => inOrder(parsed[batch], input.length))
+  const promptTokens = sum(parsed.map((reply) => reply.usage?.prompt_tokens ?? 0))
+  const totalTokens = sum(parsed.map((reply) => reply.usage?.total_tokens ?? reply.usage?.prompt_tokens ?? 0))
+  return {
+    object: 'list',
+    data: vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: request.encoding === 'base64' ? toBase64(vector) : vector,
+    })),
+    model: parsed[0]?.model ?? model.id,
+    usage: { prompt_tokens: promptTokens, total_tokens: totalTokens },
+  }
+}
+
+type UpstreamReply = z.infer<typeof upstreamReply>
+
+function parseReply(reply: unknown): UpstreamReply {
+  const parsed = upstreamReply.safeParse(reply)
+  if (!parsed.success) throw unusable('the reply to an embeddings request holds no list of embeddings')
+  return parsed.data
+}
+
+/** The vectors of one reply, sorted by index; an entry without one stands where it is. */
+function inOrder(reply: UpstreamReply | undefined, expected: number): readonly (readonly number[])[] {
+  const byIndex = new Map((reply?.data ?? []).map((entry, position) => [entry.index ?? position, entry.embedding]))
+  const vectors = Array.from({ length: expected }, (_, index) => byIndex.get(index) ?? [])
+  const isComplete = reply?.data.length === expected && vectors.every((vector) => vector.length > 0)
+  if (!isComplete) throw unusable(`upstream did not answer with one embedding for each of ${expected} texts`)
+  return vectors
+}
+
+function toBase64(vector: readonly number[]): string {
+  const view = new DataView(new ArrayBuffer(vector.length * 4))
+  for (const [position, value] of vector.entries()) view.setFloat32(position * 4, value, true)
+  return Buffer.from(view.buffer).toString('base64')
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function unusable(detail: string): Fault {
+  return new Fault({ kind: 'upstream_unusable', detail })
+}
+
+function invalid(path: string, detail: string): Fault {
+  return new Fault({ kind: 'invalid_request', path, detail })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // V8's error is not kept as the cause: its message quotes the body, which must not reach a log.
+    throw new Fault({ kind: 'malformed_body', detail: 'the body is not valid JSON' })
+  }
+}

@@ -1,0 +1,160 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { nameForms, resolveName, type NameForm } from '../../src/models/names.ts'
+
+const windows = new Map([
+  ['claude-haiku-4.5', 200_000],
+  ['claude-sonnet-4', 216_000],
+  ['claude-3.7-sonnet', 200_000],
+  ['claude-opus-4.6', 200_000],
+  ['claude-opus-4.6-1m', 1_000_000],
+  ['claude-opus-4.6-fast', 200_000],
+  ['claude-opus-4.8', 1_000_000],
+  ['gpt-4.1', 128_000],
+  ['gpt-4-1', 128_000],
+])
+
+const find = ({ name, minContextWindow = 0 }: NameForm) => {
+  const id = name.replace(/^copilot\//, '')
+  return (windows.get(id) ?? -1) >= minContextWindow ? id : undefined
+}
+
+function resolve(name: string, aliases: Record<string, string> = {}): string | undefined {
+  const result = resolveName(name, new Map(Object.entries(aliases)), find)
+  return result.ok ? result.value : undefined
+}
+
+describe('normal forms', () => {
+  test.each([
+    ['claude-haiku-4.5', 'claude-haiku-4.5'],
+    ['claude-haiku-4-5', 'claude-haiku-4.5'],
+    ['claude-haiku-4-5-20251001', 'claude-haiku-4.5'],
+    ['claude-haiku-4.5-20251001', 'claude-haiku-4.5'],
+    ['claude-haiku-4-5-latest', 'claude-haiku-4.5'],
+    ['claude-sonnet-4-20250514', 'claude-sonnet-4'],
+    ['claude-3-7-sonnet-20250219', 'claude-3.7-sonnet'],
+    ['claude-3-7-sonnet-latest', 'claude-3.7-sonnet'],
+    ['claude-opus-4-6-fast', 'claude-opus-4.6-fast'],
+    ['claude-opus-4-6[1m]', 'claude-opus-4.6-1m'],
+    ['claude-opus-4.6[1m]', 'claude-opus-4.6-1m'],
+    ['claude-opus-4-6-20260205[1m]', 'claude-opus-4.6-1m'],
+    ['claude-opus-4-6-1m', 'claude-opus-4.6-1m'],
+    ['copilot/claude-haiku-4-5-20251001', 'claude-haiku-4.5'],
+    ['copilot/claude-opus-4-6[1m]', 'claude-opus-4.6-1m'],
+  ])('%s is %s', (name, id) => {
+    expect(resolve(name)).toBe(id)
+  })
+
+  test('[1m] is satisfied by a model whose own window is that long', () => {
+    expect(resolve('claude-opus-4-8[1m]')).toBe('claude-opus-4.8')
+  })
+
+  test.each([
+    ['a shorter window than the one asked for', 'claude-haiku-4-5[1m]'],
+    ['another case', 'Claude-Haiku-4.5'],
+    ['another version', 'claude-haiku-5-5'],
+    ['another variant', 'claude-haiku-4-5-fast'],
+    ['a dated OpenAI name', 'gpt-4.1-2025-04-14'],
+    ['an OpenAI name with -latest', 'gpt-4.1-latest'],
+    ['another provider', 'codex/claude-haiku-4-5'],
+    ['an unknown prefix', 'anthropic/claude-haiku-4.5'],
+    ['nothing', ''],
+  ])('%s is never taken for a known model', (_what, name) => {
+    expect(resolve(name)).toBeUndefined()
+  })
+
+  test('dashes of other vendors’ names are left alone', () => {
+    expect(resolve('gpt-4-1')).toBe('gpt-4-1')
+    expect(nameForms('gpt-5-4-20250101')).toEqual([{ name: 'gpt-5-4-20250101' }])
+  })
+})
+
+describe('aliases', () => {
+  test('an exact name wins over an alias of the same name', () => {
+    expect(resolve('gpt-4.1', { 'gpt-4.1': 'claude-haiku-4.5' })).toBe('gpt-4.1')
+  })
+
+  test('an alias wins over normalisation', () => {
+    expect(resolve('claude-haiku-4-5-20251001', { 'claude-haiku-4-5-20251001': 'gpt-4.1' })).toBe('gpt-4.1')
+  })
+
+  test('the target may be written in a normal form or with a prefix', () => {
+    expect(resolve('small', { small: 'claude-haiku-4-5-20251001' })).toBe('claude-haiku-4.5')
+    expect(resolve('small', { small: 'copilot/gpt-4.1' })).toBe('gpt-4.1')
+  })
+
+  test('an alias of an alias leads nowhere, so that there are no loops', () => {
+    const aliases = { a: 'b', b: 'a', c: 'd', d: 'gpt-4.1' }
+    expect(resolve('a', aliases)).toBeUndefined()
+    expect(resolve('c', aliases)).toBeUndefined()
+    expect(resolve('d', aliases)).toBe('gpt-4.1')
+  })
+
+  test('an alias whose target is missing fails instead of falling back to the name', () => {
+    const result = resolveName('claude-haiku-4-5', new Map([['claude-haiku-4-5', 'gpt-9']]), find)
+    expect(result).toEqual({ ok: false, wanted: 'gpt-9', viaAlias: true })
+  })
+})
+
+describe('properties', () => {
+  const someName = fc.oneof(
+    fc.string(),
+    fc.constantFrom('constructor', '__proto__', 'toString', 'claude-', 'claude-[1m]', 'copilot/', 'codex/claude-'),
+    fc
+      .tuple(fc.constantFrom('', 'copilot/', 'codex/'), fc.constantFrom(...windows.keys()), fc.string())
+      .map((parts) => parts.join('')),
+  )
+
+  test('the name as it was written is always tried first', () => {
+    fc.assert(
+      fc.property(someName, (name) => {
+        expect(nameForms(name)[0]).toEqual({ name })
+      }),
+    )
+  })
+
+  test('no form changes the provider a name is for', () => {
+    const prefix = /^(copilot|codex)\//
+    fc.assert(
+      fc.property(someName, (name) => {
+        for (const form of nameForms(name)) expect(prefix.exec(form.name)?.[1]).toBe(prefix.exec(name)?.[1])
+      }),
+    )
+  })
+
+  test('every id that Copilot lists with dots is found by its dashed, dated and latest spelling', () => {
+    const version = fc.integer({ min: 0, max: 99 })
+    const date = fc.integer({ min: 20_000_101, max: 20_991_231 })
+    fc.assert(
+      fc.property(
+        fc.constantFrom('opus', 'sonnet', 'haiku', 'some-new-name'),
+        version,
+        version,
+        fc.constantFrom('', '-fast', '-high', '-1m'),
+        fc.oneof(
+          date.map((day) => `-${day}`),
+          fc.constantFrom('', '-latest'),
+        ),
+        (name, major, minor, variant, suffix) => {
+          const id = `claude-${name}-${major}.${minor}${variant}`
+          const asked = `claude-${name}-${major}-${minor}${variant}${suffix}`
+          const result = resolveName(asked, new Map(), (form) => (form.name === id ? id : undefined))
+          expect(result).toEqual({ ok: true, value: id })
+        },
+      ),
+    )
+  })
+
+  test('whatever is found was one of the forms: nothing else is ever put in a name’s place', () => {
+    fc.assert(
+      fc.property(someName, (name) => {
+        const asked: string[] = []
+        resolveName(name, new Map(), (form) => {
+          asked.push(form.name)
+          return undefined
+        })
+        expect([...new Set(asked)]).toEqual([...new Set(nameForms(name).map((form) => form.name))])
+      }),
+    )
+  })
+})

@@ -1,0 +1,315 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createModelRegistry, type ModelNaming } from '../../src/models/registry.ts'
+import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import { liveModels, model } from './samples.ts'
+
+const noNaming: ModelNaming = { aliases: {}, hide: [] }
+
+function registryWith(models = liveModels(), naming: Partial<ModelNaming> = {}) {
+  const registry = createModelRegistry({ ...noNaming, ...naming })
+  registry.register('record-1', models)
+  return registry
+}
+
+const idsOf = (registry: ReturnType<typeof createModelRegistry>) => registry.list().map((entry) => entry.id)
+
+const chatOnly = { callerPath: '/chat/completions', setting: 'auto', spoken: ['/chat/completions'] } as const
+const embeddings = { callerPath: '/embeddings', setting: 'auto', spoken: ['/embeddings'] } as const
+
+describe('the list', () => {
+  test('shows each offered model once: no duplicates, nothing switched off, nothing unserved', () => {
+    expect(idsOf(registryWith())).toEqual([
+      'claude-opus-4.6-1m',
+      'claude-opus-4.6',
+      'claude-haiku-4.5',
+      'gpt-5.3-codex',
+      'gpt-5-mini',
+      'gpt-4.1',
+      'text-embedding-3-small',
+      'bare-model',
+      'odd-model',
+    ])
+  })
+
+  test('of two entries with one id the first counts', () => {
+    const result = registryWith().resolve('gpt-4.1')
+    expect(result).toMatchObject({ ok: true, value: { model: { name: 'GPT-4.1' } } })
+  })
+
+  test('of two entries with one id a switched-off one gives way', () => {
+    const registry = registryWith([model('gpt-4.1', { policy: 'disabled' }), model('gpt-4.1', { name: 'second' })])
+    expect(registry.resolve('gpt-4.1')).toMatchObject({ ok: true, value: { model: { name: 'second' } } })
+  })
+
+  test('an account without a single picker-enabled model is shown what its policy enables', () => {
+    const registry = registryWith([
+      model('gpt-4.1', { pickerEnabled: false, policy: 'enabled' }),
+      model('gpt-4o', { pickerEnabled: false }),
+      model('text-embedding-3-small', { pickerEnabled: false }),
+    ])
+    expect(idsOf(registry)).toEqual(['gpt-4.1', 'text-embedding-3-small'])
+  })
+
+  test('and all that is not switched off when its policy enables none', () => {
+    const registry = registryWith([
+      model('gpt-4.1', { pickerEnabled: false, policy: 'disabled' }),
+      model('gpt-4o', { pickerEnabled: false }),
+    ])
+    expect(idsOf(registry)).toEqual(['gpt-4o'])
+  })
+
+  test.each([
+    ['an exact name', ['gpt-4.1'], ['gpt-4.1']],
+    ['a beginning', ['claude-*'], ['claude-opus-4.6-1m', 'claude-opus-4.6', 'claude-haiku-4.5']],
+    ['an end', ['*-1m'], ['claude-opus-4.6-1m']],
+    ['a middle', ['*opus*'], ['claude-opus-4.6-1m', 'claude-opus-4.6']],
+    ['several parts', ['c*-*-4.*'], ['claude-opus-4.6-1m', 'claude-opus-4.6', 'claude-haiku-4.5']],
+    ['a qualified name', ['copilot/gpt-4.1'], ['gpt-4.1']],
+    ['parts that would overlap', ['gpt-4*4.1'], []],
+    ['a pattern that only begins like a name', ['gpt-4'], []],
+    ['a point, which is not a wildcard', ['gpt-4?1', 'gpt.4.1'], []],
+  ])('hides by %s', (_what, hide, hidden) => {
+    const all = idsOf(registryWith())
+    expect(idsOf(registryWith(liveModels(), { hide }))).toEqual(all.filter((id) => !hidden.includes(id)))
+  })
+
+  test('hides everything by *', () => {
+    expect(idsOf(registryWith(liveModels(), { hide: ['*'] }))).toEqual([])
+  })
+
+  test('a hidden model answers to its name but is not suggested', () => {
+    const registry = registryWith(liveModels(), { hide: ['gpt-4.1'] })
+    expect(registry.resolve('gpt-4.1').ok).toBe(true)
+    expect(registry.resolve('gpt-4.2')).not.toMatchObject({
+      error: { suggestions: expect.arrayContaining(['gpt-4.1']) },
+    })
+  })
+})
+
+describe('clients', () => {
+  test('the seeds are there before any login and contain what most accounts have', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    expect(idsOf(registry)).toEqual(
+      expect.arrayContaining([
+        'gpt-5-mini',
+        'grok-code-fast-1',
+        'gpt-5',
+        'gpt-4.1',
+        'gpt-4',
+        'gpt-4o-mini',
+        'gpt-3.5-turbo',
+      ]),
+    )
+    expect(seedClientId).toBe('copilot:models:seed')
+  })
+
+  test('seeds move to the record’s id after login and are replaced by its live list', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    const seeds = idsOf(registry)
+    registry.reregister(seedClientId, 'record-1')
+    expect(idsOf(registry)).toEqual(seeds)
+    registry.unregister(seedClientId)
+    expect(idsOf(registry)).toEqual(seeds)
+    registry.register('record-1', [model('gpt-live')])
+    expect(idsOf(registry)).toEqual(['gpt-live'])
+    expect(registry.resolve('gpt-4')).toMatchObject({ ok: false })
+  })
+
+  test('moving the seeds to a record that already has a live list keeps the live list', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    registry.register('record-1', [model('gpt-live')])
+    registry.reregister(seedClientId, 'record-1')
+    registry.reregister('nobody', 'record-1')
+    expect(idsOf(registry)).toEqual(['gpt-live'])
+    registry.unregister('record-1')
+    expect(idsOf(registry)).toEqual([])
+  })
+
+  test('seeds that were never moved give way to a live list too', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    registry.register('record-1', [model('gpt-live')])
+    expect(idsOf(registry)).toEqual(['gpt-live'])
+  })
+})
+
+describe('providers', () => {
+  const both = [
+    model('gpt-5.5'),
+    model('gpt-4.1'),
+    model('gpt-5.5', { provider: 'codex', name: 'Codex one' }),
+    model('gpt-6-sol', { provider: 'codex' }),
+  ]
+
+  test('a bare id is Copilot’s where Copilot has it, and the other one is listed with its prefix', () => {
+    const registry = registryWith(both)
+    expect(idsOf(registry)).toEqual(['gpt-5.5', 'gpt-4.1', 'codex/gpt-5.5', 'gpt-6-sol'])
+    expect(registry.resolve('gpt-5.5')).toMatchObject({ value: { id: 'gpt-5.5', model: { provider: 'copilot' } } })
+    expect(registry.resolve('codex/gpt-5.5')).toMatchObject({ value: { model: { provider: 'codex', id: 'gpt-5.5' } } })
+  })
+
+  test('prefixes always work, and never reach the other provider', () => {
+    const registry = registryWith(both)
+    expect(registry.resolve('copilot/gpt-4.1')).toMatchObject({ value: { id: 'gpt-4.1' } })
+    expect(registry.resolve('codex/gpt-6-sol')).toMatchObject({ value: { id: 'gpt-6-sol' } })
+    expect(registry.resolve('copilot/gpt-6-sol').ok).toBe(false)
+    expect(registry.resolve('codex/gpt-4.1').ok).toBe(false)
+  })
+
+  test('a codex model can be hidden by its qualified name, also where it is listed without one', () => {
+    expect(idsOf(registryWith(both, { hide: ['codex/*'] }))).toEqual(['gpt-5.5', 'gpt-4.1'])
+  })
+
+  test('whatever ids two providers list, names stay unique and no name crosses over', () => {
+    const someId = fc.constantFrom('a', 'b', 'codex/a', 'copilot/a', 'codex/codex/a', 'copilot/codex/a', 'x/y')
+    const some = fc.array(fc.record({ id: someId, provider: fc.constantFrom('copilot' as const, 'codex' as const) }))
+    fc.assert(
+      fc.property(some, (models) => {
+        const registry = registryWith(models.map(({ id, provider }) => model(id, { provider })))
+        const ids = idsOf(registry)
+        expect(new Set(ids).size).toBe(ids.length)
+        for (const { id, provider } of models) {
+          expect(registry.resolve(`${provider}/${id}`)).toMatchObject({ value: { model: { id, provider } } })
+        }
+        for (const { id, model: listed } of registry.list()) {
+          expect(registry.resolve(id)).toEqual({ ok: true, value: { id, model: listed } })
+          if (id.startsWith('copilot/')) expect(listed.provider).toBe('copilot')
+          if (id.startsWith('codex/')) expect(listed.provider).toBe('codex')
+        }
+      }),
+    )
+  })
+})
+
+describe('resolving', () => {
+  test('an unknown name is not found and comes with near misses', () => {
+    expect(registryWith().resolve('GPT-5-mini')).toEqual({
+      ok: false,
+      error: {
+        kind: 'model_not_found',
+        model: 'GPT-5-mini',
+        suggestions: ['gpt-5-mini', 'gpt-4.1', 'gpt-5.3-codex'],
+      },
+    })
+  })
+
+  test('a dashed and dated Claude name finds the dotted model', () => {
+    expect(registryWith().resolve('claude-haiku-4-5-20251001')).toMatchObject({ value: { id: 'claude-haiku-4.5' } })
+    expect(registryWith().resolve('claude-opus-4-6[1m]')).toMatchObject({ value: { id: 'claude-opus-4.6-1m' } })
+    expect(registryWith().resolve('claude-haiku-4-5[1m]')).toMatchObject({
+      ok: false,
+      error: { suggestions: expect.arrayContaining(['claude-haiku-4.5']) },
+    })
+  })
+
+  test('a model that is switched off says so and how to switch it on', () => {
+    const result = registryWith().resolve('claude-sonnet-4-6')
+    expect(result).toMatchObject({
+      ok: false,
+      error: {
+        kind: 'model_not_found',
+        model: 'claude-sonnet-4-6',
+        detail: expect.stringMatching(/"claude-sonnet-4\.6" is switched off.*github\.com\/settings\/copilot\/features/),
+      },
+    })
+  })
+
+  test('an alias to a missing model names both', () => {
+    expect(registryWith(liveModels(), { aliases: { small: 'gpt-5-mni' } }).resolve('small')).toEqual({
+      ok: false,
+      error: {
+        kind: 'model_not_found',
+        model: 'small',
+        suggestions: expect.arrayContaining(['gpt-5-mini']),
+        detail: 'The alias "small" stands for "gpt-5-mni", which is not available.',
+      },
+    })
+  })
+
+  test('aliases and hidden names can change while it runs', () => {
+    const registry = registryWith()
+    expect(registry.resolve('small').ok).toBe(false)
+    registry.setNaming({ aliases: { small: 'gpt-5-mini' }, hide: ['claude-*'] })
+    expect(registry.resolve('small')).toMatchObject({ value: { id: 'gpt-5-mini' } })
+    expect(idsOf(registry).filter((id) => id.startsWith('claude-'))).toEqual([])
+  })
+
+  test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', ''])('%j is just an unknown name', (name) => {
+    expect(registryWith().resolve(name)).toMatchObject({ ok: false, error: { kind: 'model_not_found' } })
+  })
+
+  test('any string resolves to a model or to an error that lists only visible models', () => {
+    const registry = registryWith(liveModels(), { aliases: { a: 'b' }, hide: ['gpt-4.1'] })
+    const visible = idsOf(registry)
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.constantFrom('a', 'gpt-4.1', 'claude-sonnet-4.6')), (name) => {
+        const result = registry.resolve(name)
+        if (result.ok) return
+        expect(result.error.kind).toBe('model_not_found')
+        if (result.error.kind === 'model_not_found') {
+          for (const id of result.error.suggestions) expect(visible).toContain(id)
+        }
+      }),
+    )
+  })
+})
+
+describe('routing', () => {
+  test('a chat model asked by a chat caller takes the chat path', () => {
+    expect(registryWith().route('gpt-5-mini', chatOnly)).toMatchObject({
+      ok: true,
+      value: { id: 'gpt-5-mini', path: '/chat/completions', model: { provider: 'copilot' } },
+    })
+  })
+
+  test('an embeddings model asked for embeddings takes the embeddings path', () => {
+    expect(registryWith().route('text-embedding-3-small', embeddings)).toMatchObject({ value: { path: '/embeddings' } })
+  })
+
+  test('a responses-only model is refused while only chat is spoken, with models that work', () => {
+    expect(registryWith().route('gpt-5.3-codex', chatOnly)).toEqual({
+      ok: false,
+      error: {
+        kind: 'invalid_request',
+        path: 'model',
+        code: 'unsupported_api_for_model',
+        detail:
+          'The model "gpt-5.3-codex" is only reachable through /responses, which this request cannot use. ' +
+          'Models that can: gpt-5-mini, gpt-4.1.',
+      },
+    })
+  })
+
+  test.each([
+    ['text-embedding-3-small', chatOnly, /makes embeddings, at \/v1\/embeddings, and cannot chat/],
+    ['gpt-41-copilot', chatOnly, /completes code inside an editor and cannot chat/],
+    ['gpt-4.1', embeddings, /cannot make embeddings\. Models that can: text-embedding-3-small\./],
+  ])('%s is refused with its reason', (name, ask, detail) => {
+    expect(registryWith().route(name, ask)).toMatchObject({
+      ok: false,
+      error: { kind: 'invalid_request', path: 'model', detail: expect.stringMatching(detail) },
+    })
+  })
+
+  test('a model with no endpoint at all is refused, also when nothing else is offered', () => {
+    const result = registryWith([model('lonely', { endpoints: ['ws:/responses'] })]).route('lonely', chatOnly)
+    expect(result).toMatchObject({ error: { detail: 'The model "lonely" has no endpoint that this request can use.' } })
+  })
+
+  test('near misses of an unknown name are models the caller could really use', () => {
+    const result = registryWith().route('gpt-5.3', chatOnly)
+    expect(result).toMatchObject({ error: { kind: 'model_not_found', suggestions: ['gpt-4.1', 'gpt-5-mini'] } })
+  })
+
+  test('a name of any length gives a message of bounded length', () => {
+    const aliases = { ['x'.repeat(10_000)]: 'nothing' }
+    const result = registryWith(liveModels(), { aliases }).resolve('x'.repeat(10_000))
+    expect(result.ok || (result.error.kind === 'model_not_found' && (result.error.detail ?? '').length)).toBeLessThan(
+      300,
+    )
+  })
+})

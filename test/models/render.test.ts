@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { renderModel, renderModelList } from '../../src/models/render.ts'
+import { copilotSeeds } from '../../src/models/seeds.ts'
+import OpenAI from 'openai'
+import { liveModels, model } from './samples.ts'
+
+function listed() {
+  const registry = createModelRegistry({ aliases: {}, hide: [] })
+  registry.register('record-1', liveModels())
+  return registry.list()
+}
+
+test('a model is shown in OpenAI’s shape, with everything else under one key of our own', () => {
+  const entry = listed().find(({ id }) => id === 'claude-haiku-4.5')
+  expect(entry && renderModel(entry)).toEqual({
+    id: 'claude-haiku-4.5',
+    object: 'model',
+    created: 0,
+    owned_by: 'Anthropic',
+    copilot_proxy: {
+      provider: 'copilot',
+      name: 'Claude Haiku 4.5',
+      type: 'chat',
+      family: 'claude-haiku-4.5',
+      preview: false,
+      source: 'live',
+      endpoints: ['/v1/messages', '/chat/completions'],
+      context_window: 200_000,
+      max_prompt_tokens: 136_000,
+      max_output_tokens: 64_000,
+      max_inputs: null,
+      capabilities: {
+        tool_calls: true,
+        parallel_tool_calls: null,
+        vision: true,
+        structured_outputs: null,
+        reasoning_effort: null,
+      },
+    },
+  })
+})
+
+test('created is an integer and owned_by a name for every model, stated by upstream or not', () => {
+  const seeds = copilotSeeds.map((seed) => ({ id: seed.id, model: seed }))
+  for (const entry of renderModelList([...listed(), ...seeds]).data) {
+    expect(Number.isInteger(entry.created)).toBe(true)
+    expect(entry.owned_by).not.toBe('')
+  }
+  const stated = renderModel({ id: 'x', model: model('x', { createdSeconds: 1_750_000_000 }) })
+  expect(stated.created).toBe(1_750_000_000)
+})
+
+test('a codex model without a vendor is OpenAI’s, a Copilot model without one GitHub’s', () => {
+  expect(renderModel({ id: 'x', model: model('x', { provider: 'codex' }) }).owned_by).toBe('openai')
+  expect(renderModel({ id: 'x', model: model('x') }).owned_by).toBe('github-copilot')
+})
+
+test('the openai package reads the list', async () => {
+  const client = new OpenAI({
+    apiKey: 'example',
+    baseURL: 'http://127.0.0.1/v1',
+    fetch: async () => Response.json(renderModelList(listed())),
+  })
+  const ids: string[] = []
+  for await (const entry of client.models.list()) ids.push(entry.id)
+  expect(ids).toEqual(listed().map(({ id }) => id))
+})

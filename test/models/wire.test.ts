@@ -1,0 +1,135 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { toCopilotModel } from '../../src/models/model.ts'
+import { parseModelList } from '../../src/models/wire.ts'
+import { copilotReply, liveModels } from './samples.ts'
+
+const byId = (id: string) => liveModels().find((model) => model.id === id)
+
+test('reads every entry it can and counts the ones it cannot', () => {
+  const list = parseModelList(copilotReply)
+  expect(list?.entries.map((entry) => entry.id)).toEqual([
+    'claude-opus-4.6-1m',
+    'claude-opus-4.6',
+    'claude-haiku-4.5',
+    'claude-sonnet-4.6',
+    'gpt-5.3-codex',
+    'gpt-5-mini',
+    'gpt-4.1',
+    'gpt-4.1',
+    'gpt-4o-mini',
+    'gpt-41-copilot',
+    'text-embedding-3-small',
+    'bare-model',
+    'odd-model',
+  ])
+  expect(list?.leftOut).toBe(5)
+})
+
+test.each([undefined, null, 'text', 7, {}, { data: 'x' }, { data: null }, []])('%j is not a model list', (reply) => {
+  expect(parseModelList(reply)).toBeUndefined()
+})
+
+test('a complete entry becomes a model with all its facts', () => {
+  expect(byId('claude-opus-4.6')).toEqual({
+    provider: 'copilot',
+    id: 'claude-opus-4.6',
+    name: 'Claude Opus 4.6',
+    type: 'chat',
+    family: 'claude-opus-4.6',
+    vendor: 'Anthropic',
+    contextWindow: 200_000,
+    maxPromptTokens: 168_000,
+    maxOutputTokens: 32_000,
+    maxInputs: undefined,
+    endpoints: ['/v1/messages', '/chat/completions'],
+    policy: 'enabled',
+    preview: false,
+    pickerEnabled: true,
+    createdSeconds: undefined,
+    source: 'live',
+    supports: {
+      toolCalls: true,
+      parallelToolCalls: true,
+      vision: true,
+      structuredOutputs: true,
+      prediction: undefined,
+      reasoningEffort: ['low', 'medium', 'high'],
+    },
+  })
+})
+
+test('an entry that is nothing but an id is an ungated chat model', () => {
+  expect(byId('bare-model')).toMatchObject({
+    name: 'bare-model',
+    family: 'bare-model',
+    type: 'chat',
+    endpoints: ['/chat/completions'],
+    policy: undefined,
+    pickerEnabled: true,
+  })
+})
+
+test('fields of a wrong type count as absent, the rest of the entry is kept', () => {
+  expect(byId('odd-model')).toMatchObject({
+    name: 'odd-model',
+    vendor: undefined,
+    preview: false,
+    pickerEnabled: true,
+    createdSeconds: undefined,
+    policy: undefined,
+    contextWindow: undefined,
+    maxOutputTokens: undefined,
+    maxPromptTokens: 1000,
+    endpoints: ['/responses'],
+    supports: { toolCalls: undefined, vision: true, reasoningEffort: ['low'] },
+  })
+})
+
+test.each([
+  { type: 'chat', stated: undefined, endpoints: ['/chat/completions'] },
+  { type: 'chat', stated: [], endpoints: ['/chat/completions'] },
+  { type: 'chat', stated: ['/responses', 'ws:/responses'], endpoints: ['/responses', 'ws:/responses'] },
+  { type: 'embeddings', stated: undefined, endpoints: ['/embeddings'] },
+  { type: 'completion', stated: undefined, endpoints: [] },
+  { type: 'something-new', stated: undefined, endpoints: [] },
+])('a model of type $type stating endpoints $stated is reached through $endpoints', ({ type, stated, endpoints }) => {
+  const model = toCopilotModel({ id: 'example', capabilities: { type }, supported_endpoints: stated })
+  expect(model.endpoints).toEqual(endpoints)
+})
+
+test('an entry without a type is told from its id', () => {
+  expect(toCopilotModel({ id: 'text-embedding-ada-002' }).type).toBe('embeddings')
+  expect(toCopilotModel({ id: 'gpt-4.1' }).type).toBe('chat')
+})
+
+test('an empty list of efforts states none', () => {
+  const model = toCopilotModel({ id: 'example', capabilities: { supports: { reasoning_effort: [] } } })
+  expect(model.supports.reasoningEffort).toBeUndefined()
+})
+
+test('an id with control characters is left out, so that it cannot reach a terminal or a header', () => {
+  expect(parseModelList({ data: [{ id: 'a\u001B[2Jb' }, { id: 'a\r\nx: y' }, { id: 'fine' }] })).toMatchObject({
+    entries: [{ id: 'fine' }],
+    leftOut: 2,
+  })
+})
+
+test('no list of JSON values makes it throw, and every entry is either read or counted', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.jsonValue(), fc.record({ id: fc.string() }))), (data) => {
+      const list = parseModelList({ data })
+      expect((list?.entries.length ?? 0) + (list?.leftOut ?? 0)).toBe(data.length)
+    }),
+  )
+})
+
+test('an odd value in any one field never costs the entry', () => {
+  const fields = ['name', 'vendor', 'preview', 'model_picker_enabled', 'created', 'policy', 'capabilities'] as const
+  fc.assert(
+    fc.property(fc.constantFrom(...fields, 'supported_endpoints'), fc.jsonValue(), (field, value) => {
+      const models = (parseModelList({ data: [{ id: 'kept', [field]: value }] })?.entries ?? []).map(toCopilotModel)
+      expect(models.map((model) => model.id)).toEqual(['kept'])
+    }),
+  )
+})
