@@ -1,5 +1,107 @@
+import { createParser } from 'eventsource-parser'
+import type { ParseError } from 'eventsource-parser'
+import { Fault } from '../errors.ts'
+
 /** One server-sent event. `event` is '' when the stream named none. */
 export interface SseEvent {
   readonly event: string
   readonly data: string
+}
+
+export interface SseDecoderOptions {
+  /**
+   * The longest event that is taken. Bytes; counted in decoded characters, of which there are never more than bytes.
+   * Default 16 MiB.
+   */
+  readonly maxEventBytes?: number
+}
+
+export interface SseDecoder {
+  /**
+   * Takes the next bytes, cut anywhere, and returns the events they complete.
+   * @throws Fault `upstream_unusable` when an event is longer than `maxEventBytes`
+   */
+  readonly push: (chunk: Uint8Array) => readonly SseEvent[]
+  /** The stream is over: returns what was still pending, which the closing blank line may be missing from. */
+  readonly end: () => readonly SseEvent[]
+}
+
+const LF = 10
+const CR = 13
+
+/**
+ * Bytes to events, for one stream. Takes LF, CR and CRLF, a byte order mark, comments, several `data:` lines, fields
+ * without a space, and invalid UTF-8 (U+FFFD). A line that starts with `{` and has no field name is an event too:
+ * upstream appends a bare `{"error":…}` to a stream that fails (copilot-upstream §6.2, 16).
+ */
+export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecoderOptions = {}): SseDecoder {
+  const utf8 = new TextDecoder()
+  let events: SseEvent[] = []
+  // The parser drops the rest of a line it does not know when the line is cut, so it is only ever fed whole lines.
+  // Fragments are joined once, when the line is complete: a long line in small chunks stays linear.
+  let cutLine: string[] = []
+  let cutLength = 0
+
+  const parser = createParser({
+    maxBufferSize: maxEventBytes,
+    onEvent: ({ event = '', data }) => {
+      events.push({ event, data })
+    },
+    onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') throw tooLong(maxEventBytes)
+      if (isBareObject(error)) events.push({ event: '', data: error.line })
+    },
+  })
+
+  function feed(text: string): void {
+    const lines = wholeLinesLength(text)
+    if (lines > 0) {
+      const whole = lines === text.length ? text : text.slice(0, lines)
+      parser.feed(cutLength === 0 ? whole : cutLine.join('') + whole)
+      cutLine = []
+      cutLength = 0
+    }
+    if (lines === text.length) return
+    cutLine.push(lines === 0 ? text : text.slice(lines))
+    cutLength += text.length - lines
+    if (cutLength > maxEventBytes) throw tooLong(maxEventBytes)
+  }
+
+  function take(): readonly SseEvent[] {
+    const taken = events
+    events = []
+    return taken
+  }
+
+  return {
+    push(chunk) {
+      feed(utf8.decode(chunk, { stream: true }))
+      return take()
+    },
+    end() {
+      // The final line may lack its end, the final event its blank line: both are supplied. A stream that ended in a
+      // lone CR reads the first LF as the other half of CRLF, so there is one to spare.
+      feed(`${utf8.decode()}\n\n\n`)
+      return take()
+    },
+  }
+}
+
+/** How much of the text is whole lines: everything up to and including the last line end. */
+function wholeLinesLength(text: string): number {
+  // The common case first: upstream writes whole events.
+  const last = text.charCodeAt(text.length - 1)
+  if (last === LF || last === CR) return text.length
+  return Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1
+}
+
+function isBareObject(error: ParseError): error is ParseError & { line: string } {
+  return error.type === 'unknown-field' && error.line?.startsWith('{') === true
+}
+
+function tooLong(maxEventBytes: number): Fault {
+  return new Fault({
+    kind: 'upstream_unusable',
+    detail: `it sent an event of more than ${maxEventBytes} bytes`,
+  })
 }

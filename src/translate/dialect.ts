@@ -37,8 +37,8 @@ export interface EncodeContext {
 export type Warning = string
 
 export interface EncodedRequest {
-  /** JSON text of the upstream body. */
-  readonly body: string
+  /** The upstream body: JSON, UTF-8. */
+  readonly body: Buffer
   readonly warnings: readonly Warning[]
 }
 
@@ -63,6 +63,8 @@ interface Reply<Out> {
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
   readonly usage: () => Usage | undefined
+  /** Upstream events that could not be read and were left out, for the log. */
+  readonly skipped: () => number
 }
 
 /** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */
@@ -91,10 +93,11 @@ export interface Dialect {
   /** Comment or event that keeps a silent stream open. */
   readonly heartbeat: string
   /**
-   * Checks a caller's body, given as the JSON text that was received.
+   * Checks a caller's body, given as the JSON text that was received. With `bytes`, the UTF-8 the text was read from,
+   * a large body is not encoded again.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (text: string) => CallerRequest
+  readonly decodeRequest: (text: string, bytes?: Buffer) => CallerRequest
   /**
    * The body for an upstream of the same dialect; bytes that need no change are kept as received.
    * @throws Fault `invalid_request`

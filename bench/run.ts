@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask, askMany, chatBody, hold, longChatBody } from './lib/load.ts'
+import { cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
+import type { Running } from './lib/process.ts'
+
+// The speed table: copilot-proxy and a raw node:http byte pipe in front of the same simulated Copilot, on loopback,
+// in turns. CPU time is the operating system's count for the process, so the load generator does not disturb it.
+// Needs Linux (/proc) and a build: `npm run bench` makes one.
+
+const rounds = Number(process.argv[2] ?? 5)
+const root = new URL('..', import.meta.url).pathname
+const home = mkdtempSync(join(tmpdir(), 'copilot-proxy-bench-'))
+
+interface Target extends Running {
+  readonly url: string
+}
+
+const upstream = await startNode([join(root, 'bench/upstream.ts')])
+const { url, githubToken, copilotToken } = JSON.parse(upstream.firstLine) as Record<string, string>
+
+async function startPipe(): Promise<Target> {
+  const running = await startNode([join(root, 'bench/pipe.ts'), url ?? ''], { BENCH_COPILOT_TOKEN: copilotToken ?? '' })
+  return { ...running, ...(JSON.parse(running.firstLine) as { url: string }) }
+}
+
+async function startProxy(): Promise<Target> {
+  const running = await startNode([join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0'], {
+    COPILOT_PROXY_HOME: home,
+    COPILOT_GITHUB_TOKEN: githubToken ?? '',
+    COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url ?? '',
+    COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url ?? '',
+    COPILOT_PROXY_SERVER_MAX_CONCURRENT_REQUESTS: '1000',
+  })
+  return { ...running, url: /http:\S+/.exec(running.firstLine)?.[0] ?? '' }
+}
+
+/** CPU time that `target` spends on `work`, divided by `units`. Microseconds. */
+async function cpuPer(target: Target, units: number, work: () => Promise<unknown>): Promise<number> {
+  const before = cpuMicros(target.pid)
+  await work()
+  return (cpuMicros(target.pid) - before) / units
+}
+
+const short = chatBody('[demo:frames 3 1]')
+const eventCount = 300
+const streamed = chatBody(`[demo:frames ${eventCount} 1][demo:slow 4]`)
+const history = longChatBody('[demo:frames 3 1]', 8 * 1024 * 1024)
+const historyMegabytes = history.length / 1024 / 1024
+
+async function measure(target: Target) {
+  const perRequest = await cpuPer(target, 2000, () => askMany(target.url, short, 2000, 8))
+  const perEvent = await cpuPer(target, 32 * eventCount, () => askMany(target.url, streamed, 32, 32))
+  const perMegabyte = await cpuPer(target, 10 * historyMegabytes, () => askMany(target.url, history, 10, 1))
+  const firstBytes = await askMany(target.url, short, 300, 1)
+  return { perRequest, perEvent, perMegabyte, firstByteMs: median(firstBytes.map((answer) => answer.firstByteMs)) }
+}
+
+async function startSeconds(): Promise<number> {
+  const startedAt = performance.now()
+  const proxy = await startProxy()
+  const answer = await fetch(`${proxy.url}/healthz`)
+  const seconds = (performance.now() - startedAt) / 1000
+  await stop(proxy)
+  if (!answer.ok) throw new Error(`/healthz answered ${answer.status}`)
+  return seconds
+}
+
+async function memory() {
+  const proxy = await startProxy()
+  await sleep(1500)
+  const idle = residentBytes(proxy.pid)
+  await askMany(proxy.url, short, 300, 8)
+  const before = residentBytes(proxy.pid)
+  const release = await hold(proxy.url, chatBody('[demo:frames 3 1][demo:slow 60000]'), 300)
+  await sleep(500)
+  const held = residentBytes(proxy.pid)
+  release()
+  await stop(proxy)
+  return { idle, perHeld: (held - before) / 300 }
+}
+
+const pipe = await startPipe()
+const proxy = await startProxy()
+for (const target of [pipe, proxy]) {
+  await ask(target.url, history)
+  await askMany(target.url, short, 2000, 8)
+}
+const seen: { pipe: Awaited<ReturnType<typeof measure>>; proxy: Awaited<ReturnType<typeof measure>> }[] = []
+for (let round = 0; round < rounds; round++) {
+  seen.push({ pipe: await measure(pipe), proxy: await measure(proxy) })
+  process.stderr.write(`round ${round + 1} of ${rounds}\n`)
+}
+await Promise.all([stop(pipe), stop(proxy)])
+const starts: number[] = []
+for (let i = 0; i < rounds; i++) starts.push(await startSeconds())
+const { idle, perHeld } = await memory()
+await stop(upstream)
+rmSync(home, { recursive: true, force: true })
+
+type Figure = keyof (typeof seen)[number]['pipe']
+const of = (side: 'pipe' | 'proxy', figure: Figure) => median(seen.map((round) => round[side][figure]))
+const ratioRow = (label: string, figure: Figure, unit: string, budget: string) => {
+  const [base, ours] = [of('pipe', figure), of('proxy', figure)]
+  return [label, `${base.toFixed(1)} ${unit}`, `${ours.toFixed(1)} ${unit}`, `${(ours / base).toFixed(2)} ×`, budget]
+}
+const rows = [
+  ['figure', 'pipe', 'copilot-proxy', 'result', 'budget'],
+  ['---', '---', '---', '---', '---'],
+  ratioRow('CPU per request, one short answer', 'perRequest', 'µs', '≤ 1.5 ×'),
+  ratioRow('CPU per streamed event, same dialect', 'perEvent', 'µs', '≤ 1.3 ×'),
+  [
+    'time to first byte, median',
+    `${of('pipe', 'firstByteMs').toFixed(2)} ms`,
+    `${of('proxy', 'firstByteMs').toFixed(2)} ms`,
+    `+ ${(of('proxy', 'firstByteMs') - of('pipe', 'firstByteMs')).toFixed(2)} ms`,
+    '≤ + 0.3 ms',
+  ],
+  ratioRow('CPU per MB of request body (8 MB of history)', 'perMegabyte', 'µs', '≤ 4 ×'),
+  ['memory idle', '', `${(idle / 1e6).toFixed(0)} MB`, '', '≤ 90 MB'],
+  ['memory per held stream', '', `${(perHeld / 1e3).toFixed(0)} KB`, '', '≤ 60 KB'],
+  ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],
+]
+process.stdout.write(`${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)

@@ -1,0 +1,111 @@
+import { Fault } from '../../errors.ts'
+import type { FinishReason } from './completion.ts'
+import { isBlank, mergeExtras } from './extras.ts'
+import { identityOf } from './mend-state.ts'
+import type { FinishFrame, Frame, MendState } from './mend-state.ts'
+import { closeToolCalls } from './tool-calls.ts'
+import type { WireChoice, WireChunk, WireDelta } from './wire-chunk.ts'
+
+/**
+ * Sends a mended chunk on, or keeps it back when it is the one that says upstream has finished: reasoning summaries and
+ * further choices come after it (copilot-upstream §6.2, 6 and 11), and a caller must read exactly one finish, last.
+ */
+export function place(state: MendState, frame: FinishFrame, out: Frame[]): void {
+  const isFinish = frame.choice.finish_reason !== null
+  const waiting = state.finish
+  // An empty finish chunk can let others pass and keep its text; one that says something has its turn now.
+  if (waiting !== undefined && (isFinish || speaks(waiting.delta))) releaseFinish(state, out)
+  if (isFinish) state.finish = frame
+  else emit(state, frame, out)
+}
+
+/**
+ * Everything that is left to say once upstream is done: arguments for calls that got none, the finish, the usage.
+ * @throws Fault `upstream_unusable` when upstream ended without an answer or with a tool call that has no name
+ */
+export function finish(state: MendState, out: Frame[]): void {
+  if (!state.sawChoice) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it ended the stream without an answer' })
+  }
+  const reason = finishReason(state)
+  const closing = closeToolCalls(state.calls, isCut(reason))
+  if (closing.length > 0) {
+    if (state.finish !== undefined && speaks(state.finish.delta)) releaseFinish(state, out)
+    emit(state, newFrame(state, { tool_calls: closing }, null), out)
+  }
+  const usage = usageFrame(state)
+  const last = state.finish ?? newFrame(state, {}, reason)
+  const isRight = last.choice.finish_reason === reason
+  last.choice.finish_reason = reason
+  emit(state, isRight ? last : { ...last, text: undefined }, out)
+  if (usage !== undefined) out.push(usage)
+  state.done = true
+}
+
+/** Of two reasons the one that says more: a filter, then a limit, then whatever came last. */
+export function strongerReason(before: string | undefined, after: string): string {
+  if (before === 'content_filter') return before
+  return before === 'length' && after !== 'content_filter' ? before : after
+}
+
+/** Whether a delta says anything beside whose turn it is. */
+export function speaks(delta: WireDelta): boolean {
+  for (const key in delta) {
+    if (key !== 'role' && !isBlank(delta[key])) return true
+  }
+  return false
+}
+
+/**
+ * The reason a caller reads. Some models say `stop` after tool calls, some say nothing, some say `tool_calls` without
+ * any (copilot-upstream §6.2, 8). A cut answer stays cut: its last call may be a fragment. Unknown reasons are a stop.
+ */
+function finishReason({ reason, calls }: MendState): FinishReason {
+  if (reason !== undefined && isCut(reason)) return reason
+  if (calls.opened > 0) return 'tool_calls'
+  return reason === 'function_call' ? reason : 'stop'
+}
+
+function isCut(reason: string): reason is 'length' | 'content_filter' {
+  return reason === 'length' || reason === 'content_filter'
+}
+
+function releaseFinish(state: MendState, out: Frame[]): void {
+  if (state.finish === undefined) return
+  state.finish.choice.finish_reason = null
+  emit(state, { ...state.finish, text: undefined }, out)
+  state.finish = undefined
+}
+
+function emit(state: MendState, { chunk, delta, text }: FinishFrame, out: Frame[]): void {
+  let isRight = text !== undefined
+  if (!state.started) {
+    state.started = true
+    if (delta.role !== 'assistant') {
+      delta.role = 'assistant'
+      isRight = false
+    }
+  }
+  if (state.carried === undefined) {
+    out.push({ chunk, text: isRight ? text : undefined })
+    return
+  }
+  out.push({ chunk: mergeExtras(state.carried, chunk), text: undefined })
+  state.carried = undefined
+}
+
+function newFrame(state: MendState, delta: WireDelta, reason: FinishReason | null): FinishFrame {
+  const choice: WireChoice = { index: 0, delta, finish_reason: reason }
+  const chunk: WireChunk = { ...identityOf(state), choices: [choice] }
+  return { chunk, choice, delta, text: undefined }
+}
+
+/** The usage chunk, where the caller asked for one and upstream counted. Else its extra keys go with the finish. */
+function usageFrame(state: MendState): Frame | undefined {
+  const { usage, usageText, usageExtras } = state
+  if (usage !== undefined && state.wantsUsage) {
+    return { chunk: { ...identityOf(state), choices: [], usage, ...usageExtras }, text: usageText }
+  }
+  if (usageExtras !== undefined) state.carried = mergeExtras(state.carried, usageExtras)
+  return undefined
+}

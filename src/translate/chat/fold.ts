@@ -1,0 +1,211 @@
+import type { ChatCompletion, ChatToolCall, ChatUsage, FinishReason } from './completion.ts'
+import { isFinishReason } from './completion.ts'
+import { isBlank, isEnvelopeKey, mergeValue } from './extras.ts'
+import { countOf } from './response-end.ts'
+import { isFilled, isObject, objectsOf } from './wire-chunk.ts'
+import type { WireChoice, WireChunk, WireDelta, WireToolCall } from './wire-chunk.ts'
+
+/** What the chunks said so far. Owned by one reply, updated in place: copying it per chunk would be quadratic. */
+export interface ChatAnswer {
+  id: string
+  created: number
+  model: string
+  /** null until upstream sends text, '' included. */
+  content: string | null
+  refusal: string
+  readonly toolCalls: ToolCallDraft[]
+  functionCall: { name: string; arguments: string } | undefined
+  readonly logprobs: { content: unknown[] | null; refusal: unknown[] | null }
+  finishReason: FinishReason
+  usage: Readonly<Record<string, unknown>> | undefined
+  /** Unknown keys of the chunks, of their choice and of its delta. Maps, because `__proto__` is a key like any other. */
+  readonly bodyExtras: Map<string, unknown>
+  readonly choiceExtras: Map<string, unknown>
+  readonly messageExtras: Map<string, unknown>
+}
+
+interface ToolCallDraft {
+  kind: 'function' | 'custom'
+  id: string
+  name: string
+  text: string
+  readonly extras: Map<string, unknown>
+}
+
+/** Pieces of one readable text (copilot-upstream §6.2, 11). All other keys, opaque state among them, keep the last value. */
+const textKeys: ReadonlySet<string> = new Set([
+  'reasoning_text',
+  'reasoning_content',
+  'reasoning',
+  'thinking',
+  'cot_summary',
+])
+
+/** Random filling that hides the length of a chunk; in a body it would say nothing. */
+const paddingKeys: ReadonlySet<string> = new Set(['obfuscation', 'padding'])
+
+export function startAnswer(): ChatAnswer {
+  return {
+    id: '',
+    created: 0,
+    model: '',
+    content: null,
+    refusal: '',
+    toolCalls: [],
+    functionCall: undefined,
+    logprobs: { content: null, refusal: null },
+    finishReason: 'stop',
+    usage: undefined,
+    bodyExtras: new Map(),
+    choiceExtras: new Map(),
+    messageExtras: new Map(),
+  }
+}
+
+/** Adds one mended chunk. */
+export function foldChunk(answer: ChatAnswer, chunk: WireChunk): ChatAnswer {
+  if (isFilled(chunk.id)) answer.id = chunk.id
+  if (typeof chunk.created === 'number') answer.created = chunk.created
+  if (isFilled(chunk.model)) answer.model = chunk.model
+  if (isObject(chunk.usage)) answer.usage = chunk.usage
+  for (const key in chunk) {
+    if (!isEnvelopeKey(key)) addExtra(answer.bodyExtras, key, chunk[key])
+  }
+  for (const choice of objectsOf(chunk.choices)) foldChoice(answer, choice)
+  return answer
+}
+
+/** The whole answer as a body. */
+export function toCompletion(answer: ChatAnswer): ChatCompletion {
+  const { id, created, model, refusal, toolCalls, functionCall, logprobs, usage } = answer
+  const hasOther = toolCalls.length > 0 || refusal !== '' || functionCall !== undefined
+  const hasLogprobs = logprobs.content !== null || logprobs.refusal !== null
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          // Upstream opens calls and refusals with an empty piece of text that means none.
+          content: hasOther && answer.content === '' ? null : answer.content,
+          refusal: refusal === '' ? null : refusal,
+          ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toToolCall) }),
+          ...(functionCall && { function_call: functionCall }),
+          ...Object.fromEntries(answer.messageExtras),
+        },
+        logprobs: hasLogprobs ? logprobs : null,
+        finish_reason: answer.finishReason,
+        ...Object.fromEntries(answer.choiceExtras),
+      },
+    ],
+    ...(usage && { usage: toUsage(usage) }),
+    ...Object.fromEntries(answer.bodyExtras),
+  }
+}
+
+function foldChoice(answer: ChatAnswer, choice: WireChoice): void {
+  for (const key in choice) {
+    const value = choice[key]
+    switch (key) {
+      case 'index':
+      // Some backends put a message beside the delta; it says the same, and would replace what was folded.
+      case 'message':
+        break
+      case 'delta':
+        if (isObject(value)) foldDelta(answer, value)
+        break
+      case 'finish_reason':
+        if (isFinishReason(value)) answer.finishReason = value
+        break
+      case 'logprobs':
+        if (isObject(value)) foldLogprobs(answer, value)
+        break
+      default:
+        addExtra(answer.choiceExtras, key, value)
+    }
+  }
+}
+
+function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
+  for (const key in delta) {
+    const value = delta[key]
+    switch (key) {
+      case 'role':
+        break
+      case 'content':
+        if (typeof value === 'string') answer.content = (answer.content ?? '') + value
+        break
+      case 'refusal':
+        if (typeof value === 'string') answer.refusal += value
+        break
+      case 'tool_calls':
+        for (const entry of objectsOf(value)) foldToolCall(answer.toolCalls, entry)
+        break
+      case 'function_call':
+        if (isObject(value)) foldFunctionCall(answer, value)
+        break
+      default:
+        addExtra(answer.messageExtras, key, value)
+    }
+  }
+}
+
+function foldToolCall(
+  calls: ToolCallDraft[],
+  { index, id, type, function: fn, custom, ...extras }: WireToolCall,
+): void {
+  if (typeof index !== 'number') return
+  const call = (calls[index] ??= { kind: 'function', id: '', name: '', text: '', extras: new Map() })
+  if (isFilled(id)) call.id = id
+  if (type === 'custom') call.kind = 'custom'
+  const body = isObject(custom) ? custom : isObject(fn) ? fn : {}
+  if (isFilled(body['name'])) call.name = body['name']
+  const piece = body['arguments'] ?? body['input']
+  if (isFilled(piece)) call.text += piece
+  for (const key in extras) addExtra(call.extras, key, extras[key])
+}
+
+/** Calls in the way that came before tools; deprecated, but some models still take `functions`. */
+function foldFunctionCall(answer: ChatAnswer, { name, arguments: piece }: Record<string, unknown>): void {
+  const call = (answer.functionCall ??= { name: '', arguments: '' })
+  if (isFilled(name)) call.name = name
+  if (isFilled(piece)) call.arguments += piece
+}
+
+function foldLogprobs({ logprobs }: ChatAnswer, { content, refusal }: Record<string, unknown>): void {
+  if (Array.isArray(content)) logprobs.content = appendAll(logprobs.content, content)
+  if (Array.isArray(refusal)) logprobs.refusal = appendAll(logprobs.refusal, refusal)
+}
+
+function appendAll(list: unknown[] | null, items: readonly unknown[]): unknown[] {
+  const all = list ?? []
+  // Not `push(...items)`: arguments live on the stack, and upstream decides how many there are.
+  for (const item of items) all.push(item)
+  return all
+}
+
+function addExtra(extras: Map<string, unknown>, key: string, value: unknown): void {
+  if (isBlank(value) || paddingKeys.has(key)) return
+  const before = extras.get(key)
+  const isText = typeof before === 'string' && typeof value === 'string' && textKeys.has(key)
+  extras.set(key, isText ? before + value : mergeValue(before, value))
+}
+
+function toToolCall({ kind, id, name, text, extras }: ToolCallDraft): ChatToolCall {
+  const others = Object.fromEntries(extras)
+  return kind === 'custom'
+    ? { id, type: 'custom', custom: { name, input: text }, ...others }
+    : { id, type: 'function', function: { name, arguments: text }, ...others }
+}
+
+/** Upstream's counts, with the three every client reads. */
+function toUsage(usage: Readonly<Record<string, unknown>>): ChatUsage {
+  const prompt = countOf(usage['prompt_tokens'])
+  const completion = countOf(usage['completion_tokens'])
+  const total = typeof usage['total_tokens'] === 'number' ? usage['total_tokens'] : prompt + completion
+  return { ...usage, prompt_tokens: prompt, completion_tokens: completion, total_tokens: total }
+}

@@ -1,0 +1,70 @@
+import type OpenAI from 'openai'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import type {
+  ChatCompletion,
+  ChatCompletionChoice,
+  ChatCompletionMessage,
+} from '../../../src/translate/chat/completion.ts'
+import { foldChunk, startAnswer, toCompletion } from '../../../src/translate/chat/fold.ts'
+
+function foldDeltas(...deltas: Record<string, unknown>[]): ChatCompletion {
+  const chunks = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
+  return toCompletion(chunks.reduce(foldChunk, startAnswer()))
+}
+
+const messageOf = (...deltas: Record<string, unknown>[]) => foldDeltas(...deltas).choices[0].message
+
+test('the body is what the openai package promises its users', () => {
+  // Log probabilities are passed on as they come: their elements are upstream's to promise.
+  expectTypeOf<Omit<ChatCompletion, 'choices'>>().toExtend<Omit<OpenAI.ChatCompletion, 'choices'>>()
+  expectTypeOf<Omit<ChatCompletionChoice, 'logprobs'>>().toExtend<Omit<OpenAI.ChatCompletion.Choice, 'logprobs'>>()
+  expectTypeOf<ChatCompletionMessage>().toExtend<OpenAI.ChatCompletionMessage>()
+})
+
+describe('content', () => {
+  test('is null where none came', () => {
+    expect(messageOf({ role: 'assistant', content: null }).content).toBeNull()
+  })
+
+  test('is null where an empty piece opened a tool call or a refusal', () => {
+    expect(messageOf({ content: '' }, { refusal: 'No.' })).toMatchObject({ content: null, refusal: 'No.' })
+    const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+    expect(messageOf({ content: '' }, { tool_calls: [call] })).toMatchObject({ content: null })
+  })
+
+  test('is empty where the model said nothing else', () => {
+    expect(messageOf({ content: '' }).content).toBe('')
+  })
+})
+
+test.each(['reasoning_text', 'reasoning_content', 'reasoning', 'thinking', 'cot_summary'])('joins %s', (key) => {
+  expect(messageOf({ [key]: 'a' }, { [key]: null }, { [key]: 'b' })).toMatchObject({ [key]: 'ab' })
+})
+
+test.each(['reasoning_opaque', 'signature', 'encrypted_content', 'cot_id', 'phase'])('keeps the last %s', (key) => {
+  expect(messageOf({ [key]: 'a' }, { [key]: 'b' }, { [key]: '' }, { [key]: null })).toMatchObject({ [key]: 'b' })
+})
+
+test('appends lists and merges objects of keys it does not know', () => {
+  expect(messageOf({ list: [1], object: { a: [1], b: 1 } }, { list: [2], object: { a: [2], b: 2 } })).toMatchObject({
+    list: [1, 2],
+    object: { a: [1, 2], b: 2 },
+  })
+})
+
+test('leaves padding out', () => {
+  expect(messageOf({ content: 'a', padding: 'xxxx' })).not.toHaveProperty('padding')
+})
+
+test('takes more log probabilities than a function takes arguments', () => {
+  const content = Array.from({ length: 300_000 }, () => 0)
+  const chunk = { choices: [{ index: 0, delta: {}, logprobs: { content, refusal: null }, finish_reason: 'stop' }] }
+  const { logprobs } = toCompletion([chunk, chunk].reduce(foldChunk, startAnswer())).choices[0]
+  expect(logprobs?.content).toHaveLength(600_000)
+  expect(logprobs?.refusal).toBeNull()
+})
+
+test('gives usage the counts every client reads', () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 4, extra: true }
+  expect(toCompletion(foldChunk(startAnswer(), { usage, choices: [] })).usage).toEqual({ ...usage, total_tokens: 7 })
+})

@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest'
+import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
+import { bytes, dataEvent, dataOf, readStream, seedOf, stream } from './fixture-streams.ts'
+
+const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_764_940_861, model: 'gpt-5-mini' }
+
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+
+function chunk(delta: unknown, choice: Record<string, unknown> = {}) {
+  return { ...envelope, choices: [{ index: 0, delta, finish_reason: null, ...choice }] }
+}
+
+const finish = (reason: string, delta: unknown = {}) => chunk(delta, { finish_reason: reason })
+const toolDelta = (...tool_calls: unknown[]) => chunk({ tool_calls })
+
+/** What a caller gets of these chunks; a string goes as the data of an event. */
+function streamed(...chunks: unknown[]) {
+  return stream([bytes(chunks.map(dataEvent).join(''))])
+}
+
+/** The deltas of tool calls a caller gets. */
+function toolDeltas(...chunks: unknown[]): unknown[] {
+  return dataOf(streamed(...chunks, finish('tool_calls'), '[DONE]').text)
+    .filter((data) => data !== '[DONE]')
+    .flatMap((data) => JSON.parse(data).choices[0]?.delta.tool_calls ?? [])
+}
+
+/** An entry of `delta.tool_calls` as upstream might write it. */
+function entry(index: number | undefined, id: string | undefined, name: string | undefined, text: string) {
+  return {
+    ...(index !== undefined && { index }),
+    ...(id !== undefined && { id }),
+    function: { ...(name !== undefined && { name }), arguments: text },
+  }
+}
+
+/** The first entry of a call as a caller gets it, and the following ones. */
+function opened(index: number, id: string, name: string, text: string) {
+  return { index, id, type: 'function', function: { name, arguments: text } }
+}
+
+function more(index: number, text: string) {
+  return { index, function: { arguments: text } }
+}
+
+describe('original text', () => {
+  const written = [
+    `{"id":"chatcmpl-1", "object":"chat.completion.chunk","created":1764940861,"model":"gpt-5-mini","choices":[ {"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null} ]}`,
+    `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764940861.0,"model":"gpt-5-mini","choices":[{"index":0,"delta":{"content":"\\u0041"},"finish_reason":null}],"x":1e2}`,
+    `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764940861,"model":"gpt-5-mini","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{"}} ]},"finish_reason":null}]}`,
+    `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764940861,"model":"gpt-5-mini","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{ "arguments":"}"}}]},"finish_reason":null}],"usage":null}`,
+    `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764940861,"model":"gpt-5-mini","choices":[{"index":0,"delta":{ },"finish_reason":"tool_calls"}],"y":{}}`,
+    `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764940861,"model":"gpt-5-mini","choices":[ ],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
+    '[DONE]',
+  ]
+
+  test('is forwarded where nothing has to be mended, finish and usage included', () => {
+    expect(dataOf(streamed(...written).text)).toEqual(written)
+  })
+
+  test('of the finish is forwarded to a caller that is not sent the usage', () => {
+    const said = [
+      ...written.slice(0, 5).map(dataEvent),
+      dataEvent({ ...envelope, choices: [], usage, system_fingerprint: 'fp' }),
+    ]
+    const { text } = stream([bytes([...said, dataEvent('[DONE]')].join(''))], seedOf({ usage: false }))
+    expect(dataOf(text)).toEqual([...written.slice(0, 5), '[DONE]'])
+  })
+
+  test('of several data lines is forwarded line by line', () => {
+    const parts = JSON.stringify(chunk({ role: 'assistant', content: 'a' })).split(',"choices"')
+    const wire = parts.join('\ndata: ,"choices"')
+    const { text } = stream([bytes(`data: ${wire}\n\n`)])
+    expect(text).toBe(`data: ${wire}\n\n`)
+  })
+})
+
+describe('pace', () => {
+  test('the first event with a choice adds to the reply at once', () => {
+    const reply = createChatStream(seedOf({ usage: true }))
+    expect(reply.push({ event: '', data: JSON.stringify(chunk({ role: 'assistant', content: '' })) })).not.toBe('')
+  })
+
+  test('finish, usage and end mark come with the end mark of upstream, not with the end of the connection', () => {
+    const reply = createChatStream(seedOf({ usage: true }))
+    const events = [chunk({ role: 'assistant', content: 'a' }), finish('stop')]
+    for (const event of events) reply.push({ event: '', data: JSON.stringify(event) })
+    expect(reply.isDone()).toBe(false)
+    expect(dataOf(reply.push({ event: '', data: '[DONE]' }))).toEqual([JSON.stringify(finish('stop')), '[DONE]'])
+    expect(reply.isDone()).toBe(true)
+  })
+
+  test('nothing is added after the end mark', () => {
+    const reply = createChatStream(seedOf({ usage: true }))
+    reply.push({ event: '', data: JSON.stringify(finish('stop')) })
+    reply.push({ event: '', data: '[DONE]' })
+    expect(reply.push({ event: '', data: JSON.stringify(chunk({ content: 'late' })) })).toBe('')
+    expect(reply.push({ event: '', data: '[DONE]' })).toBe('')
+    expect(reply.push({ event: 'error', data: '{}' })).toBe('')
+    expect(reply.end()).toBe('')
+  })
+
+  test('a body is whole at the end mark, and stays as it is', () => {
+    const reply = createChatFold(seedOf({ usage: false }))
+    reply.push({ event: '', data: JSON.stringify(finish('stop', { content: 'a' })) })
+    reply.push({ event: '', data: '[DONE]' })
+    reply.push({ event: '', data: JSON.stringify(chunk({ content: 'late' })) })
+    expect(reply.isDone()).toBe(true)
+    expect(reply.end()).toMatchObject({ choices: [{ message: { content: 'a' } }] })
+    expect(reply.end()).toEqual(reply.end())
+  })
+
+  test('endless whitespace after whole arguments ends the reply before upstream does', () => {
+    const reply = createChatStream(seedOf({ usage: true }))
+    const open = opened(0, 'c', 'f', `{}${'\n'.repeat(21)}`)
+    const text = reply.push({ event: '', data: JSON.stringify(toolDelta(open)) })
+    expect(reply.isDone()).toBe(true)
+    const [first, last, mark] = dataOf(text)
+    expect(JSON.parse(first ?? '')).toMatchObject({
+      choices: [{ delta: { tool_calls: [{ function: { arguments: `{}${'\n'.repeat(20)}` } }] } }],
+    })
+    expect(JSON.parse(last ?? '')).toMatchObject({ choices: [{ finish_reason: 'tool_calls' }] })
+    expect(mark).toBe('[DONE]')
+  })
+
+  test.each([
+    ['twenty line ends', `{}${'\n'.repeat(20)}`],
+    ['spaces', `{${' '.repeat(500)}}`],
+    ['line ends inside a string', JSON.stringify('\n'.repeat(50)).replaceAll('\\n', '\n')],
+    ['line ends between values', '[1,\n\n\n\n\n\n\n\n\n\n\n2,\n\n\n\n\n\n\n\n\n\n\n3]'],
+  ])('%s in arguments are not endless', (_title, text) => {
+    const open = opened(0, 'c', 'f', text)
+    expect(toolDeltas(toolDelta(open))).toEqual([open])
+  })
+})
+
+describe('counting', () => {
+  test('usage is known whether or not the caller asks for it', () => {
+    const wire = [bytes(readStream('quirk-14-copilot-usage'))]
+    const counted = { inputTokens: 965, outputTokens: 93, cachedInputTokens: 0 }
+    expect(stream(wire, seedOf({ usage: true })).usage).toEqual(counted)
+    expect(stream(wire, seedOf({ usage: false })).usage).toEqual(counted)
+    expect(stream([bytes(readStream('quirk-13-usage-everywhere'))]).usage).toMatchObject({ cachedInputTokens: 4 })
+    expect(stream([bytes(readStream('quirk-13-usage-absent'))]).usage).toBeUndefined()
+  })
+
+  test('events that cannot be read are counted and left out', () => {
+    const said = chunk({ role: 'assistant', content: 'a' })
+    const { text, skipped } = streamed(said, '{"choices":[{"ind', 'null', '"text"', '[1]', finish('stop'), '[DONE]')
+    expect(skipped).toBe(4)
+    expect(dataOf(text)).toEqual([JSON.stringify(said), JSON.stringify(finish('stop')), '[DONE]'])
+    expect(streamed(said, finish('stop'), '[DONE]').skipped).toBe(0)
+  })
+})
+
+describe('tool calls', () => {
+  test('an id that comes after the call was opened does not open another', () => {
+    expect(toolDeltas(toolDelta(entry(0, undefined, 'f', '{')), toolDelta(entry(0, 'late', undefined, '}')))).toEqual([
+      opened(0, 'call_chatcmplseed0001_0', 'f', '{'),
+      more(0, '}'),
+    ])
+  })
+
+  test('an id that comes before the name is kept for it', () => {
+    expect(toolDeltas(toolDelta(entry(0, 'early', undefined, '{')), toolDelta(entry(0, undefined, 'f', '}')))).toEqual([
+      opened(0, 'early', 'f', '{}'),
+    ])
+  })
+
+  test('calls that wait for a name are numbered when they open', () => {
+    expect(
+      toolDeltas(
+        toolDelta(entry(0, 'a', undefined, '{}'), entry(1, 'b', 'g', '{')),
+        toolDelta(entry(0, 'a', 'f', '')),
+        toolDelta(entry(1, undefined, undefined, '}')),
+      ),
+    ).toEqual([opened(0, 'b', 'g', '{'), opened(1, 'a', 'f', '{}'), more(0, '}')])
+  })
+
+  test('another name at the same index, without ids, is another call', () => {
+    expect(toolDeltas(toolDelta(entry(0, undefined, 'f', '')), toolDelta(entry(0, undefined, 'g', '{}')))).toEqual([
+      opened(0, 'call_chatcmplseed0001_0', 'f', ''),
+      opened(1, 'call_chatcmplseed0001_1', 'g', '{}'),
+      more(0, '{}'),
+    ])
+  })
+
+  test('a stray index in the middle of the only open call belongs to it', () => {
+    expect(toolDeltas(toolDelta(entry(0, 'a', 'f', '{"x"')), toolDelta(entry(1, undefined, undefined, ':1}')))).toEqual(
+      [opened(0, 'a', 'f', '{"x"'), more(0, ':1}')],
+    )
+  })
+
+  test('an entry that says nothing at all opens nothing', () => {
+    expect(toolDeltas(chunk({ content: 'x' }), toolDelta({}, null, { index: 4 }))).toEqual([])
+  })
+
+  test('keys nobody knows stay with their call', () => {
+    const signed = { ...opened(0, 'a', 'f', '{}'), extra_content: { google: { thought_signature: 'example' } } }
+    expect(toolDeltas(toolDelta(signed))).toEqual([signed])
+    expect(toolDeltas(toolDelta({ ...signed, index: 9 }))).toEqual([signed])
+  })
+
+  test('a cut call without arguments is not completed', () => {
+    const { text } = streamed(toolDelta(opened(0, 'a', 'f', '')), finish('length'), '[DONE]')
+    expect(dataOf(text)).toHaveLength(3)
+  })
+})
+
+describe('hostile events', () => {
+  test('an event nested more deeply than can be written ends in a fault', () => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+    const { fault } = streamed(`{"choices":[{"delta":{"content":"a","x":${deep}}}]}`)
+    expect(fault).toEqual({ kind: 'upstream_unusable', detail: 'it sent an event that is nested too deeply' })
+  })
+
+  test('__proto__ is a key like any other', () => {
+    const { text } = streamed('{"__proto__":{"polluted":1},"choices":[]}', finish('stop', { content: 'a' }), '[DONE]')
+    expect(text).toContain('"__proto__":{"polluted":1}')
+    expect({}).not.toHaveProperty('polluted')
+  })
+})
