@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+import { misdirected, tokenExpired } from './failures.ts'
+import { textReply } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
+import type { TokenStore } from './tokens.ts'
+
+/** API versions that clients of 2025 and 2026 send; another one counts as retired (copilot-upstream.md §4.1). */
+const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-06-01'])
+
+/**
+ * What every route of the Copilot API looks at before the body, with the texts of copilot-upstream.md §10:
+ * host, identity headers, token, API version, `X-Initiator`. Undefined when all is well.
+ * NOTE: the real service also takes a GitHub token as bearer (§2.5); this one does not, since that would hide a
+ * proxy that forgets the exchange.
+ */
+export function refuseAccess(
+  request: IncomingMessage,
+  tokens: TokenStore,
+  misdirectedHosts: readonly string[],
+): Outcome | undefined {
+  const { headers } = request
+  if (misdirectedHosts.includes(headers.host ?? '')) return misdirected()
+
+  const bearer = /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (bearer === undefined || countHeader(request, 'authorization') > 1) {
+    return textReply(400, 'bad request: Authorization header is badly formatted')
+  }
+  if (/^(?:ghp_|github_pat_)/.test(bearer)) {
+    return textReply(400, 'bad request: Personal Access Tokens are not supported for this endpoint')
+  }
+  const editor = headers['editor-version']
+  if (editor === undefined) return textReply(400, 'bad request: missing Editor-Version header for IDE auth')
+  if (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor)) {
+    return textReply(400, 'bad request: unknown Editor-Version header for IDE auth')
+  }
+  if (!tokens.isCopilotLive(bearer)) return tokenExpired()
+
+  const version = headers['x-github-api-version']
+  if (version !== undefined && !API_VERSIONS.has(String(version))) {
+    return textReply(
+      466,
+      'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
+    )
+  }
+  const initiator = headers['x-initiator']
+  if (initiator !== undefined && initiator !== 'user' && initiator !== 'agent') {
+    return textReply(400, 'bad request: invalid X-Initiator header')
+  }
+  return undefined
+}
+
+/** Node keeps only the first of some repeated headers; the raw list has them all. */
+function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() === name) count += 1
+  }
+  return count
+}

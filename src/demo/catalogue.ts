@@ -1,0 +1,250 @@
+/** How a family writes its streams (`habits/`). */
+export type HabitId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok'
+
+/** One row of the table below; token figures in thousands. */
+export interface CatalogueRow {
+  readonly id: string
+  readonly vendor: string
+  readonly habit: HabitId
+  readonly type?: 'chat' | 'embeddings' | 'completion'
+  readonly name?: string
+  readonly context: number
+  readonly prompt: number
+  readonly output: number
+  readonly endpoints?: readonly string[]
+  readonly efforts?: readonly string[]
+  readonly images?: number
+  readonly multiplier?: number
+  readonly thinkingBudget?: number
+  readonly adaptive?: boolean
+  /** undefined = the entry has no policy: no gate. */
+  readonly policy?: 'enabled' | 'disabled'
+  readonly picker?: boolean
+}
+
+const CHAT = '/chat/completions'
+const RESPONSES = ['/responses', 'ws:/responses']
+const MESSAGES = ['/v1/messages', CHAT]
+
+// Figures and endpoints after the catalogue captured in March 2026 (copilot-upstream.md §5). Vendors keep their real
+// words, since a client tells families apart by them, and say that nothing real answers.
+const OPENAI = 'Simulated OpenAI (demo)'
+const AZURE = 'Simulated Azure OpenAI (demo)'
+const ANTHROPIC = 'Simulated Anthropic (demo)'
+const GOOGLE = 'Simulated Google (demo)'
+const XAI = 'Simulated xAI (demo)'
+
+/** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
+export const BENCH_MODEL = 'demo-bench'
+
+const LMH = ['low', 'medium', 'high']
+
+export const CATALOGUE: readonly CatalogueRow[] = [
+  {
+    id: 'gpt-5-mini',
+    vendor: AZURE,
+    habit: 'gpt-5',
+    context: 264,
+    prompt: 128,
+    output: 64,
+    endpoints: [CHAT, ...RESPONSES],
+    efforts: LMH,
+    images: 1,
+    multiplier: 0,
+  },
+  {
+    id: 'gpt-5',
+    vendor: AZURE,
+    habit: 'gpt-5',
+    context: 400,
+    prompt: 128,
+    output: 128,
+    endpoints: [CHAT, ...RESPONSES],
+    efforts: LMH,
+    images: 1,
+    multiplier: 1,
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-5.1',
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    context: 264,
+    prompt: 128,
+    output: 64,
+    endpoints: [CHAT, ...RESPONSES],
+    efforts: ['none', ...LMH],
+    images: 1,
+    multiplier: 1,
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-5.4',
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    context: 400,
+    prompt: 272,
+    output: 128,
+    endpoints: RESPONSES,
+    efforts: LMH,
+    images: 1,
+    multiplier: 1,
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-4.1',
+    vendor: AZURE,
+    habit: 'gpt-4',
+    context: 128,
+    prompt: 128,
+    output: 16,
+    images: 1,
+    multiplier: 0,
+    policy: 'enabled',
+  },
+  { id: 'gpt-4o', vendor: AZURE, habit: 'gpt-4', context: 128, prompt: 64, output: 4, images: 1, multiplier: 0 },
+  {
+    id: 'gpt-4o-mini',
+    vendor: AZURE,
+    habit: 'gpt-4',
+    context: 128,
+    prompt: 12,
+    output: 4,
+    multiplier: 0,
+    picker: false,
+  },
+  {
+    id: 'gpt-3.5-turbo',
+    vendor: AZURE,
+    habit: 'gpt-4',
+    context: 16,
+    prompt: 12,
+    output: 4,
+    multiplier: 0,
+    picker: false,
+  },
+  // The real list repeats ids: a client must not count on them being unique.
+  {
+    id: 'gpt-3.5-turbo',
+    vendor: AZURE,
+    habit: 'gpt-4',
+    name: 'GPT 3.5 Turbo (again)',
+    context: 16,
+    prompt: 12,
+    output: 4,
+    multiplier: 0,
+    picker: false,
+  },
+  {
+    id: 'claude-opus-4.6',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    context: 200,
+    prompt: 168,
+    output: 32,
+    endpoints: MESSAGES,
+    efforts: LMH,
+    images: 1,
+    multiplier: 3,
+    thinkingBudget: 32_000,
+    adaptive: true,
+    policy: 'enabled',
+  },
+  {
+    id: 'claude-opus-4.5',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    context: 200,
+    prompt: 168,
+    output: 32,
+    endpoints: MESSAGES,
+    images: 1,
+    multiplier: 3,
+    thinkingBudget: 32_000,
+    policy: 'disabled',
+  },
+  {
+    id: 'claude-sonnet-4.5',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    context: 200,
+    prompt: 168,
+    output: 32,
+    endpoints: MESSAGES,
+    images: 5,
+    multiplier: 1,
+    thinkingBudget: 32_000,
+    policy: 'enabled',
+  },
+  {
+    id: 'claude-haiku-4.5',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    context: 200,
+    prompt: 136,
+    output: 64,
+    endpoints: MESSAGES,
+    images: 5,
+    multiplier: 0.33,
+    thinkingBudget: 32_000,
+    policy: 'enabled',
+  },
+  {
+    id: 'gemini-2.5-pro',
+    vendor: GOOGLE,
+    habit: 'gemini-2.5',
+    context: 128,
+    prompt: 128,
+    output: 64,
+    images: 10,
+    multiplier: 1,
+    thinkingBudget: 32_768,
+    policy: 'enabled',
+  },
+  {
+    id: 'gemini-3-pro-preview',
+    vendor: GOOGLE,
+    habit: 'gemini-3',
+    context: 200,
+    prompt: 136,
+    output: 64,
+    efforts: ['low', 'high'],
+    images: 10,
+    multiplier: 1,
+    thinkingBudget: 32_000,
+    policy: 'enabled',
+  },
+  {
+    id: 'grok-code-fast-1',
+    vendor: XAI,
+    habit: 'grok',
+    context: 128,
+    prompt: 128,
+    output: 64,
+    multiplier: 0,
+    policy: 'enabled',
+  },
+  { id: 'gpt-41-copilot', vendor: AZURE, habit: 'gpt-4', type: 'completion', context: 16, prompt: 12, output: 4 },
+  {
+    id: 'text-embedding-3-small',
+    vendor: AZURE,
+    habit: 'gpt-4',
+    type: 'embeddings',
+    context: 8,
+    prompt: 8,
+    output: 0,
+    multiplier: 0,
+    picker: false,
+  },
+  {
+    id: BENCH_MODEL,
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    name: 'Prepared events for measuring',
+    context: 100_000,
+    prompt: 100_000,
+    output: 1000,
+    multiplier: 0,
+    picker: false,
+  },
+]

@@ -1,0 +1,190 @@
+import { estimateTokens, imagesOf } from './chat-request.ts'
+import type { ChatMessage, ChatRequest } from './chat-request.ts'
+import { failure, invalidBody, modelNotSupported, schemaFailure } from './failures.ts'
+import type { DemoModel } from './models.ts'
+import { textReply } from './outcome.ts'
+import type { Outcome } from './outcome.ts'
+
+interface Subject {
+  readonly request: ChatRequest
+  readonly model: DemoModel
+  /** `Copilot-Vision-Request: true` was sent. */
+  readonly hasVisionHeader: boolean
+}
+
+type Check = (subject: Subject) => Outcome | undefined
+
+/**
+ * Refuses what the real chat route refuses (copilot-upstream.md §6.4, §10), first reason first. Undefined when all is
+ * well. Messages that no capture shows are worded after the neighbouring ones.
+ */
+export function refuseChat(subject: Subject): Outcome | undefined {
+  for (const check of CHECKS) {
+    const refusal = check(subject)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+const checkModel: Check = ({ model }) => (model.isEnabled && model.type === 'chat' ? undefined : modelNotSupported())
+
+const checkEndpoint: Check = ({ model }) =>
+  model.endpoints.includes('/chat/completions')
+    ? undefined
+    : failure(400, {
+        message: `model "${model.id}" is not accessible via the /chat/completions endpoint`,
+        code: 'unsupported_api_for_model',
+      })
+
+const checkStream: Check = ({ request, model }) =>
+  request.stream !== true && model.id === 'gpt-4.1'
+    ? invalidBody('non streaming requests are not supported by this model')
+    : undefined
+
+const checkImages: Check = ({ request, hasVisionHeader }) => {
+  const urls = request.messages.flatMap(imagesOf)
+  if (urls.length === 0) return undefined
+  if (!hasVisionHeader) {
+    return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
+  }
+  return urls.every((url) => url.startsWith('data:image/'))
+    ? undefined
+    : invalidBody('external image URLs are not supported, send a data: URL')
+}
+
+const checkPromptSize: Check = ({ request, model }) => {
+  const count = estimateTokens(request)
+  return count > model.maxPromptTokens
+    ? failure(400, {
+        message: `prompt token count of ${count} exceeds the limit of ${model.maxPromptTokens}`,
+        code: 'model_max_prompt_tokens_exceeded',
+      })
+    : undefined
+}
+
+const checkOutputSize: Check = ({ request, model }) => {
+  if (request.max_tokens !== undefined && model.habit === 'gpt-5') {
+    return invalidBody(
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    )
+  }
+  const asked = request.max_tokens ?? request.max_completion_tokens ?? 0
+  return asked > model.maxOutputTokens
+    ? invalidBody(`max_tokens is too large: ${asked}. This model supports at most ${model.maxOutputTokens} tokens.`)
+    : undefined
+}
+
+const checkSampling: Check = ({ request, model }) => {
+  if (model.habit !== 'gpt-5') return undefined
+  for (const name of ['temperature', 'top_p'] as const) {
+    const value = request[name]
+    if (value !== undefined && value !== 1) {
+      return failure(400, {
+        message: `Unsupported value: '${name}' does not support ${value} with this model. Only the default (1) value is supported.`,
+        code: 'unsupported_value',
+        param: name,
+      })
+    }
+  }
+  return undefined
+}
+
+const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) => {
+  if (effort === undefined || model.efforts.includes(effort)) return undefined
+  const message =
+    model.efforts.length === 0
+      ? `model ${model.id} does not support reasoning effort`
+      : `reasoning effort "${effort}" is not supported by model ${model.id}; supported values: [${model.efforts.join(' ')}]`
+  return failure(400, { message, code: 'invalid_reasoning_effort' })
+}
+
+const checkTools: Check = ({ request }) =>
+  request.tool_choice !== undefined && request.tools === undefined
+    ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
+    : undefined
+
+/** Every call is answered right after the message that made it, and nothing else is. */
+const checkToolPairs: Check = ({ request, model }) => {
+  let open = new Set<string>()
+  for (const message of request.messages) {
+    if (message.role === 'tool') {
+      if (!open.delete(message.tool_call_id ?? '')) {
+        return invalidBody("messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
+      }
+    } else if (open.size > 0) {
+      break
+    } else {
+      open = new Set(message.tool_calls?.map((call) => call.id))
+    }
+  }
+  if (open.size === 0) return undefined
+  return invalidBody(
+    model.habit === 'claude'
+      ? `tool_use ids were found without tool_result blocks immediately after: ${[...open].join(', ')}`
+      : "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+  )
+}
+
+const checkUserMessage: Check = ({ request: { messages } }) =>
+  messages.length === 1 && messages[0]?.role === 'system'
+    ? textReply(400, 'bad request: no user message, only message was a "system" message')
+    : undefined
+
+/** Keys of OpenAI's own replies that GPT takes back and others do not know. */
+const FOREIGN_KEYS = ['refusal', 'audio', 'annotations']
+
+const checkForeignShapes: Check = ({ request, model }) => {
+  if (model.habit === 'gpt-4' || model.habit === 'gpt-5') return undefined
+  for (const message of request.messages) {
+    if (message.role === 'developer') {
+      return schemaFailure(
+        "value must be one of 'system', 'user', 'assistant', 'tool'",
+        '/properties/messages/items/properties/role',
+      )
+    }
+    const key = FOREIGN_KEYS.find((each) => each in message)
+    if (key !== undefined) {
+      return schemaFailure(`additional properties '${key}' not allowed`, '/properties/messages/items')
+    }
+  }
+  return undefined
+}
+
+const checkClaudeTexts: Check = ({ request: { messages }, model }) => {
+  if (model.habit !== 'claude') return undefined
+  if (messages.some(hasEmptyText)) return invalidBody('messages: text content blocks must be non-empty')
+  return model.id === 'claude-opus-4.6' && messages.at(-1)?.role === 'assistant'
+    ? invalidBody(
+        'This model does not support assistant message prefill. The conversation must end with a user message.',
+      )
+    : undefined
+}
+
+function hasEmptyText({ content, tool_calls: calls }: ChatMessage): boolean {
+  if (Array.isArray(content)) return content.some((part) => part.type === 'text' && (part.text ?? '') === '')
+  return (content ?? '') === '' && calls === undefined
+}
+
+/** Gemini 3 wants its own opaque thought back with every call (copilot-upstream.md §6.2 no. 12). */
+const checkThoughtSignature: Check = ({ request, model }) =>
+  model.habit === 'gemini-3' &&
+  request.messages.some((message) => message.tool_calls !== undefined && message.reasoning_opaque === undefined)
+    ? invalidBody('Function call is missing a thought_signature in functionCall parts.')
+    : undefined
+
+const CHECKS: readonly Check[] = [
+  checkModel,
+  checkEndpoint,
+  checkStream,
+  checkImages,
+  checkPromptSize,
+  checkOutputSize,
+  checkSampling,
+  checkEffort,
+  checkTools,
+  checkUserMessage,
+  checkForeignShapes,
+  checkClaudeTexts,
+  checkToolPairs,
+  checkThoughtSignature,
+]

@@ -1,0 +1,66 @@
+import type { Answer } from '../answer.ts'
+import { frame, fragments, frameTemplate, MID_STREAM_ERROR, opaque, outputTokens } from './habit.ts'
+import type { Habit, HabitSeed } from './habit.ts'
+
+/**
+ * Claude over chat (copilot-upstream.md §6.1, §6.2 no. 2, 3, 5–8, 11, 13): no `object`, `created` or `choice.index`, the
+ * role on every delta, text and calls in two choices, a second call without `index`, `name: ""` on fragments,
+ * `reasoning_text` with one `reasoning_opaque` at the end, usage on the finish event, which has no reason after a tool
+ * result. A comment line comes first.
+ */
+export const encodeClaude: Habit = (answer, seed) => {
+  const base = { id: `msg_vrtx_demo_${seed.number}`, model: seed.model }
+  const chunk = (delta: Record<string, unknown>): unknown => ({
+    choices: [{ delta: { ...delta, role: 'assistant' } }],
+    ...base,
+  })
+  const content = [
+    ...answer.reasoning.map(frameTemplate((text) => chunk({ content: '', reasoning_text: text }))),
+    ...answer.text.map(frameTemplate((text) => chunk({ content: text }))),
+    ...callFrames(answer, base),
+  ]
+  return {
+    content: content.map((text, at) => (at === 0 ? `: simulated Claude\n${text}` : text)),
+    closing: [
+      ...(answer.reasoning.length > 0 ? [frame(chunk({ content: '', reasoning_opaque: opaque(seed) }))] : []),
+      frame({ choices: finishChoices(answer, seed), ...base, usage: usage(answer, seed) }),
+    ],
+    error: frame(MID_STREAM_ERROR),
+  }
+}
+
+/** Calls live in a second choice; only the first says which call it is. */
+function callFrames({ calls }: Answer, base: object): readonly string[] {
+  const chunk = (toolCall: Record<string, unknown>): unknown => ({
+    choices: [{ index: 1, delta: { content: null, role: 'assistant', tool_calls: [toolCall] } }],
+    ...base,
+  })
+  return calls.flatMap((call, at) => {
+    const place = at === 0 ? { index: 0 } : {}
+    const more = frameTemplate((text) => chunk({ ...place, function: { name: '', arguments: text } }))
+    return [
+      frame(chunk({ ...place, id: call.id, type: 'function', function: { name: call.name, arguments: '' } })),
+      ...fragments(call.arguments).map(more),
+    ]
+  })
+}
+
+function finishChoices({ calls, finish }: Answer, { isAfterTool }: HabitSeed): readonly unknown[] {
+  const delta = { content: '', role: 'assistant' }
+  if (isAfterTool) return [{ delta }]
+  if (calls.length === 0) return [{ delta, finish_reason: finish }]
+  return [
+    { delta, finish_reason: 'stop' },
+    { index: 1, delta: {}, finish_reason: finish },
+  ]
+}
+
+function usage(answer: Answer, { promptTokens }: HabitSeed): unknown {
+  const completion = outputTokens(answer) + answer.reasoning.length
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completion,
+    total_tokens: promptTokens + completion,
+    prompt_tokens_details: { cached_tokens: 0 },
+  }
+}

@@ -1,0 +1,89 @@
+import type { Answer } from '../answer.ts'
+import { frame, frameTemplate, MID_STREAM_ERROR, opaque, outputTokens } from './habit.ts'
+import type { Habit, HabitSeed } from './habit.ts'
+
+/** Gemini 3 numbers its calls and signs the first one; the last call carries `finish_reason: "tool_calls"`. */
+export const encodeGemini3: Habit = (answer, seed) =>
+  encodeGemini(answer, seed, {
+    callIndex: (at) => at,
+    callFinish: 'tool_calls',
+    callOpaque: true,
+  })
+
+/** Gemini 2.5 gives every call index 0 and finishes with `stop` although there are calls. */
+export const encodeGemini25: Habit = (answer, seed) =>
+  encodeGemini(answer, seed, { callIndex: () => 0, callFinish: 'stop', callOpaque: false })
+
+interface Version {
+  readonly callIndex: (at: number) => number
+  readonly callFinish: string
+  readonly callOpaque: boolean
+}
+
+/**
+ * Gemini (copilot-upstream.md §6.1): no `object`, usage on every event and zero until the last, whole arguments in one
+ * delta, the finish reason on the last delta, thoughts counted apart. A failure comes as bare JSON without `data:`.
+ */
+function encodeGemini(answer: Answer, seed: HabitSeed, version: Version): ReturnType<Habit> {
+  const base = { created: seed.createdSeconds, id: `demo-gemini-${seed.number}`, model: seed.model }
+  const chunk = (delta: Record<string, unknown>): Record<string, unknown> => ({
+    choices: [{ index: 0, delta: { content: null, role: 'assistant', ...delta } }],
+    ...base,
+    usage: NO_USAGE,
+  })
+  const last = (delta: Record<string, unknown>, finish: string): string =>
+    frame({
+      choices: [{ finish_reason: finish, index: 0, delta: { content: null, role: 'assistant', ...delta } }],
+      ...base,
+      usage: usage(answer, seed),
+    })
+  const thoughts = answer.reasoning.map(frameTemplate((text) => chunk({ reasoning_text: text })))
+  const texts = answer.text.slice(0, answer.calls.length > 0 ? undefined : -1)
+  const content = [...thoughts, ...texts.map(frameTemplate((text) => chunk({ content: text })))]
+  const signature = { reasoning_opaque: opaque(seed) }
+  const error = `${JSON.stringify(MID_STREAM_ERROR)}\n\n`
+
+  if (answer.calls.length === 0) {
+    const rest = { content: answer.text.at(-1) ?? '', ...(thoughts.length > 0 && signature) }
+    return { content, closing: [last(rest, answer.finish)], error }
+  }
+  const isSigned = version.callOpaque || thoughts.length > 0
+  const deltas = answer.calls.map((call, at) => ({
+    tool_calls: [
+      {
+        index: version.callIndex(at),
+        id: call.id,
+        type: 'function',
+        function: { name: call.name, arguments: call.arguments },
+      },
+    ],
+    ...(at === 0 && isSigned && signature),
+  }))
+  const finish = answer.finish === 'tool_calls' ? version.callFinish : answer.finish
+  return {
+    content: [...content, ...deltas.slice(0, -1).map((delta) => frame(chunk(delta)))],
+    closing: deltas.slice(-1).map((delta) => last(delta, finish)),
+    error,
+  }
+}
+
+const NO_USAGE = {
+  completion_tokens: 0,
+  prompt_tokens: 0,
+  prompt_tokens_details: { cached_tokens: 0 },
+  total_tokens: 0,
+  reasoning_tokens: 0,
+}
+
+/** `total` counts the thoughts, `completion` does not. */
+function usage(answer: Answer, { promptTokens }: HabitSeed): unknown {
+  const completion = outputTokens(answer)
+  const reasoning = answer.reasoning.length
+  return {
+    ...NO_USAGE,
+    completion_tokens: completion,
+    prompt_tokens: promptTokens,
+    total_tokens: promptTokens + completion + reasoning,
+    reasoning_tokens: reasoning,
+  }
+}

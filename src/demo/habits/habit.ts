@@ -1,0 +1,60 @@
+import type { Answer } from '../answer.ts'
+
+/** What a family's events need besides the answer. */
+export interface HabitSeed {
+  /** Number of the reply; ids are made of it. */
+  readonly number: number
+  readonly createdSeconds: number
+  readonly model: string
+  readonly promptTokens: number
+  /** The request ended with a tool result. */
+  readonly isAfterTool: boolean
+}
+
+/** Complete SSE frames, blank line included. */
+export interface Frames {
+  /** Everything before the answer is finished; a broken stream stops in here. */
+  readonly content: readonly string[]
+  /** Finish reason, usage and what follows, without `[DONE]`. */
+  readonly closing: readonly string[]
+  /** How this family reports a failure inside a stream (copilot-upstream.md §6.2 no. 16). */
+  readonly error: string
+}
+
+/** Turns an answer into the event stream of one model family, oddities included. */
+export type Habit = (answer: Answer, seed: HabitSeed) => Frames
+
+export const MID_STREAM_ERROR = {
+  error: { code: 'server_error', message: 'The simulated upstream failed in the middle of the stream.' },
+}
+
+export function frame(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`
+}
+
+const HOLE = '@@demo-hole@@'
+
+/**
+ * A frame maker for events that differ in one text only: the rest is encoded once, which keeps the cost of an event
+ * low enough to measure a proxy with it. `build` must put its argument in exactly one string value.
+ */
+export function frameTemplate(build: (text: string) => unknown, encode = frame): (text: string) => string {
+  const [before = '', after = ''] = encode(build(HOLE)).split(JSON.stringify(HOLE))
+  return (text) => before + JSON.stringify(text) + after
+}
+
+/** Arguments in fragments, as the families that stream them do. */
+export function fragments(text: string): readonly string[] {
+  return text.match(/[\s\S]{1,12}/gu) ?? []
+}
+
+/** One token a piece; calls count their characters. */
+export function outputTokens({ text, refusal, calls }: Answer): number {
+  const callCharacters = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0)
+  return text.length + refusal.length + Math.ceil(callCharacters / 4)
+}
+
+/** Not real ciphertext: long enough to be unwieldy and unique to the reply. */
+export function opaque({ number }: HabitSeed): string {
+  return Buffer.from(`demo-opaque-${number}-`.repeat(4)).toString('base64')
+}

@@ -1,0 +1,83 @@
+type Schema = Readonly<Record<string, unknown>>
+
+/** Deep or self-referring schemas end here. */
+const MAX_DEPTH = 8
+
+/**
+ * A value that fits a JSON schema, always the same one: the required properties, the first allowed value, the smallest
+ * array. For tool arguments and structured outputs of the simulated models; unusual keywords are ignored.
+ */
+export function sampleValue(schema: unknown): unknown {
+  return sample(schema, { root: isSchema(schema) ? schema : {}, name: 'value', depth: 0 })
+}
+
+interface Place {
+  readonly root: Schema
+  /** Name of the property, for readable strings. */
+  readonly name: string
+  readonly depth: number
+}
+
+function sample(schema: unknown, place: Place): unknown {
+  if (!isSchema(schema) || place.depth > MAX_DEPTH) return null
+  const below = { ...place, depth: place.depth + 1 }
+  const reference = schema['$ref']
+  if (typeof reference === 'string') return sample(resolve(reference, place.root), below)
+  if ('const' in schema) return schema['const']
+  if ('default' in schema) return schema['default']
+  if (isList(schema['enum'])) return schema['enum'][0] ?? null
+  const branches = schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']
+  if (isList(branches)) return sample(branches.find((branch) => !isNullSchema(branch)) ?? branches[0], below)
+  switch (typeOf(schema)) {
+    case 'object':
+      return sampleObject(schema, below)
+    case 'array':
+      return Array.from({ length: atLeast(schema['minItems'], 0) }, () => sample(schema['items'], below))
+    case 'integer':
+    case 'number':
+      return atLeast(schema['minimum'], 1)
+    case 'boolean':
+      return false
+    case 'null':
+      return null
+    default:
+      return `example ${place.name}`
+  }
+}
+
+function sampleObject(schema: Schema, place: Place): Record<string, unknown> {
+  const properties = isSchema(schema['properties']) ? schema['properties'] : {}
+  const required = isList(schema['required']) ? schema['required'].map(String) : Object.keys(properties).slice(0, 1)
+  return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {}, { ...place, name })]))
+}
+
+/** The first type that is not null; by its keywords where the schema states none. */
+function typeOf(schema: Schema): unknown {
+  const { type } = schema
+  if (isList(type)) return type.find((each) => each !== 'null') ?? 'null'
+  return type ?? (isSchema(schema['properties']) ? 'object' : undefined)
+}
+
+/** A reference within the schema itself, e.g. `#/$defs/Point`. */
+function resolve(reference: string, root: Schema): unknown {
+  let target: unknown = root
+  for (const key of reference.split('/').slice(1)) target = isSchema(target) ? target[key] : undefined
+  return target
+}
+
+/** A schema's own number where it states one within reason. */
+function atLeast(minimum: unknown, fallback: number): number {
+  return typeof minimum === 'number' && minimum < 1000 ? minimum : fallback
+}
+
+function isNullSchema(schema: unknown): boolean {
+  return isSchema(schema) && schema['type'] === 'null'
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
+}

@@ -1,0 +1,50 @@
+import type { Outcome } from './outcome.ts'
+
+/** Paths of the simulated services; `/models/{id}` stands for every single model. */
+export const DEMO_ROUTES = [
+  '/login/device',
+  '/login/device/code',
+  '/login/oauth/access_token',
+  '/user',
+  '/copilot_internal/v2/token',
+  '/copilot_internal/user',
+  '/_ping',
+  '/models',
+  '/models/{id}',
+  '/chat/completions',
+  '/embeddings',
+] as const
+export type DemoRoute = (typeof DEMO_ROUTES)[number]
+
+export interface ScriptedReply {
+  readonly outcome: Outcome
+  /** Nothing is answered before this resolves. */
+  readonly after?: Promise<unknown>
+  /** How many requests get it; default 1. */
+  readonly times?: number
+}
+
+/** Replies that tests put in place of the simulation's own, in order, each route for itself. */
+export interface Script {
+  readonly add: (route: DemoRoute, replies: readonly ScriptedReply[]) => void
+  /** Takes the next reply of the route; undefined = the simulation answers. */
+  readonly take: (route: DemoRoute) => ScriptedReply | undefined
+}
+
+export function createScript(): Script {
+  const queues = new Map<DemoRoute, { readonly reply: ScriptedReply; left: number }[]>()
+  return {
+    add: (route, replies) => {
+      const queue = queues.get(route) ?? []
+      queues.set(route, [...queue, ...replies.map((reply) => ({ reply, left: reply.times ?? 1 }))])
+    },
+    take: (route) => {
+      const queue = queues.get(route)
+      const first = queue?.[0]
+      if (first === undefined) return undefined
+      first.left -= 1
+      if (first.left <= 0) queue?.shift()
+      return first.reply
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+
+interface CopilotTokenIssue {
+  readonly lifetimeSeconds: number
+  readonly sku: string
+  /** Host (and port) for the `proxy-ep` key. */
+  readonly proxyEp: string
+}
+
+interface IssuedCopilotToken {
+  readonly token: string
+  readonly expiresAtSeconds: number
+}
+
+/** Who may do what. The fake keeps the real rule that only tokens this service issued are good, each until its end. */
+export interface TokenStore {
+  readonly issueGithub: (prefix?: 'ghu_' | 'gho_') => string
+  readonly isGithubLive: (token: string) => boolean
+  readonly issueCopilot: (issue: CopilotTokenIssue) => IssuedCopilotToken
+  readonly isCopilotLive: (token: string) => boolean
+  /** Every Copilot token issued so far is expired from now on. */
+  readonly expireAll: () => void
+  /** Every GitHub token issued so far is revoked, as after "Sign out of all applications". */
+  readonly revokeAll: () => void
+}
+
+/** `scope` keeps the tokens of two servers apart; names are counted, so a run is reproducible. */
+export function createTokenStore({ now, scope }: { now: () => number; scope: string }): TokenStore {
+  const github = new Set<string>()
+  const copilotExpiryMs = new Map<string, number>()
+  let githubCount = 0
+  let copilotCount = 0
+
+  return {
+    issueGithub: (prefix = 'ghu_') => {
+      githubCount += 1
+      const token = `${prefix}demo_${scope}_${githubCount}`
+      github.add(token)
+      return token
+    },
+    isGithubLive: (token) => github.has(token),
+    issueCopilot: ({ lifetimeSeconds, sku, proxyEp }) => {
+      copilotCount += 1
+      const expiresAtSeconds = Math.floor(now() / 1000) + lifetimeSeconds
+      // Pairs joined by ';', then ':' and a hex code over them (copilot-upstream.md §2.2).
+      const pairs = [
+        `tid=demo-${scope}-${copilotCount}`,
+        `exp=${expiresAtSeconds}`,
+        `sku=${sku}`,
+        `proxy-ep=${proxyEp}`,
+        'st=dotcom',
+        'chat=1',
+        'cit=1',
+        'malfil=1',
+      ].join(';')
+      const token = `${pairs}:${createHash('sha256').update(pairs).digest('hex')}`
+      copilotExpiryMs.set(token, expiresAtSeconds * 1000)
+      return { token, expiresAtSeconds }
+    },
+    isCopilotLive: (token) => now() < (copilotExpiryMs.get(token) ?? 0),
+    expireAll: () => {
+      copilotExpiryMs.clear()
+    },
+    revokeAll: () => {
+      github.clear()
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import type { HeaderMap } from './outcome.ts'
+import type { DemoSettings } from './settings.ts'
+
+/** The account's sku, as the token reply, the token and `/copilot_internal/user` name it (copilot-upstream.md §2.2). */
+export function skuOf({ plan }: DemoSettings): string {
+  switch (plan) {
+    case 'free':
+      return 'free_limited_copilot'
+    case 'business':
+      return 'copilot_for_business_seat_quota'
+    case 'individual':
+      return 'monthly_subscriber_quota'
+  }
+}
+
+const UNLIMITED = {
+  unlimited: true,
+  entitlement: 0,
+  remaining: 0,
+  quota_remaining: 0,
+  percent_remaining: 100,
+  has_quota: true,
+  overage_count: 0,
+  overage_permitted: false,
+  quota_reset_at: 0,
+}
+
+/**
+ * Body of `GET /copilot_internal/user` (copilot-upstream.md §3). Numbers are fixed; the month resets on the first of
+ * the month after `nowMs`. The free plan has its numbers in `limited_user_quotas` and no snapshots.
+ */
+export function accountUsage(settings: DemoSettings, nowMs: number, endpoints: HeaderMap): unknown {
+  const { login, plan, tokenBasedBilling } = settings
+  const resetsAt = nextMonth(nowMs)
+  const resetDate = resetsAt.slice(0, 10)
+  const isFree = plan === 'free'
+  const timestamp = new Date(nowMs).toISOString()
+  return {
+    login,
+    access_type_sku: skuOf(settings),
+    analytics_tracking_id: 'demo',
+    assigned_date: '2025-10-17T08:51:52+02:00',
+    can_signup_for_limited: false,
+    chat_enabled: true,
+    cli_enabled: true,
+    copilot_plan: plan === 'business' ? 'business' : 'individual',
+    can_upgrade_plan: plan !== 'business',
+    token_based_billing: tokenBasedBilling,
+    organization_login_list: plan === 'business' ? ['demo-org'] : [],
+    organization_list: plan === 'business' ? [{ login: 'demo-org', name: null }] : [],
+    endpoints,
+    quota_reset_date: resetDate,
+    quota_reset_date_utc: resetsAt,
+    limited_user_quotas: isFree ? { chat: 42, completions: 1900 } : null,
+    monthly_quotas: isFree ? { chat: 50, completions: 2000 } : null,
+    ...(isFree && { limited_user_reset_date: resetDate }),
+    ...(!isFree && {
+      quota_snapshots: {
+        chat: { quota_id: 'chat', ...UNLIMITED, timestamp_utc: timestamp },
+        completions: { quota_id: 'completions', ...UNLIMITED, timestamp_utc: timestamp },
+        premium_interactions: { quota_id: 'premium_interactions', ...premium(settings), timestamp_utc: timestamp },
+      },
+    }),
+  }
+}
+
+function premium({ tokenBasedBilling }: DemoSettings): Record<string, unknown> {
+  const entitlement = tokenBasedBilling ? 1000 : 300
+  return {
+    entitlement,
+    remaining: entitlement - 33,
+    quota_remaining: entitlement - 32.6,
+    percent_remaining: Math.round((1000 * (entitlement - 32.6)) / entitlement) / 10,
+    unlimited: false,
+    has_quota: true,
+    overage_count: 0,
+    overage_permitted: false,
+    overage_entitlement: 0,
+    ...(tokenBasedBilling && { credits_used: 32 }),
+    quota_reset_at: 0,
+  }
+}
+
+/** Quota headers of every 2xx of an inference route, before the first byte of the body (copilot-upstream.md §4.3). */
+export function quotaHeaders(nowMs: number): HeaderMap {
+  const reset = encodeURIComponent(nextMonth(nowMs).replace('.000Z', 'Z'))
+  return {
+    'x-quota-snapshot-chat': `ent=-1&ov=0.0&ovPerm=false&rem=100.0&rst=${reset}`,
+    'x-quota-snapshot-completions': `ent=-1&ov=0.0&ovPerm=false&rem=100.0&rst=${reset}`,
+    'x-quota-snapshot-premium_interactions': `ent=300&ov=0.0&ovPerm=false&rem=89.1&rst=${reset}&totRem=267.4`,
+    'x-usage-ratelimit-session': `ent=0&rem=97.5&rst=${reset}`,
+    'x-usage-ratelimit-weekly': `ent=0&rem=99.1&rst=${reset}`,
+  }
+}
+
+/** First moment of the next month, UTC, as an ISO date. */
+function nextMonth(nowMs: number): string {
+  const now = new Date(nowMs)
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)).toISOString()
+}

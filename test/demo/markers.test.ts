@@ -1,0 +1,49 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { DEMO_MARKERS, markerNumber, parseMarkers } from '../../src/demo/markers.ts'
+
+test('reads several markers with their arguments from one text', () => {
+  const markers = parseMarkers('Please [demo:long 500] and [demo:slow  20 ][demo:frames 10 4] [demo:cut].')
+  expect([...markers.asked]).toEqual([
+    ['long', ['500']],
+    ['slow', ['20']],
+    ['frames', ['10', '4']],
+    ['cut', []],
+  ])
+  expect(markerNumber(markers, 'long', 0)).toBe(500)
+  expect(markerNumber(markers, 'frames', 0, 1)).toBe(4)
+  expect(markerNumber(markers, 'error', 7)).toBe(7)
+})
+
+test('reports what it does not know', () => {
+  expect(parseMarkers('[demo:long] [demo:slow ms] [demo:tol] [demo:tool_x]').unknown).toEqual([
+    '[demo:long]',
+    '[demo:slow ms]',
+    '[demo:tol]',
+    '[demo:tool_x]',
+  ])
+})
+
+test('a huge number is bounded', () => {
+  expect(markerNumber(parseMarkers('[demo:long 99999999999999999999]'), 'long', 0)).toBe(1_000_000)
+})
+
+test('every marker of the table is understood wherever it stands in a text', () => {
+  const row = fc.constantFrom(...DEMO_MARKERS)
+  fc.assert(
+    fc.property(fc.string(), row, fc.string(), (before, { name }, after) => {
+      const { asked } = parseMarkers(`${before.replaceAll('[', '(')}[demo:${name} 5]${after.replaceAll('[', '(')}`)
+      expect([...asked]).toEqual([[name, ['5']]])
+    }),
+  )
+})
+
+test('any text is read without a fault, and none of it is lost to a half-written marker', () => {
+  const scraps = fc.array(fc.constantFrom('[demo:', 'long', ' ', '12', ']', '\n', '[', 'x'), { maxLength: 20 })
+  fc.assert(
+    fc.property(scraps, (parts) => {
+      const text = parts.join('')
+      for (const whole of parseMarkers(text).unknown) expect(text).toContain(whole)
+    }),
+  )
+})
