@@ -1,4 +1,4 @@
-import type { ModelTraits } from '../translate/model-traits.ts'
+import type { Readable } from 'node:stream'
 
 export type ProviderId = 'copilot' | 'codex'
 
@@ -10,16 +10,17 @@ export interface UpstreamCall {
   /** Below the provider's base URL, e.g. `/chat/completions`. */
   readonly path: string
   /** JSON text. */
-  readonly body: string
+  readonly body: string | Buffer
   readonly initiator: Initiator
   readonly hasImage: boolean
-  readonly model: ModelTraits
   readonly requestId: string
 }
 
 export interface UpstreamStream {
-  /** Bytes of the event stream. Ending the iteration early closes the upstream connection. */
-  readonly chunks: AsyncIterable<Uint8Array>
+  /** Bytes of the event stream. Destroying it closes the upstream connection. */
+  readonly body: Readable
+  /** The longest silence between two chunks that is still healthy. The reader enforces it. Ms. */
+  readonly idleMs: number
   /** Response headers a caller may see, by allow-list, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
 }

@@ -1,0 +1,54 @@
+import type { UpstreamCall } from './executor.ts'
+
+/** The header table of `copilot.headers`, in lower case; who the program says it is. */
+export type IdentityHeaders = Readonly<Record<string, string>>
+
+/**
+ * Headers of one model call. Identity comes first so that no configured header can displace the credential or the
+ * accounting. Source: copilot-upstream reference §4.1 (2026-11).
+ */
+export function copilotHeaders(
+  identity: IdentityHeaders,
+  token: string,
+  call: UpstreamCall,
+  accept: string,
+): Record<string, string> {
+  const headers: Record<string, string> = {
+    ...identity,
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept,
+    'x-request-id': call.requestId,
+    'x-initiator': call.initiator,
+  }
+  // Also needed when the image is only in the history or inside a tool result; without it upstream answers 400.
+  if (call.hasImage) headers['copilot-vision-request'] = 'true'
+  return headers
+}
+
+/** Headers of `GET /models`: the same identity under the intent that GitHub's clients use for it. */
+export function copilotModelsHeaders(identity: IdentityHeaders, token: string): Record<string, string> {
+  return {
+    ...identity,
+    'openai-intent': 'model-access',
+    authorization: `Bearer ${token}`,
+    accept: 'application/json',
+  }
+}
+
+/**
+ * Response headers that reach the caller: quota and rate limits, which clients may show, and the ids support asks for.
+ * Everything else upstream sends (cookies, CORS, server names) stays here.
+ */
+const passedOn = /^(?:x-github-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded)$/
+
+export function passedHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value === 'string' && passedOn.test(name)) passed[name] = value
+  }
+  return passed
+}

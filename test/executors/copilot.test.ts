@@ -1,0 +1,339 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import type { CopilotToken } from '../../src/auth/copilot-token.ts'
+import { Fault } from '../../src/errors.ts'
+import { createAgent } from '../../src/executors/agent.ts'
+import { createCopilotExecutor } from '../../src/executors/copilot.ts'
+import type { CopilotExecutorOptions } from '../../src/executors/copilot.ts'
+import type { UpstreamCall } from '../../src/executors/executor.ts'
+import { recordingLog } from '../recording-log.ts'
+
+const call: UpstreamCall = {
+  path: '/chat/completions',
+  body: '{"model":"gpt-5-mini","stream":true}',
+  initiator: 'user',
+  hasImage: false,
+  requestId: 'req-1',
+}
+const options: CopilotExecutorOptions = {
+  refreshOnUnauthorized: true,
+  headers: { 'user-agent': 'GitHubCopilotChat/0.26.7', 'editor-version': 'vscode/1.0' },
+  connectMs: 1000,
+  headersMs: 1000,
+  idleMs: 1000,
+}
+const never = new AbortController().signal
+
+type Handler = (request: IncomingMessage & { body: string }, response: ServerResponse) => void
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+async function startUpstream(handler: Handler) {
+  const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      requests.push({ path: request.url ?? '', headers: request.headers, body })
+      handler(Object.assign(request, { body }), response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  // A TCP server that listens has an address with a port.
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, server }
+}
+
+/** Tokens that never expire; `replace` hands out the next of the list. */
+function tokensFor(candidates: readonly string[], values: readonly string[] = ['token-1']) {
+  const asked: string[] = []
+  const toToken = (value: string): CopilotToken => ({
+    value,
+    recordId: 'copilot-example',
+    candidates,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+  })
+  return {
+    asked,
+    get: () => Promise.resolve(toToken(values[0] ?? '')),
+    replace: (rejected: string) => {
+      asked.push(rejected)
+      return Promise.resolve(toToken(values[values.indexOf(rejected) + 1] ?? rejected))
+    },
+  }
+}
+
+function executorFor(tokens: ReturnType<typeof tokensFor>, changed: Partial<CopilotExecutorOptions> = {}) {
+  const all = { ...options, ...changed }
+  const agent = createAgent({ connectMs: all.connectMs, env: {} })
+  const log = recordingLog()
+  const executor = createCopilotExecutor({ tokens, agent, log }, all)
+  closing.push(() => agent.destroy())
+  return { executor, log }
+}
+
+const errorOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Fault ? error.error : error),
+  )
+
+function sendEvents(response: ServerResponse, text = 'data: {}\n\n'): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'set-cookie': 'a=b', 'x-github-request-id': 'GH-1' })
+  response.end(text)
+}
+
+test('sends the identity, the credential, the initiator and the exact body', async () => {
+  const upstream = await startUpstream((_, response) => sendEvents(response))
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  const { body, headers } = await executor.stream({ ...call, hasImage: true, initiator: 'agent' }, { signal: never })
+  expect((await body.toArray()).join('')).toBe('data: {}\n\n')
+  expect(headers).toEqual({ 'x-github-request-id': 'GH-1' })
+  expect(upstream.requests[0]).toMatchObject({
+    path: '/chat/completions',
+    body: call.body,
+    headers: {
+      authorization: 'Bearer token-1',
+      'content-type': 'application/json',
+      'content-length': String(call.body.length),
+      accept: 'text/event-stream',
+      'editor-version': 'vscode/1.0',
+      'user-agent': 'GitHubCopilotChat/0.26.7',
+      'x-request-id': 'req-1',
+      'x-initiator': 'agent',
+      'copilot-vision-request': 'true',
+    },
+  })
+})
+
+test('sends no vision flag without an image', async () => {
+  const upstream = await startUpstream((_, response) => sendEvents(response))
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  await executor.stream(call, { signal: never })
+  expect(upstream.requests[0]?.headers).not.toHaveProperty('copilot-vision-request')
+})
+
+test('after a 401 asks for another token once and replays with it', async () => {
+  const upstream = await startUpstream((request, response) => {
+    if (request.headers.authorization === 'Bearer token-2') sendEvents(response)
+    else response.writeHead(401).end('unauthorized: token expired\n')
+  })
+  const tokens = tokensFor([upstream.url], ['token-1', 'token-2'])
+  await executorFor(tokens).executor.stream(call, { signal: never })
+  expect(tokens.asked).toEqual(['token-1'])
+  expect(upstream.requests).toHaveLength(2)
+})
+
+test('does not replay with the same token', async () => {
+  const upstream = await startUpstream((_, response) => response.writeHead(401).end('unauthorized: token expired\n'))
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
+    kind: 'upstream_unauthorized',
+    upstreamMessage: 'unauthorized: token expired',
+  })
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('replays at most once', async () => {
+  const upstream = await startUpstream((_, response) => response.writeHead(401).end('no'))
+  const { executor } = executorFor(tokensFor([upstream.url], ['token-1', 'token-2', 'token-3']))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({ kind: 'upstream_unauthorized' })
+  expect(upstream.requests).toHaveLength(2)
+})
+
+test('does not refresh when refresh-on-unauthorized is off', async () => {
+  const upstream = await startUpstream((_, response) => response.writeHead(401).end('no'))
+  const tokens = tokensFor([upstream.url], ['token-1', 'token-2'])
+  const { executor } = executorFor(tokens, { refreshOnUnauthorized: false })
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({ kind: 'upstream_unauthorized' })
+  expect(tokens.asked).toEqual([])
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('a 401 about an item of another connection is not a matter of the token', async () => {
+  const message = 'input item ID does not belong to this connection'
+  const upstream = await startUpstream((_, response) =>
+    response.writeHead(401).end(JSON.stringify({ error: { message } })),
+  )
+  const tokens = tokensFor([upstream.url], ['token-1', 'token-2'])
+  const error = await errorOf(executorFor(tokens).executor.stream(call, { signal: never }))
+  expect(error).toMatchObject({ kind: 'upstream_status', status: 401, message })
+  expect(tokens.asked).toEqual([])
+})
+
+test('after a 421 uses the next endpoint and stays with it for that token', async () => {
+  const wrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
+  const right = await startUpstream((_, response) => sendEvents(response))
+  const { executor } = executorFor(tokensFor([wrong.url, right.url]))
+  await executor.stream(call, { signal: never })
+  await executor.stream(call, { signal: never })
+  expect(wrong.requests).toHaveLength(1)
+  expect(right.requests).toHaveLength(2)
+})
+
+test('tries only one further endpoint after a 421', async () => {
+  const wrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
+  const alsoWrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
+  const right = await startUpstream((_, response) => sendEvents(response))
+  const { executor } = executorFor(tokensFor([wrong.url, alsoWrong.url, right.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
+    kind: 'upstream_status',
+    status: 421,
+  })
+  expect(right.requests).toHaveLength(0)
+})
+
+test.each([
+  [429, '{"error":{"message":"slow down","code":"user_weekly_rate_limited"}}', 'slow down', 'user_weekly_rate_limited'],
+  [402, '{"error":{"message":"quota","code":"quota_exceeded"}}', 'quota', 'quota_exceeded'],
+  [500, '', 'Upstream answered 500 without a message.', undefined],
+  [503, '{"message":"later"}', 'later', undefined],
+  [
+    400,
+    'bad request: missing Editor-Version header for IDE auth\n',
+    'bad request: missing Editor-Version header for IDE auth',
+    undefined,
+  ],
+  [400, '{"error":{"message":"{\\"error\\":{\\"message\\":\\"inner\\",\\"code\\":\\"c\\"}}"}}', 'inner', 'c'],
+])('passes a %i on with its message, once', async (status, body, message, code) => {
+  const upstream = await startUpstream((_, response) => response.writeHead(status, { 'retry-after': '17' }).end(body))
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toEqual({
+    kind: 'upstream_status',
+    status,
+    message,
+    retryAfter: '17',
+    ...(code !== undefined && { code }),
+  })
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('never passes a web page on', async () => {
+  const upstream = await startUpstream((_, response) =>
+    response.writeHead(502).end('<html><body>secret page</body></html>'),
+  )
+  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+  expect(error).toMatchObject({ kind: 'upstream_status', status: 502 })
+  expect(JSON.stringify(error)).not.toContain('secret page')
+})
+
+test.each([
+  ['a web page', { 'content-type': 'text/html' }, /web page/],
+  ['a compressed stream', { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }, /compressed/],
+])('refuses %s in place of a stream', async (_, headers, detail) => {
+  const upstream = await startUpstream((_request, response) => response.writeHead(200, headers).end('x'))
+  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+  expect(error).toMatchObject({ kind: 'upstream_unusable', detail: expect.stringMatching(detail) })
+})
+
+test('does not follow redirects', async () => {
+  const elsewhere = await startUpstream((_, response) => sendEvents(response))
+  const upstream = await startUpstream((_, response) => response.writeHead(302, { location: elsewhere.url }).end())
+  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+  expect(error).toMatchObject({ kind: 'upstream_unusable' })
+  expect(elsewhere.requests).toHaveLength(0)
+})
+
+test('asks once more when a kept connection broke before any answer', async () => {
+  let seen = 0
+  const upstream = await startUpstream((request, response) => {
+    seen += 1
+    if (seen === 2) request.socket.destroy()
+    else sendEvents(response)
+  })
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  const first = await executor.stream(call, { signal: never })
+  await first.body.toArray()
+  // The pool takes the connection back once its answer is complete.
+  await new Promise(setImmediate)
+  await executor.stream(call, { signal: never })
+  expect(seen).toBe(3)
+})
+
+test('does not ask again when a new connection breaks', async () => {
+  const upstream = await startUpstream((request) => request.socket.destroy())
+  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+  expect(error).toMatchObject({ kind: 'upstream_unreachable' })
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('reports an endpoint that refuses connections', async () => {
+  const upstream = await startUpstream(() => {})
+  await new Promise((resolve) => upstream.server.close(resolve))
+  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+  expect(error).toEqual({ kind: 'upstream_unreachable', detail: 'the connection was refused' })
+})
+
+test('gives up on headers that do not come', async () => {
+  const upstream = await startUpstream(() => {})
+  const { executor } = executorFor(tokensFor([upstream.url]), { headersMs: 50 })
+  expect(await errorOf(executor.stream(call, { signal: never }))).toEqual({
+    kind: 'upstream_silent',
+    phase: 'headers',
+    afterMs: 50,
+  })
+})
+
+test('closes the upstream connection when aborted before headers and in mid-stream', async () => {
+  const closed: Promise<void>[] = []
+  const arrivals: (() => void)[] = []
+  const upstream = await startUpstream((request, response) => {
+    closed.push(new Promise((resolve) => request.socket.once('close', () => resolve())))
+    if (upstream.requests.length === 2) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {}\n\n')
+    }
+    arrivals.shift()?.()
+  })
+  const { executor } = executorFor(tokensFor([upstream.url]))
+
+  const early = new AbortController()
+  const arrived = new Promise<void>((resolve) => arrivals.push(resolve))
+  const pending = errorOf(executor.stream(call, { signal: early.signal }))
+  await arrived
+  early.abort()
+  expect(await pending).toMatchObject({ name: 'AbortError' })
+  await closed[0]
+
+  const late = new AbortController()
+  const { body } = await executor.stream(call, { signal: late.signal })
+  const broken = new Promise((resolve) => body.once('error', resolve))
+  late.abort()
+  expect(await broken).toMatchObject({ name: 'AbortError' })
+  await closed[1]
+})
+
+test('reads JSON answers and refuses what is not JSON', async () => {
+  const upstream = await startUpstream((request, response) =>
+    response.end(request.url === '/embeddings' ? '{"data":[]}' : 'not json'),
+  )
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  expect(await executor.json({ ...call, path: '/embeddings' }, { signal: never })).toEqual({ data: [] })
+  expect(upstream.requests[0]?.headers.accept).toBe('application/json')
+  expect(await errorOf(executor.json(call, { signal: never }))).toMatchObject({ kind: 'upstream_unusable' })
+})
+
+test('lists models under the model-access intent', async () => {
+  const upstream = await startUpstream((_, response) => response.end('{"data":[{"id":"m"}]}'))
+  const { executor } = executorFor(tokensFor([`${upstream.url}/prefix/`]))
+  expect(await executor.listModels({ signal: never })).toEqual({ data: [{ id: 'm' }] })
+  expect(upstream.requests[0]).toMatchObject({ path: '/prefix/models', headers: { 'openai-intent': 'model-access' } })
+})
+
+test('logs no credential when upstream refuses', async () => {
+  const upstream = await startUpstream((request, response) =>
+    response.writeHead(500).end(JSON.stringify({ error: { message: `you sent ${request.headers.authorization}` } })),
+  )
+  const { executor, log } = executorFor(tokensFor([upstream.url], ['tid=example;exp=1:mac']))
+  const error = await errorOf(executor.stream(call, { signal: never }))
+  expect(JSON.stringify([error, log.lines])).not.toContain('tid=example')
+})
