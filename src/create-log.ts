@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { LogSink } from './log-sink.ts'
 import { createLogSink } from './log-sink.ts'
 import type { LogMethod, Logger } from './log.ts'
-import { formatLogLine } from './pretty-log.ts'
+import { formatLogLines } from './pretty-log.ts'
 import { redactFields, redactText } from './redact.ts'
 
 export interface LogOptions {
@@ -12,8 +12,8 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Escape codes in `pretty`; only sensible on a terminal. */
   readonly colors: boolean
-  /** Where lines go; tests hand in their own. */
-  readonly sink?: LogSink
+  /** Makes the sink that lines go to, given how they are finished; tests hand in their own. */
+  readonly createSink?: (finish: (lines: string) => string) => LogSink
 }
 
 export interface ProgramLog extends Logger {
@@ -28,21 +28,12 @@ const maxQueued = 4_000_000
 
 /**
  * The program's log, on stderr, so that stdout stays for results. Secrets are removed twice: by field name before a
- * line is made, by shape from the finished line, because an upstream may reflect a credential in any text.
+ * line is made, by shape from the finished lines, because an upstream may reflect a credential in any text.
  */
 export function createLog(options: LogOptions): ProgramLog {
-  const finish = (jsonLine: string): string =>
-    redactText(options.format === 'json' ? jsonLine : formatLogLine(jsonLine, { colors: options.colors }))
-  const sink =
-    options.sink ??
-    createLogSink({
-      fd: stderrFd,
-      maxQueued,
-      describeDropped: (count) =>
-        finish(
-          `${JSON.stringify({ level: 'warn', time: Date.now(), msg: `${count} log lines dropped: the reader is too slow` })}\n`,
-        ),
-    })
+  const finish = (jsonLines: string): string =>
+    redactText(options.format === 'json' ? jsonLines : formatLogLines(jsonLines, { colors: options.colors }))
+  const sink = (options.createSink ?? createStderrSink)(finish)
   const logger = pino(
     {
       level: options.level,
@@ -51,7 +42,7 @@ export function createLog(options: LogOptions): ProgramLog {
       // Errors are already plain objects by then; pino's own serializer would bring back what was left out.
       serializers: { err: (error: unknown) => error },
     },
-    { write: (line: string) => sink.write(finish(line)) },
+    { write: (line: string) => sink.write(line) },
   )
   // pino puts other functions on the logger when its level changes, so each call looks its method up anew.
   const method =
@@ -68,4 +59,14 @@ export function createLog(options: LogOptions): ProgramLog {
     },
     flush: (withinMs) => sink.flush(withinMs),
   }
+}
+
+function createStderrSink(finish: (lines: string) => string): LogSink {
+  return createLogSink({
+    fd: stderrFd,
+    maxQueued,
+    finish,
+    describeDropped: (count) =>
+      `${JSON.stringify({ level: 'warn', time: Date.now(), msg: `${count} log lines dropped: the reader is too slow` })}\n`,
+  })
 }

@@ -19,6 +19,13 @@ export interface LogSinkOptions {
   readonly maxQueued: number
   /** The line that stands where `count` lines were dropped. */
   readonly describeDropped: (count: number) => string
+  /** Makes what is written of the lines that go out together. */
+  readonly finish?: (lines: string) => string
+  /**
+   * Lines of this time go out together: a write costs a trip through the thread pool, more than a line itself. Ms; 0
+   * writes each line as soon as the one before is out.
+   */
+  readonly gatherMs?: number
   /** `fs.write`; tests hand in their own. */
   readonly write?: WriteBytes
 }
@@ -28,26 +35,31 @@ const retryDelayMs = 50
 /**
  * Writes log lines to a file descriptor in the background. A synchronous write stops the whole daemon as soon as
  * whoever reads its log pauses (`serve 2>&1 | less`: 64 KB of pipe, then nothing is served any more); background
- * writes without a flush lose the last lines on exit. So: one background write at a time, and `flush` before exit.
+ * writes without a flush lose the last lines on exit. So: one background write at a time, of what has gathered, and
+ * `flush` before exit.
  * A closed pipe or a full disk silences the log and leaves the daemon running.
  */
 export function createLogSink(options: LogSinkOptions): LogSink {
+  const { finish = (lines) => lines, gatherMs = 20 } = options
   const write: WriteBytes = options.write ?? ((fd, bytes, done) => writeToFd(fd, bytes, done))
   let queued: string[] = []
   let queuedLength = 0
   let dropped = 0
   let busy = false
   let closed = false
+  let gathering: NodeJS.Timeout | undefined
   const waiting: (() => void)[] = []
 
   function writeQueued(): void {
+    clearTimeout(gathering)
+    gathering = undefined
     if (queued.length === 0) {
       busy = false
       for (const resolve of waiting.splice(0)) resolve()
       return
     }
     busy = true
-    const bytes = Buffer.from(queued.join(''))
+    const bytes = Buffer.from(finish(queued.join('')))
     queued = []
     queuedLength = 0
     writeAll(bytes)
@@ -80,9 +92,12 @@ export function createLogSink(options: LogSinkOptions): LogSink {
       dropped = 0
       queued.push(line)
       queuedLength += line.length
-      if (!busy) writeQueued()
+      if (busy || gathering !== undefined) return
+      if (gatherMs === 0) writeQueued()
+      else gathering = setTimeout(writeQueued, gatherMs)
     },
     flush: (withinMs) => {
+      if (gathering !== undefined) writeQueued()
       if (!busy) return Promise.resolve()
       return new Promise((resolve) => {
         const timer = setTimeout(resolve, withinMs)

@@ -11,6 +11,14 @@ const levelNames: Readonly<Record<string, string>> = {
   fatal: 'FATAL',
 }
 
+/** As `formatLogLine`, for any number of lines that each end in a newline. */
+export function formatLogLines(jsonLines: string, options: { readonly colors: boolean }): string {
+  return jsonLines
+    .split(/(?<=\n)/)
+    .map((line) => formatLogLine(line, options))
+    .join('')
+}
+
 /**
  * One JSON log line as a line for people: `14:03:07.512  INFO message key=value other="two words"`, local time, stacks
  * indented below. Text that is not a JSON object comes back as it is. Control characters are shown, not obeyed.

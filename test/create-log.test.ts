@@ -5,8 +5,11 @@ import { formatLogLine } from '../src/pretty-log.ts'
 
 function recordedLog(options: Partial<LogOptions> = {}) {
   const lines: string[] = []
-  const sink = { write: (text: string) => void lines.push(text), flush: () => Promise.resolve() }
-  return { lines, log: createLog({ level: 'info', format: 'json', colors: false, sink, ...options }) }
+  const createSink: LogOptions['createSink'] = (finish) => ({
+    write: (line) => void lines.push(finish(line)),
+    flush: () => Promise.resolve(),
+  })
+  return { lines, log: createLog({ level: 'info', format: 'json', colors: false, createSink, ...options }) }
 }
 
 describe('log', () => {

@@ -30,7 +30,13 @@ function heldFd(): {
 }
 
 function openSink(fd: ReturnType<typeof heldFd>, maxQueued = 1000) {
-  return createLogSink({ fd: 2, maxQueued, describeDropped: (count) => `${count} dropped\n`, write: fd.write })
+  return createLogSink({
+    fd: 2,
+    maxQueued,
+    describeDropped: (count) => `${count} dropped\n`,
+    write: fd.write,
+    gatherMs: 0,
+  })
 }
 
 describe('log sink', () => {
@@ -114,5 +120,21 @@ describe('log sink', () => {
     sink.write('a\n')
     await sink.flush(1)
     expect(fd.written).toEqual([])
+  })
+
+  test('writes what gathered in a short time at once, finished together', async () => {
+    const fd = heldFd()
+    const sink = createLogSink({
+      fd: 2,
+      maxQueued: 1000,
+      describeDropped: String,
+      write: fd.write,
+      finish: (lines) => lines.toUpperCase(),
+    })
+    for (const line of ['a\n', 'b\n']) sink.write(line)
+    const flushed = sink.flush(1000)
+    fd.finish()
+    await flushed
+    expect(fd.written).toEqual(['A\nB\n'])
   })
 })

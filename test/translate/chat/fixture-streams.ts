@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
+import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 
@@ -36,14 +37,14 @@ export function seedOf(options: { readonly usage: boolean }): ReplySeed {
     id: 'chatcmpl-seed-0001',
     createdSeconds: 1_700_000_000,
     model: 'seed-model',
-    request: {
-      model: 'seed-model',
-      stream: true,
-      hasImage: false,
-      hasAgentHistory: false,
-      endsWithUser: true,
-      body: options.usage ? { stream_options: { include_usage: true } } : {},
-    },
+    request: decodeChatRequest(
+      JSON.stringify({
+        model: 'seed-model',
+        messages: [{ role: 'user', content: 'hello' }],
+        stream: true,
+        ...(options.usage && { stream_options: { include_usage: true } }),
+      }),
+    ),
   }
 }
 

@@ -49,7 +49,10 @@ export const answers: fc.Arbitrary<Answer> = fc
       maxLength: 4,
     }),
   })
-  .map(({ calls, ...said }) => ({ ...said, calls: calls.map((call, at) => ({ id: `call_${at}`, ...call })) }))
+  .map(({ calls, ...said }) => ({
+    ...said,
+    calls: calls.map(({ name, pieces: cuts }, at) => ({ id: `call_${at}`, name, pieces: cuts })),
+  }))
 
 export const habits: fc.Arbitrary<Habits> = fc.record({
   filterChunk: fc.boolean(),
