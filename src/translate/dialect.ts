@@ -15,6 +15,8 @@ export interface Usage {
 export interface CallerRequest<Body = unknown> {
   readonly model: string
   readonly stream: boolean
+  /** The caller asked for token counts in the stream (`stream_options.include_usage`). */
+  readonly wantsUsage: boolean
   /** An image is anywhere in the request, history and tool results included. */
   readonly hasImage: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
@@ -44,13 +46,14 @@ export interface EncodedRequest {
 
 /** Everything a reply needs that is not in the events, handed in so that output is reproducible. */
 export interface ReplySeed {
-  /** Used when upstream sends no id, e.g. `chatcmpl-…`. */
+  /** Unique among replies; makes up ids that upstream does not send. */
   readonly id: string
   /** Seconds since epoch, used when upstream sends none. */
   readonly createdSeconds: number
   /** Used when upstream names no model. */
   readonly model: string
-  readonly request: CallerRequest
+  /** As in the request, which a long stream must not keep in memory for it. */
+  readonly wantsUsage: boolean
 }
 
 /** What both ways of answering share: events in, upstream's end noticed, usage watched. */

@@ -87,7 +87,7 @@ export function learnIdentity(state: MendState, { id, created, model }: WireChun
 /** The first chunk is about to be sent: what upstream has left open is ours to say from here on. */
 export function settleIdentity(state: MendState): void {
   const { seed } = state
-  if (state.id === '') state.id = seed.id
+  if (state.id === '') state.id = `chatcmpl-${seed.id}`
   if (state.created === 0) state.created = seed.createdSeconds
   if (state.model === '') state.model = seed.model
 }

@@ -1,18 +1,17 @@
 import { encodeData } from '../../sse/encode.ts'
-import type { CallerRequest, ReplyFold, ReplySeed, ReplyStream, Usage } from '../dialect.ts'
+import type { ReplyFold, ReplySeed, ReplyStream, Usage } from '../dialect.ts'
 import { foldChunk, startAnswer, toCompletion } from './fold.ts'
 import { startMend } from './mend-state.ts'
 import type { Frame, MendState } from './mend-state.ts'
 import { endMend, stepMend } from './mend.ts'
 import { countOf } from './response-end.ts'
 import { isObject, stringify } from './wire-chunk.ts'
-import { chatBodyOf } from './wire-request.ts'
 
 const endMark = encodeData('[DONE]')
 
 /** Upstream's chunks, mended, with their original text wherever nothing had to be. */
 export function createChatStream(seed: ReplySeed): ReplyStream {
-  const state = startMend(seed, asksForUsage(seed.request))
+  const state = startMend(seed, seed.wantsUsage)
   return {
     push(event) {
       if (state.done) return ''
@@ -53,10 +52,6 @@ function watch(state: MendState) {
     usage: () => state.usage && toUsage(state.usage),
     skipped: () => state.skipped,
   }
-}
-
-function asksForUsage(request: CallerRequest): boolean {
-  return chatBodyOf(request).value.stream_options?.include_usage === true
 }
 
 function toUsage(usage: Readonly<Record<string, unknown>>): Usage {

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 
@@ -34,17 +33,10 @@ function toWire(line: string): string {
 
 export function seedOf(options: { readonly usage: boolean }): ReplySeed {
   return {
-    id: 'chatcmpl-seed-0001',
+    id: 'seed-0001',
     createdSeconds: 1_700_000_000,
     model: 'seed-model',
-    request: decodeChatRequest(
-      JSON.stringify({
-        model: 'seed-model',
-        messages: [{ role: 'user', content: 'hello' }],
-        stream: true,
-        ...(options.usage && { stream_options: { include_usage: true } }),
-      }),
-    ),
+    wantsUsage: options.usage,
   }
 }
 

@@ -156,7 +156,7 @@ describe('counting', () => {
 describe('tool calls', () => {
   test('an id that comes after the call was opened does not open another', () => {
     expect(toolDeltas(toolDelta(entry(0, undefined, 'f', '{')), toolDelta(entry(0, 'late', undefined, '}')))).toEqual([
-      opened(0, 'call_chatcmplseed0001_0', 'f', '{'),
+      opened(0, 'call_seed0001_0', 'f', '{'),
       more(0, '}'),
     ])
   })
@@ -179,8 +179,8 @@ describe('tool calls', () => {
 
   test('another name at the same index, without ids, is another call', () => {
     expect(toolDeltas(toolDelta(entry(0, undefined, 'f', '')), toolDelta(entry(0, undefined, 'g', '{}')))).toEqual([
-      opened(0, 'call_chatcmplseed0001_0', 'f', ''),
-      opened(1, 'call_chatcmplseed0001_1', 'g', '{}'),
+      opened(0, 'call_seed0001_0', 'f', ''),
+      opened(1, 'call_seed0001_1', 'g', '{}'),
       more(0, '{}'),
     ])
   })

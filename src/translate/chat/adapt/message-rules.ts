@@ -1,0 +1,160 @@
+import { isEmptyMessage, isPartType, PART_TYPES, partTypeOf } from '../content-parts.ts'
+import type { ChatMessage, ChatPart } from '../wire-request.ts'
+import { always, counted, type Rule, type Target } from './rule.ts'
+
+interface MessageRow {
+  readonly name: string
+  readonly source: string
+  readonly applies: (target: Target) => boolean
+  /** The message as it should be: itself where nothing is to do, `undefined` to leave it out. */
+  readonly adapt: (message: ChatMessage) => ChatMessage | undefined
+  /** Below the message, e.g. `.role`. */
+  readonly at: string
+  /** Absent where only the spelling changes. */
+  readonly reason?: (target: Target) => string
+  readonly action: string
+  readonly changesMeaning: boolean
+}
+
+const isClaude = ({ family }: Target): boolean => family.kind === 'claude'
+
+/** What single messages need, whatever stands around them. */
+const rows: readonly MessageRow[] = [
+  {
+    name: 'content parts completed',
+    source: '§6.4 images, §14.50: parts as Open WebUI sends them are 400',
+    applies: always,
+    adapt: (message) => mapParts(message, completePart),
+    at: '.content',
+    action: 'parts given a type, null members left out',
+    changesMeaning: false,
+  },
+  {
+    name: 'unknown keys of assistant messages dropped',
+    source: '§6.4 roles: keys that clients copy from replies are 400',
+    applies: always,
+    adapt: dropReplyKeys,
+    at: '',
+    reason: () => 'keys that only replies have',
+    action: 'dropped',
+    changesMeaning: false,
+  },
+  {
+    name: 'developer as system',
+    source: '§6.4 roles: developer is OpenAI only',
+    applies: ({ family }) => family.kind !== 'gpt' && family.kind !== 'o-series',
+    adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
+    at: '.role',
+    action: 'developer sent as system',
+    changesMeaning: false,
+  },
+  {
+    name: 'system as user',
+    source: '§6.4 roles: o1 has no system role',
+    applies: ({ family }) => family.kind === 'o-series' && family.generation === 1,
+    adapt: (message) =>
+      message.role === 'system' || message.role === 'developer' ? { ...message, role: 'user' } : message,
+    at: '.role',
+    reason: ({ traits }) => `system text is not supported by ${traits.id}`,
+    action: 'sent as user',
+    changesMeaning: true,
+  },
+  {
+    name: 'empty text parts dropped',
+    source: '§6.4 roles, §14.36: empty text blocks are 400 on Claude',
+    applies: isClaude,
+    adapt: (message) => mapParts(message, (part) => (isBlankText(part) ? undefined : part)),
+    at: '.content',
+    reason: () => 'empty text part',
+    action: 'dropped',
+    changesMeaning: false,
+  },
+  {
+    name: 'empty messages dropped',
+    source: '§6.4 roles: empty assistant messages are 400 on Claude; dialect map §12.05 for other roles',
+    applies: isClaude,
+    adapt: (message) => (isEmptyMessage(message) ? undefined : message),
+    at: '',
+    reason: () => 'empty message',
+    action: 'dropped',
+    changesMeaning: false,
+  },
+]
+
+export const messageRules: readonly Rule[] = rows.map(toRule)
+
+function toRule(row: MessageRow): Rule {
+  return {
+    name: row.name,
+    source: row.source,
+    applies: row.applies,
+    adapt: ({ messages }, target) => {
+      const adapted: ChatMessage[] = []
+      let first = -1
+      let changes = 0
+      messages.forEach((message, at) => {
+        const result = row.adapt(message)
+        if (result !== undefined) adapted.push(result)
+        if (result === message) return
+        if (first === -1) first = at
+        changes += 1
+      })
+      // Without a message upstream's own refusal is the clearer one.
+      if (changes === 0 || adapted.length === 0) return undefined
+      const note = {
+        path: `messages[${first}]${row.at}`,
+        ...(row.reason && { reason: row.reason(target) }),
+        action: counted(row.action, changes),
+        changesMeaning: row.changesMeaning,
+      }
+      return { patch: { messages: adapted }, notes: [note] }
+    },
+  }
+}
+
+/** The message with every part mapped; the very message where no part changed. */
+function mapParts(message: ChatMessage, map: (part: ChatPart) => ChatPart | undefined): ChatMessage {
+  const { content } = message
+  if (typeof content === 'string' || !content) return message
+  const parts = content.map(map).filter((part) => part !== undefined)
+  const same = parts.length === content.length && parts.every((part, at) => part === content[at])
+  return same ? message : { ...message, content: parts }
+}
+
+/** States the type a part shows, and leaves out the payloads of other types where they are null. */
+function completePart(part: ChatPart): ChatPart {
+  const type = partTypeOf(part)
+  const empty = PART_TYPES.filter((known) => part[known] === null)
+  if (part.type === type && (empty.length === 0 || !isPartType(type))) return part
+  const { type: _, ...rest } = part
+  return {
+    type,
+    ...Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null || !isPartType(key))),
+  }
+}
+
+function dropReplyKeys(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant') return message
+  const dropped = Object.keys(message).filter((key) => isReplyKey(key, message[key]))
+  if (dropped.length === 0) return message
+  return { ...message, ...Object.fromEntries(dropped.map((key) => [key, undefined])) }
+}
+
+function isReplyKey(key: string, value: unknown): boolean {
+  switch (key) {
+    case 'annotations':
+      return true
+    case 'refusal':
+    case 'audio':
+    case 'function_call':
+      return value === null
+    case 'tool_calls':
+      return value === null || (Array.isArray(value) && value.length === 0)
+    default:
+      return false
+  }
+}
+
+function isBlankText(part: ChatPart): boolean {
+  return part.type === 'text' && typeof part['text'] === 'string' && part['text'].trim() === ''
+}

@@ -1,0 +1,86 @@
+import { refuseValue } from '../invalid.ts'
+import type { ChatRequest } from '../wire-request.ts'
+import { stripSchema } from './gemini-schema.ts'
+import { always, counted, type Outcome, type Rule } from './rule.ts'
+
+/** Upstream refuses more. §6.4 tools (HARD_TOOL_LIMIT of the official client). */
+const MAX_TOOLS = 128
+
+export const toolRules: readonly Rule[] = [
+  { name: 'no more tools than upstream takes', source: '§6.4 tools', applies: always, adapt: refuseTooMany },
+  {
+    name: 'empty tools dropped',
+    source: '§6.4 tools: empty tools are 400',
+    applies: always,
+    adapt: (request) =>
+      request.tools === null || request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined,
+  },
+  {
+    name: 'tool_choice without tools dropped',
+    source: '§6.4 tool_choice, §14.51',
+    applies: always,
+    adapt: (request) => {
+      const choice = request.tool_choice
+      if (choice === undefined || request.tools) return undefined
+      return drop('tool_choice', 'there are no tools', choice !== null && choice !== 'auto' && choice !== 'none')
+    },
+  },
+  {
+    name: 'parallel_tool_calls without tools dropped',
+    source: '§6.4 parallel_tool_calls',
+    applies: always,
+    adapt: (request) =>
+      request.parallel_tool_calls === undefined || request.tools
+        ? undefined
+        : drop('parallel_tool_calls', 'there are no tools', false),
+  },
+  {
+    name: 'parallel_tool_calls dropped',
+    source: '§6.4 parallel_tool_calls: if supports.parallel_tool_calls',
+    applies: ({ traits }) => traits.supports.parallelToolCalls === false,
+    adapt: (request, { traits }) => {
+      const parallel = request.parallel_tool_calls
+      if (parallel === undefined) return undefined
+      return drop('parallel_tool_calls', `not supported by ${traits.id}`, parallel === true)
+    },
+  },
+  {
+    name: 'tool schemas without keywords Gemini refuses',
+    source: '§6.4 tools',
+    applies: ({ family }) => family.kind === 'gemini',
+    adapt: stripToolSchemas,
+  },
+]
+
+function drop(path: string, reason: string, changesMeaning: boolean): Outcome {
+  return { patch: { [path]: undefined }, notes: [{ path, reason, action: 'dropped', changesMeaning }] }
+}
+
+function refuseTooMany(request: ChatRequest): undefined {
+  const count = request.tools?.length ?? 0
+  if (count > MAX_TOOLS) {
+    refuseValue('tools', `expected at most ${MAX_TOOLS} tools, got ${count}`, 'array_above_max_length')
+  }
+}
+
+function stripToolSchemas(request: ChatRequest): Outcome | undefined {
+  const keywords = new Set<string>()
+  const touched: string[] = []
+  let loosenedPath: string | undefined
+  const tools = request.tools?.map((tool, at) => {
+    const definition = tool.function
+    if (!definition?.parameters) return tool
+    const { schema, removed, loosened } = stripSchema(definition.parameters)
+    if (removed.length === 0) return tool
+    const path = `tools[${at}].function.parameters`
+    touched.push(path)
+    for (const keyword of removed) keywords.add(keyword)
+    if (loosened) loosenedPath ??= path
+    return { ...tool, function: { ...definition, parameters: schema } }
+  })
+  const path = loosenedPath ?? touched[0]
+  if (path === undefined) return undefined
+  const reason = `${[...keywords].join(', ')} not supported by Gemini`
+  const note = { path, reason, action: counted('left out', touched.length), changesMeaning: loosenedPath !== undefined }
+  return { patch: { tools }, notes: [note] }
+}

@@ -1,0 +1,41 @@
+import type { ChatMessage } from './wire-request.ts'
+
+/**
+ * The last `turns` turns, and all system and developer text, in the order they came. A turn starts at a user message;
+ * user messages in a row were sent together and start one. The cut moves back where it would separate a tool result
+ * from its call. 0 keeps everything. Returns the very array where nothing is left out.
+ */
+export function windowMessages(messages: readonly ChatMessage[], turns: number): readonly ChatMessage[] {
+  if (turns === 0) return messages
+  const callOf = callPositions(messages)
+  let earliestCall = Infinity
+  let kept = 0
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    earliestCall = Math.min(earliestCall, callOf.get(at) ?? Infinity)
+    if (!startsTurn(messages, at)) continue
+    kept += 1
+    if (kept >= turns && earliestCall >= at) return withInstructions(messages, at)
+  }
+  return messages
+}
+
+/** For each tool result the position of its call: the last one before it with that id, as ids are used again. */
+function callPositions(messages: readonly ChatMessage[]): ReadonlyMap<number, number> {
+  const callOf = new Map<number, number>()
+  const lastCall = new Map<string, number>()
+  messages.forEach((message, at) => {
+    for (const call of message.tool_calls ?? []) lastCall.set(call.id, at)
+    const call = lastCall.get(message.tool_call_id ?? '')
+    if (message.role === 'tool' && call !== undefined) callOf.set(at, call)
+  })
+  return callOf
+}
+
+function startsTurn(messages: readonly ChatMessage[], at: number): boolean {
+  return messages[at]?.role === 'user' && messages[at - 1]?.role !== 'user'
+}
+
+function withInstructions(messages: readonly ChatMessage[], cut: number): readonly ChatMessage[] {
+  const kept = messages.filter(({ role }, at) => at >= cut || role === 'system' || role === 'developer')
+  return kept.length === messages.length ? messages : kept
+}

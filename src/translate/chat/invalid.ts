@@ -1,0 +1,32 @@
+import { Fault } from '../../errors.ts'
+
+/** Throws the 400 for a value of the wrong type or one that is missing. Says what kind it is, never what it contains. */
+export function refuseType(path: string, expected: string, actual: unknown): never {
+  throw new Fault({
+    kind: 'invalid_request',
+    path,
+    detail: `expected ${expected}, got ${kindOf(actual)}`,
+    code: actual === undefined ? 'missing_required_parameter' : 'invalid_type',
+  })
+}
+
+/** Throws the 400 for a value of the right type that is not acceptable. `code` is OpenAI's where it has one. */
+export function refuseValue(path: string, detail: string, code: string): never {
+  throw new Fault({ kind: 'invalid_request', path, detail, code })
+}
+
+/** `['tools', 0, 'function', 'name']` to `tools[0].function.name`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`
+    return text === '' ? String(key) : `${text}.${String(key)}`
+  }, '')
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (value === '') return 'an empty string'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

@@ -1,0 +1,82 @@
+import type { ModelTraits } from '../model-traits.ts'
+
+interface ModelVersion {
+  readonly major: number
+  readonly minor: number
+}
+
+/** What kind of model answers, as far as its names tell. Parameters differ by family, not by provider. */
+export type ModelFamily =
+  /** `major` is absent for OpenAI models whose id carries no generation. */
+  | { readonly kind: 'gpt'; readonly major?: number }
+  | { readonly kind: 'o-series'; readonly generation: number }
+  /** `version` is absent where the id has none; nothing that depends on a version applies then. */
+  | { readonly kind: 'claude'; readonly tier?: string; readonly version?: ModelVersion }
+  | { readonly kind: 'gemini' }
+  | { readonly kind: 'grok' }
+  | { readonly kind: 'other' }
+
+// `claude-opus-4.8`, `claude-opus-4-8-20260101`, `claude-sonnet-4`, `claude-opus-4.6-1m`: a date or a `1m` is no minor.
+const CLAUDE_TIER_FIRST = /claude-([a-z]+)-(\d{1,2})(?:[.-](\d{1,2}))?(?![\da-z])/
+// `claude-3.7-sonnet`, `claude-3-5-sonnet-20241022`
+const CLAUDE_VERSION_FIRST = /claude-(\d)(?:[.-](\d))?-([a-z]+)/
+
+/**
+ * Reads the family out of the id, then out of upstream's `capabilities.family`, then out of the vendor. Dots, dashes,
+ * dates and variants (`-1m`, `-fast`) are all seen on the wire (reference: Copilot model list, March to September 2026).
+ */
+export function modelFamily(model: ModelTraits): ModelFamily {
+  return familyOfName(model.id) ?? familyOfName(model.family) ?? familyOfVendor(model.vendor ?? '')
+}
+
+/** Chat models that reason in private: they want `max_completion_tokens` and fixed sampling. */
+export function isReasoningGpt(family: ModelFamily): boolean {
+  return family.kind === 'o-series' || (family.kind === 'gpt' && (family.major ?? 0) >= 5)
+}
+
+/** False where the family is another one or states no version. */
+export function isClaudeFrom(family: ModelFamily, major: number, minor: number): boolean {
+  if (family.kind !== 'claude' || family.version === undefined) return false
+  const { version } = family
+  return version.major > major || (version.major === major && version.minor >= minor)
+}
+
+function familyOfName(name: string): ModelFamily | undefined {
+  const id = name.toLowerCase()
+  if (id.includes('claude')) return claude(id)
+  if (id.includes('gemini')) return { kind: 'gemini' }
+  if (id.includes('grok')) return { kind: 'grok' }
+  // One digit: `gpt-41-copilot` and `gpt-35-turbo` are 4.1 and 3.5 without their dot.
+  const gpt = /gpt-?(\d)/.exec(id)
+  if (gpt) return { kind: 'gpt', major: Number(gpt[1]) }
+  const o = /(?:^|\/)o(\d)(?:-|$)/.exec(id)
+  if (o) return { kind: 'o-series', generation: Number(o[1]) }
+  return undefined
+}
+
+function familyOfVendor(vendor: string): ModelFamily {
+  const name = vendor.toLowerCase()
+  if (name.includes('anthropic')) return { kind: 'claude' }
+  if (name.includes('openai')) return { kind: 'gpt' }
+  if (name.includes('google')) return { kind: 'gemini' }
+  if (name.includes('xai')) return { kind: 'grok' }
+  return { kind: 'other' }
+}
+
+function claude(id: string): ModelFamily {
+  const tierFirst = CLAUDE_TIER_FIRST.exec(id)
+  if (tierFirst) return claudeVersion(tierFirst[1], tierFirst[2], tierFirst[3])
+  const versionFirst = CLAUDE_VERSION_FIRST.exec(id)
+  if (versionFirst) return claudeVersion(versionFirst[3], versionFirst[1], versionFirst[2])
+  return { kind: 'claude' }
+}
+
+function claudeVersion(tier = '', major = '', minor = '0'): ModelFamily {
+  // `claude-opus-41`: two digits are a version without its dot.
+  const dotless = major.length === 2
+  return {
+    kind: 'claude',
+    tier,
+    version: { major: Number(dotless ? major[0] : major), minor: Number(dotless ? major[1] : minor) },
+  }
+}

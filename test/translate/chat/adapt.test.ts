@@ -1,0 +1,740 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { rules } from '../../../src/translate/chat/adapt/adapt.ts'
+import type { ModelTraits } from '../../../src/translate/model-traits.ts'
+import { errorOf, hello, pass, traits } from './request-helpers.ts'
+
+interface Case {
+  /** The rule's name; every rule needs a case. */
+  readonly rule: string
+  readonly model: ModelTraits
+  readonly body: Readonly<Record<string, unknown>>
+  /** Members as upstream gets them; `undefined`: not there. */
+  readonly sent: Readonly<Record<string, unknown>>
+  readonly warnings: readonly string[]
+  /** The 400 under `chat.strict`: its path, where the rule changes the meaning. */
+  readonly strictPath?: string
+}
+
+const gpt5 = traits('gpt-5-mini')
+const gpt4 = traits('gpt-4.1')
+const sonnet = traits('claude-sonnet-4.5')
+const opus47 = traits('claude-opus-4.7')
+const gemini = traits('gemini-2.5-pro')
+const grok = traits('grok-code-fast-1')
+
+const user = (content: unknown) => ({ role: 'user', content })
+const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
+const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a": 1}' } })
+const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' })
+const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
+const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
+
+const sampling: readonly Case[] = [
+  ...['gpt-5-mini', 'gpt-5.6-luna', 'o4-mini', 'o1'].map((id) => ({
+    rule: 'temperature dropped',
+    model: traits(id),
+    body: { temperature: 0 },
+    sent: { temperature: undefined },
+    warnings: [`temperature: not supported by ${id}, dropped`],
+    strictPath: 'temperature',
+  })),
+  {
+    rule: 'top_p dropped',
+    model: gpt5,
+    body: { top_p: 0.9 },
+    sent: { top_p: undefined },
+    warnings: ['top_p: not supported by gpt-5-mini, dropped'],
+    strictPath: 'top_p',
+  },
+  { rule: 'temperature dropped', model: gpt5, body: { temperature: 1 }, sent: { temperature: 1 }, warnings: [] },
+  {
+    rule: 'temperature dropped',
+    model: gpt5,
+    body: { temperature: null },
+    sent: { temperature: undefined },
+    warnings: ['temperature: not supported by gpt-5-mini, dropped'],
+  },
+  ...[gpt4, gemini, grok, sonnet, traits('claude-opus-4.6')].map((model) => ({
+    rule: 'temperature dropped',
+    model,
+    body: { temperature: 0, top_p: 0.5, top_k: 3 },
+    sent: { temperature: 0, top_p: 0.5, top_k: 3 },
+    warnings: [],
+  })),
+  {
+    rule: 'top_k dropped',
+    model: opus47,
+    body: { temperature: 0, top_p: 0.5, top_k: 3 },
+    sent: { temperature: undefined, top_p: undefined, top_k: undefined },
+    warnings: ['temperature', 'top_p', 'top_k'].map((name) => `${name}: not supported by claude-opus-4.7, dropped`),
+    strictPath: 'temperature',
+  },
+  ...[{ thinking: { type: 'adaptive' } }, { thinking_budget: 2048 }].map((thinking) => ({
+    rule: 'temperature dropped',
+    model: sonnet,
+    body: { temperature: 0, top_p: 1, ...thinking },
+    sent: { temperature: undefined, top_p: 1, ...thinking },
+    warnings: ['temperature: not supported by claude-sonnet-4.5 together with thinking, dropped'],
+    strictPath: 'temperature',
+  })),
+  {
+    rule: 'temperature dropped',
+    model: sonnet,
+    body: { temperature: 0, thinking: { type: 'disabled' }, thinking_budget: 0 },
+    sent: { temperature: 0 },
+    warnings: [],
+  },
+]
+
+const unsupported: readonly Case[] = [
+  {
+    rule: 'prediction dropped',
+    model: gpt4,
+    body: { prediction: { type: 'content', content: 'x' } },
+    sent: { prediction: undefined },
+    warnings: ['prediction: not supported by gpt-4.1, dropped'],
+    strictPath: 'prediction',
+  },
+  {
+    rule: 'prediction dropped',
+    model: traits('gpt-4o', { supports: { prediction: true } }),
+    body: { prediction: { type: 'content', content: 'x' } },
+    sent: { prediction: { type: 'content', content: 'x' } },
+    warnings: [],
+  },
+  {
+    rule: 'store dropped',
+    model: gpt4,
+    body: { store: true },
+    sent: { store: undefined },
+    warnings: ['store: not supported by Copilot, dropped'],
+    strictPath: 'store',
+  },
+  {
+    rule: 'store dropped',
+    model: gpt4,
+    body: { store: false },
+    sent: { store: undefined },
+    warnings: ['store: not supported by Copilot, dropped'],
+  },
+  {
+    rule: 'service_tier dropped',
+    model: gpt4,
+    body: { service_tier: 'priority' },
+    sent: { service_tier: undefined },
+    warnings: ['service_tier: not supported by Copilot, dropped'],
+    strictPath: 'service_tier',
+  },
+  {
+    rule: 'service_tier dropped',
+    model: gpt4,
+    body: { service_tier: 'auto' },
+    sent: { service_tier: undefined },
+    warnings: ['service_tier: not supported by Copilot, dropped'],
+  },
+  {
+    rule: 'metadata dropped',
+    model: gpt4,
+    body: { metadata: { run: '7' } },
+    sent: { metadata: undefined },
+    warnings: ['metadata: not supported by Copilot, dropped'],
+    strictPath: 'metadata',
+  },
+]
+
+const outputCaps: readonly Case[] = [
+  ...['gpt-5-mini', 'o3'].map((id) => ({
+    rule: 'max_tokens as max_completion_tokens',
+    model: traits(id),
+    body: { max_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['max_tokens: sent as max_completion_tokens'],
+  })),
+  ...['gpt-4.1', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1', 'mai-code-1-flash'].map((id) => ({
+    rule: 'max_completion_tokens as max_tokens',
+    model: traits(id),
+    body: { max_completion_tokens: 100 },
+    sent: { max_tokens: 100, max_completion_tokens: undefined },
+    warnings: ['max_completion_tokens: sent as max_tokens'],
+  })),
+  {
+    rule: 'max_completion_tokens as max_tokens',
+    model: gpt4,
+    body: { max_tokens: 5, max_completion_tokens: 100 },
+    sent: { max_tokens: 100, max_completion_tokens: undefined },
+    warnings: ['max_completion_tokens: sent as max_tokens'],
+  },
+  {
+    rule: 'max_tokens as max_completion_tokens',
+    model: gpt5,
+    body: { max_tokens: 5, max_completion_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['max_tokens: sent as max_completion_tokens'],
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('claude-sonnet-4.5', { maxOutputTokens: 32_000 }),
+    body: { max_tokens: 64_000 },
+    sent: { max_tokens: 32_000 },
+    warnings: ['max_tokens: above the limit of claude-sonnet-4.5, lowered to 32000'],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('gpt-5-mini', { maxOutputTokens: 64_000 }),
+    body: { max_tokens: 100_000 },
+    sent: { max_tokens: undefined, max_completion_tokens: 64_000 },
+    warnings: [
+      'max_tokens: above the limit of gpt-5-mini, lowered to 64000',
+      'max_tokens: sent as max_completion_tokens',
+    ],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('gpt-4.1', { maxOutputTokens: 100 }),
+    body: { max_tokens: 100 },
+    sent: { max_tokens: 100 },
+    warnings: [],
+  },
+]
+
+const effort: readonly Case[] = [
+  ...[
+    ['xhigh', 'high'],
+    ['max', 'high'],
+    ['minimal', 'low'],
+    ['none', 'low'],
+  ].map(([asked, sent]) => ({
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts('low', 'medium', 'high'),
+    body: { reasoning_effort: asked },
+    sent: { reasoning_effort: sent },
+    warnings: [`reasoning_effort: '${asked}' is not offered by gpt-5.1, sent as '${sent}'`],
+    strictPath: 'reasoning_effort',
+  })),
+  {
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts('low', 'high'),
+    body: { reasoning_effort: 'medium' },
+    sent: { reasoning_effort: 'low' },
+    warnings: ["reasoning_effort: 'medium' is not offered by gpt-5.1, sent as 'low'"],
+    strictPath: 'reasoning_effort',
+  },
+  {
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts(),
+    body: { reasoning_effort: 'low' },
+    sent: { reasoning_effort: undefined },
+    warnings: ['reasoning_effort: not supported by gpt-5.1, dropped'],
+    strictPath: 'reasoning_effort',
+  },
+  ...[
+    [efforts('low', 'high'), 'high'],
+    [efforts('low', 'turbo'), 'turbo'],
+    [efforts('low', 'high'), 'unheard-of'],
+    [efforts('turbo'), 'low'],
+    [gpt5, 'xhigh'],
+    [efforts('low'), null],
+  ].map(([model, asked]) => ({
+    rule: 'reasoning_effort among the listed levels',
+    model: model as ModelTraits,
+    body: { reasoning_effort: asked },
+    sent: { reasoning_effort: asked },
+    warnings: [],
+  })),
+]
+
+const tools: readonly Case[] = [
+  {
+    rule: 'empty tools dropped',
+    model: gpt4,
+    body: { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
+    sent: { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined },
+    warnings: [
+      'tools: empty, dropped',
+      'tool_choice: there are no tools, dropped',
+      'parallel_tool_calls: there are no tools, dropped',
+    ],
+  },
+  {
+    rule: 'tool_choice without tools dropped',
+    model: gpt4,
+    body: { tool_choice: 'required' },
+    sent: { tool_choice: undefined },
+    warnings: ['tool_choice: there are no tools, dropped'],
+    strictPath: 'tool_choice',
+  },
+  {
+    rule: 'tool_choice without tools dropped',
+    model: gpt4,
+    body: { tools: null, tool_choice: null },
+    sent: { tools: undefined, tool_choice: undefined },
+    warnings: ['tools: empty, dropped', 'tool_choice: there are no tools, dropped'],
+  },
+  {
+    rule: 'parallel_tool_calls without tools dropped',
+    model: gpt4,
+    body: { parallel_tool_calls: false },
+    sent: { parallel_tool_calls: undefined },
+    warnings: ['parallel_tool_calls: there are no tools, dropped'],
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
+    body: { tools: [tool()], parallel_tool_calls: true },
+    sent: { tools: [tool()], parallel_tool_calls: undefined },
+    warnings: ['parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+    strictPath: 'parallel_tool_calls',
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
+    body: { tools: [tool()], parallel_tool_calls: false },
+    sent: { parallel_tool_calls: undefined },
+    warnings: ['parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: gpt4,
+    body: { tools: [tool()], parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'f' } } },
+    sent: { parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'f' } } },
+    warnings: [],
+  },
+  {
+    rule: 'no more tools than upstream takes',
+    model: gpt4,
+    body: { tools: Array.from({ length: 128 }, () => tool()) },
+    sent: {},
+    warnings: [],
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: gemini,
+    body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
+    sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
+    warnings: ['tools[0].function.parameters: $schema, const not supported by Gemini, left out'],
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: gemini,
+    body: {
+      tools: [
+        tool({ $comment: 'x' }),
+        { type: 'custom', custom: { name: 'c' } },
+        tool({ additionalProperties: false }),
+      ],
+    },
+    sent: { tools: [tool({}), { type: 'custom', custom: { name: 'c' } }, tool({})] },
+    warnings: [
+      'tools[2].function.parameters: $comment, additionalProperties not supported by Gemini, left out (2 places)',
+    ],
+    strictPath: 'tools[2].function.parameters',
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: sonnet,
+    body: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    sent: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    warnings: [],
+  },
+  {
+    rule: 'functions as tools',
+    model: gpt4,
+    body: {
+      functions: [{ name: 'f', parameters: { type: 'object' } }],
+      function_call: { name: 'f' },
+      messages: [
+        user('u'),
+        assistant(null, { function_call: { name: 'f', arguments: '{ }' } }),
+        { role: 'function', name: 'f', content: 'r' },
+        assistant('ok'),
+        { role: 'function', name: 'g', content: null },
+      ],
+    },
+    sent: {
+      functions: undefined,
+      function_call: undefined,
+      tools: [tool()],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      messages: [
+        user('u'),
+        assistant(null, {
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{ }' } }],
+        }),
+        { role: 'tool', tool_call_id: 'call_1', content: 'r' },
+        assistant('ok'),
+        { role: 'tool', tool_call_id: 'call_4', content: '' },
+      ],
+    },
+    warnings: [
+      'functions: deprecated, sent as tools',
+      'function_call: deprecated, sent as tool_choice',
+      'messages[1]: deprecated, sent as a tool message (3 places)',
+    ],
+  },
+  {
+    rule: 'functions as tools',
+    model: gpt4,
+    body: { functions: [{ name: 'f', parameters: { type: 'object' } }], function_call: 'none', tools: [tool()] },
+    sent: { functions: undefined, tools: [tool(), tool()], tool_choice: 'none' },
+    warnings: ['functions: deprecated, sent as tools', 'function_call: deprecated, sent as tool_choice'],
+  },
+  {
+    rule: 'functions as tools',
+    model: gpt4,
+    body: { functions: null, function_call: null },
+    sent: { functions: undefined, function_call: undefined, tools: undefined, tool_choice: undefined },
+    warnings: [
+      'functions: deprecated, sent as tools',
+      'function_call: deprecated, sent as tool_choice',
+      'tools: empty, dropped',
+    ],
+  },
+]
+
+const image = { image_url: { url: 'data:image/png;base64,iVBORw0=' } }
+
+const messages: readonly Case[] = [
+  {
+    rule: 'content parts completed',
+    model: gpt4,
+    body: { messages: [user('a'), user([{ type: 'text', text: 'b', image_url: null, file: null }, image])] },
+    sent: {
+      messages: [
+        user('a'),
+        user([
+          { type: 'text', text: 'b' },
+          { type: 'image_url', ...image },
+        ]),
+      ],
+    },
+    warnings: ['messages[1].content: parts given a type, null members left out'],
+  },
+  {
+    rule: 'content parts completed',
+    model: gpt4,
+    body: {
+      messages: [
+        user([
+          { type: 'new', text: null },
+          { type: 'text', text: 'x', cache: null },
+        ]),
+      ],
+    },
+    sent: {
+      messages: [
+        user([
+          { type: 'new', text: null },
+          { type: 'text', text: 'x', cache: null },
+        ]),
+      ],
+    },
+    warnings: [],
+  },
+  {
+    rule: 'unknown keys of assistant messages dropped',
+    model: gpt4,
+    body: {
+      messages: [
+        user('u'),
+        assistant('a', { refusal: null, audio: null, annotations: [], function_call: null, tool_calls: null }),
+        { ...user('u'), annotations: [1] },
+        assistant('b', { tool_calls: [], reasoning_opaque: 'keep', phase: null }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('a'),
+        { ...user('u'), annotations: [1] },
+        assistant('b', { reasoning_opaque: 'keep', phase: null }),
+        user('u'),
+      ],
+    },
+    warnings: ['messages[1]: keys that only replies have, dropped (2 places)'],
+  },
+  {
+    rule: 'unknown keys of assistant messages dropped',
+    model: gpt4,
+    body: { messages: [user('u'), assistant(null, { refusal: 'I will not' }), user('u')] },
+    sent: { messages: [user('u'), assistant(null, { refusal: 'I will not' }), user('u')] },
+    warnings: [],
+  },
+  ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
+    rule: 'developer as system',
+    model: traits(id),
+    body: { messages: [{ role: 'developer', content: [{ type: 'text', text: 'd' }] }, ...hello] },
+    sent: { messages: [{ role: 'system', content: [{ type: 'text', text: 'd' }] }, ...hello] },
+    warnings: ['messages[0].role: developer sent as system'],
+  })),
+  ...['gpt-4.1', 'gpt-5-mini', 'o3-mini'].map((id) => ({
+    rule: 'developer as system',
+    model: traits(id),
+    body: { messages: [{ role: 'developer', content: 'd' }, { role: 'system', content: 's' }, ...hello] },
+    sent: { messages: [{ role: 'developer', content: 'd' }, { role: 'system', content: 's' }, ...hello] },
+    warnings: [],
+  })),
+  {
+    rule: 'system as user',
+    model: traits('o1-preview'),
+    body: { messages: [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, ...hello] },
+    sent: { messages: [user('s'), user('d'), ...hello] },
+    warnings: ['messages[0].role: system text is not supported by o1-preview, sent as user (2 places)'],
+    strictPath: 'messages[0].role',
+  },
+  {
+    rule: 'empty text parts dropped',
+    model: sonnet,
+    body: {
+      messages: [
+        user([
+          { type: 'text', text: ' \n' },
+          { type: 'text', text: 'x ' },
+          { type: 'text', text: '' },
+        ]),
+      ],
+    },
+    sent: { messages: [user([{ type: 'text', text: 'x ' }])] },
+    warnings: ['messages[0].content: empty text part, dropped'],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: sonnet,
+    body: {
+      messages: [
+        { role: 'system', content: '' },
+        user('u'),
+        assistant(null),
+        user([{ type: 'text', text: '' }]),
+        assistant('', { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+        assistant('', { reasoning_opaque: 'x' }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('', { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+        assistant('', { reasoning_opaque: 'x' }),
+        user('u'),
+      ],
+    },
+    warnings: ['messages[3].content: empty text part, dropped', 'messages[0]: empty message, dropped (3 places)'],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: sonnet,
+    body: { messages: [user('')] },
+    sent: { messages: [user('')] },
+    warnings: [],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: gpt4,
+    body: { messages: [user([{ type: 'text', text: '' }]), assistant(''), assistant('')] },
+    sent: { messages: [user([{ type: 'text', text: '' }]), assistant(''), assistant('')] },
+    warnings: [],
+  },
+  {
+    rule: 'assistant messages in a row merged',
+    model: sonnet,
+    body: {
+      messages: [
+        user('u'),
+        assistant('one'),
+        assistant([{ type: 'text', text: 'two' }], { tool_calls: [call('c')] }),
+        assistant(null, { tool_calls: [call('d')] }),
+        result('c'),
+        result('d'),
+        assistant('three'),
+        assistant('four'),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(
+          [
+            { type: 'text', text: 'one' },
+            { type: 'text', text: 'two' },
+          ],
+          { tool_calls: [call('c'), call('d')] },
+        ),
+        result('c'),
+        result('d'),
+        assistant('three\n\nfour'),
+        user('u'),
+      ],
+    },
+    warnings: ['messages: assistant messages in a row merged (3 places)'],
+  },
+  {
+    rule: 'assistant messages in a row merged',
+    model: sonnet,
+    body: {
+      messages: [
+        assistant(null, { reasoning_text: 'r', reasoning_opaque: 'o', tool_calls: [call('c')] }),
+        assistant('x', { reasoning_text: 'lost' }),
+        result('c'),
+        assistant('y', { reasoning_text: 'kept' }),
+        assistant('z'),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        assistant('x', { reasoning_text: 'r', reasoning_opaque: 'o', tool_calls: [call('c')] }),
+        result('c'),
+        assistant('y\n\nz', { reasoning_text: 'kept' }),
+        user('u'),
+      ],
+    },
+    warnings: ['messages: assistant messages in a row merged (2 places)'],
+  },
+  ...['claude-opus-4.6', 'claude-opus-4-7-20260401', 'claude-sonnet-5'].map((id) => ({
+    rule: 'user turn after a final assistant message',
+    model: traits(id),
+    body: { messages: [user('u'), assistant('{')] },
+    sent: { messages: [user('u'), assistant('{'), user('Continue.')] },
+    warnings: [`messages: ${id} does not continue a final assistant message, a user message "Continue." was added`],
+    strictPath: 'messages',
+  })),
+  ...[sonnet, gpt4, traits('claude-next')].map((model) => ({
+    rule: 'user turn after a final assistant message',
+    model,
+    body: { messages: [user('u'), assistant('{')] },
+    sent: { messages: [user('u'), assistant('{')] },
+    warnings: [],
+  })),
+  {
+    rule: 'user turn after a final assistant message',
+    model: opus47,
+    body: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] })] },
+    sent: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] })] },
+    warnings: [],
+  },
+]
+
+const cases = [...sampling, ...unsupported, ...outputCaps, ...effort, ...tools, ...messages]
+
+describe.each(cases)('$rule, $model.id: $body', ({ model, body, sent, warnings, strictPath }) => {
+  const request = { model: 'asked', messages: hello, ...body }
+
+  test('sends what the model takes, and says what was changed', () => {
+    const passed = pass(request, { model })
+    for (const [key, value] of Object.entries(sent)) expect(passed.value[key], key).toEqual(value)
+    expect(passed.warnings).toEqual(warnings)
+  })
+
+  test(strictPath === undefined ? 'does the same when strict' : 'refuses when strict', () => {
+    const strict = () => pass(request, { model, strict: true })
+    if (strictPath === undefined) expect(strict()).toEqual(pass(request, { model }))
+    else expect(errorOf(strict)).toMatchObject({ kind: 'invalid_request', path: strictPath, code: 'unsupported_value' })
+  })
+})
+
+test('every rule has a case and a source', () => {
+  expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)))
+  for (const { source } of rules) expect(source).toMatch(/§|OpenAI API reference/)
+})
+
+test.each([
+  ['tools', { tools: Array.from({ length: 129 }, () => tool()) }],
+  ['functions', { functions: Array.from({ length: 129 }, () => ({ name: 'f' })) }],
+])('refuses more %s than upstream takes', (_, body) => {
+  expect(errorOf(() => pass({ model: 'm', messages: hello, ...body }))).toEqual({
+    kind: 'invalid_request',
+    path: 'tools',
+    detail: 'expected at most 128 tools, got 129',
+    code: 'array_above_max_length',
+  })
+})
+
+test('says under strict what is refused and why', () => {
+  const error = errorOf(() => pass({ model: 'm', messages: hello, temperature: 0 }, { model: gpt5, strict: true }))
+  expect(error).toMatchObject({ detail: 'not supported by gpt-5-mini (refused because chat.strict is on)' })
+})
+
+test('leaves tool calls, tool choice, images and structured content as they are', () => {
+  const body = {
+    model: 'm',
+    messages: [
+      user([
+        { type: 'text', text: ' a ' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,A=', detail: 'high' } },
+      ]),
+      assistant(null, { tool_calls: [call('toolu_1')], reasoning_text: 'r', reasoning_opaque: 'o' }),
+      { ...result('toolu_1'), content: [{ type: 'text', text: '{"x":\n1}' }] },
+    ],
+    tools: [{ ...tool(), copilot_cache_control: { type: 'ephemeral' } }],
+    tool_choice: { type: 'function', function: { name: 'f' } },
+  }
+  for (const id of ['gpt-5-mini', 'gpt-4.1', 'claude-opus-4.8', 'gemini-3-pro-preview', 'grok-code-fast-1', 'o3']) {
+    const { value, warnings } = pass(body, { model: traits(id) })
+    expect(value).toMatchObject({ messages: body.messages, tools: body.tools, tool_choice: body.tool_choice })
+    expect(warnings).toEqual([])
+  }
+})
+
+test('what was adapted once needs no adapting again', () => {
+  const text = fc.constantFrom('', ' ', 'x')
+  const content = fc.oneof(
+    text,
+    fc.array(
+      fc.oneof(
+        text.map((value) => ({ type: 'text', text: value })),
+        fc.constant(image),
+      ),
+      { maxLength: 3 },
+    ),
+  )
+  const message = fc.oneof(
+    fc.record({ role: fc.constantFrom('system', 'developer', 'user'), content }),
+    fc.record(
+      {
+        role: fc.constant('assistant'),
+        content: fc.option(content),
+        tool_calls: fc.constantFrom(null, [], [call('a')]),
+        refusal: fc.constant(null),
+        function_call: fc.constantFrom(null, { name: 'f', arguments: '' }),
+        reasoning_opaque: fc.constant('o'),
+      },
+      { requiredKeys: ['role'] },
+    ),
+    fc.record({ role: fc.constant('tool'), content, tool_call_id: fc.constantFrom('a', 'b') }),
+    fc.record({ role: fc.constant('function'), content: text, name: fc.constant('f') }),
+  )
+  const request = fc.record(
+    {
+      model: fc.constant('m'),
+      messages: fc.array(message, { minLength: 1, maxLength: 6 }),
+      max_tokens: fc.integer({ min: 1, max: 200 }),
+      max_completion_tokens: fc.option(fc.integer({ min: 1, max: 200 })),
+      temperature: fc.constantFrom(null, 0, 1),
+      tools: fc.constantFrom(null, [], [tool({ $schema: 'x', properties: { const: { const: 1 } } })]),
+      tool_choice: fc.constantFrom('auto', 'required', null),
+      functions: fc.constantFrom(null, [{ name: 'g' }]),
+      reasoning_effort: fc.constantFrom('max', 'none', 'medium'),
+      store: fc.boolean(),
+    },
+    { requiredKeys: ['model', 'messages'] },
+  )
+  const model = fc
+    .constantFrom('gpt-5', 'gpt-4o', 'o1', 'claude-sonnet-4', 'claude-opus-4.8', 'gemini-3-pro-preview', 'grok-4.5')
+    .map((id) => traits(id, { maxOutputTokens: 100, supports: { reasoningEffort: ['low', 'high'] } }))
+  fc.assert(
+    fc.property(request, model, (body, target) => {
+      const once = pass(body, { model: target })
+      const twice = pass(once.json, { model: target })
+      expect(twice.warnings).toEqual([])
+      expect(twice.json).toBe(once.json)
+    }),
+    { numRuns: 1000 },
+  )
+})
