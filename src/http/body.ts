@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import type { Readable, Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { Fault } from '../errors.ts'
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: () => createInflate(),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
+}
+
+/** A request body, both as received (decompressed) and as text, so that neither has to be made from the other again. */
+export interface RequestBody {
+  readonly bytes: Buffer
+  readonly text: string
+}
+
+/**
+ * The request body. The limit holds for the decoded size too, so a small compressed body cannot become a large
+ * one. Bytes over the limit are never kept.
+ * @throws Fault `body_too_large`, `unsupported_media_type`, `malformed_body`
+ */
+export async function readBody(request: IncomingMessage, limitBytes: number): Promise<RequestBody> {
+  const declared = Number(request.headers['content-length'])
+  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  if (encoding === 'identity' || encoding === '') {
+    if (declared > limitBytes) throw new Fault({ kind: 'body_too_large', limitBytes })
+    return toBody(await collect(request, limitBytes))
+  }
+  const createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (createDecoder === undefined) {
+    throw new Fault({
+      kind: 'unsupported_media_type',
+      detail: `content-encoding "${encoding}" is not supported; send gzip, deflate, br, zstd or none`,
+    })
+  }
+  return toBody(await inflate(request, createDecoder(), encoding, limitBytes))
+}
+
+async function inflate(request: Readable, decoder: Transform, encoding: string, limitBytes: number): Promise<Buffer> {
+  // Not `pipeline`: it destroys the request on failure, and with it the socket the error has to be written to.
+  request.once('error', (error) => decoder.destroy(error))
+  request.pipe(decoder)
+  try {
+    return await collect(decoder, limitBytes)
+  } catch (error) {
+    request.unpipe(decoder)
+    if (error instanceof Fault && error.error.kind === 'body_too_large') throw error
+    const detail = request.errored ? 'the body ended before it was complete' : `the body is not valid ${encoding}`
+    throw new Fault({ kind: 'malformed_body', detail }, { cause: error })
+  } finally {
+    decoder.destroy()
+  }
+}
+
+function collect(source: Readable, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limitBytes) {
+        chunks.push(chunk)
+        return
+      }
+      source.off('data', onData)
+      source.pause()
+      reject(new Fault({ kind: 'body_too_large', limitBytes }))
+    }
+    source.on('data', onData)
+    source.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
+    source.once('error', (cause) => {
+      reject(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
+    })
+  })
+}
+
+function toBody(received: Buffer): RequestBody {
+  if (!isUtf8(received)) throw new Fault({ kind: 'malformed_body', detail: 'the body is not valid UTF-8' })
+  // A byte order mark is not JSON, but editors and PowerShell put one there.
+  const hasMark = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
+  const bytes = hasMark ? received.subarray(3) : received
+  return { bytes, text: bytes.toString('utf8') }
+}

@@ -1,0 +1,44 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { decodeEmbeddingsRequest, encodeEmbeddingsBodies, encodeEmbeddingsReply } from '../translate/embeddings.ts'
+import { admit, routeModel } from './serve.ts'
+import type { Admitted, ServeDeps } from './serve.ts'
+
+const upstreamPath = '/embeddings'
+
+/** `POST /v1/embeddings`, also without `/v1`. */
+export function registerEmbeddingsRoutes(app: FastifyInstance, deps: ServeDeps): void {
+  for (const path of ['/v1/embeddings', '/embeddings']) {
+    app.post(path, (request, reply) => admit(deps, request, reply, (admitted) => embed(deps, admitted, request, reply)))
+  }
+}
+
+async function embed(
+  deps: ServeDeps,
+  { body: { text }, signal }: Admitted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const startedAt = deps.now()
+  const call = decodeEmbeddingsRequest(text)
+  const { model } = await routeModel(deps, call.model, upstreamPath, signal)
+  const executor = deps.executorOf(model.provider)
+  const replies: unknown[] = []
+  // One after the other: bursts of parallel requests are what upstream's abuse limits look for.
+  for (const upstreamBody of encodeEmbeddingsBodies(call, model)) {
+    const upstreamCall = {
+      path: upstreamPath,
+      body: upstreamBody,
+      initiator: 'user',
+      hasImage: false,
+      requestId: request.id,
+    } as const
+    replies.push(await executor.json(upstreamCall, { signal }))
+  }
+  const route = `${model.provider}/embeddings`
+  deps.log.info(
+    { requestId: request.id, model: model.id, route, status: 200, ms: deps.now() - startedAt },
+    'request served',
+  )
+  reply.header('x-copilot-proxy-route', route)
+  return encodeEmbeddingsReply(call, model, replies)
+}

@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isLoopbackHost } from '../config/loopback.ts'
+
+export interface OriginPolicyOptions {
+  /** The address the daemon is bound to, as configured; allowed as a Host unless it is a wildcard. */
+  readonly host: string
+  readonly port: number
+  /** `name` (with the daemon's own port) or `name:port`. */
+  readonly allowedHosts: readonly string[]
+  /** Exact origins, e.g. `http://localhost:5173`. */
+  readonly allowedOrigins: readonly string[]
+}
+
+/** `origin` is set when the caller is a web page that may read the answer. */
+export type OriginVerdict =
+  | { readonly ok: true; readonly origin?: string }
+  | { readonly ok: false; readonly detail: string }
+
+/**
+ * Decides whether a browser may be behind a request and whether it may act. The Host check stops DNS rebinding; the
+ * Origin and Fetch-Metadata checks stop other web pages. Programs send neither Origin nor Sec-Fetch-Site and pass.
+ */
+export function checkOrigin(
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+  options: OriginPolicyOptions,
+): OriginVerdict {
+  if (countOf(rawHeaders, 'host') !== 1) return { ok: false, detail: 'exactly one Host header is required' }
+  const host = parseHost(headers.host ?? '')
+  if (host === undefined || !isAllowedHost(host, options)) {
+    return {
+      ok: false,
+      detail: 'this Host is not allowed; use 127.0.0.1 or localhost, or list it under server.allowed-hosts',
+    }
+  }
+  const { origin } = headers
+  if (origin !== undefined) {
+    if (options.allowedOrigins.includes(origin) || isOwnOrigin(origin, options.port)) return { ok: true, origin }
+    return { ok: false, detail: 'this Origin is not allowed; list it under server.allowed-origins' }
+  }
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'none' && site !== 'same-origin') {
+    return { ok: false, detail: 'requests from other web sites are not allowed' }
+  }
+  return { ok: true }
+}
+
+interface Host {
+  readonly name: string
+  readonly port: number | undefined
+}
+
+function parseHost(text: string): Host | undefined {
+  const match = /^(?<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?<port>\d{1,5}))?$/i.exec(text)
+  if (match?.groups === undefined) return undefined
+  const { name, port } = match.groups
+  if (name === undefined) return undefined
+  return { name: name.toLowerCase(), port: port === undefined ? undefined : Number(port) }
+}
+
+function isAllowedHost(host: Host, options: OriginPolicyOptions): boolean {
+  // Any port: a forwarded port (ssh -L, a container) keeps the loopback name, and rebinding cannot forge the name.
+  if (isLoopbackHost(host.name)) return true
+  if (host.name === bare(options.host)) return true
+  return options.allowedHosts.some((text) => {
+    const allowed = parseHost(text)
+    return allowed?.name === host.name && (allowed.port ?? options.port) === (host.port ?? 80)
+  })
+}
+
+/** IPv6 addresses are bracketed in a Host header and bare in the configuration. */
+function bare(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host.toLowerCase()}]` : host.toLowerCase()
+}
+
+function isOwnOrigin(origin: string, port: number): boolean {
+  return (
+    origin === `http://localhost:${port}` || origin === `http://127.0.0.1:${port}` || origin === `http://[::1]:${port}`
+  )
+}
+
+function countOf(rawHeaders: readonly string[], name: string): number {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1
+  return count
+}

@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http'
+import { Fault } from '../errors.ts'
+import type { ProxyError } from '../errors.ts'
+import type { UpstreamStream } from '../executors/executor.ts'
+import { createSseDecoder } from '../sse/decode.ts'
+import type { Dialect, ReplySeed, Usage } from '../translate/dialect.ts'
+import { readUpstream } from './read-upstream.ts'
+
+export interface ReplyContext {
+  readonly dialect: Dialect
+  readonly upstream: UpstreamStream
+  readonly seed: ReplySeed
+  readonly requestId: string
+  /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
+  readonly signal: AbortSignal
+}
+
+/** How a reply went, for the log. */
+export interface ReplyReport {
+  readonly usage: Usage | undefined
+  /** Upstream events that were not JSON and were left out. */
+  readonly skipped: number
+  /** Set when the stream had started and had to end with an error event. */
+  readonly failure?: { readonly error: ProxyError; readonly cause: unknown }
+}
+
+/** A caller that hears nothing for this long may think the connection dead. Ms. */
+const heartbeatMs = 15_000
+
+/**
+ * Answers with an event stream. Headers go out with the first event, so a failure before it is still a status.
+ * @throws Fault while nothing has been written; the signal's reason when the caller left
+ */
+export async function streamReply(
+  response: ServerResponse,
+  headers: () => Readonly<Record<string, string>>,
+  context: ReplyContext,
+): Promise<ReplyReport> {
+  const { dialect, upstream, signal } = context
+  const decoder = createSseDecoder()
+  const reply = dialect.createStream(context.seed)
+  const heartbeat = setInterval(() => {
+    if (!response.writableNeedDrain) write(dialect.heartbeat)
+  }, heartbeatMs)
+
+  function write(text: string): boolean {
+    if (!response.headersSent) {
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no',
+        ...headers(),
+      })
+    }
+    heartbeat.refresh()
+    return response.write(text)
+  }
+
+  const report = (): ReplyReport => ({ usage: reply.usage(), skipped: reply.skipped() })
+
+  let text = ''
+  try {
+    await readUpstream(
+      upstream,
+      (chunk) => {
+        // One write per chunk, however many events it holds.
+        text = ''
+        for (const event of decoder.push(chunk)) {
+          text += reply.push(event)
+          if (reply.isDone()) break
+        }
+        const flushed = text === '' || write(text)
+        text = ''
+        if (reply.isDone()) return 'done'
+        return flushed ? 'go' : drained(response)
+      },
+      signal,
+    )
+    for (const event of decoder.end()) text += reply.push(event)
+    text += reply.end()
+    write(text)
+    response.end()
+    return report()
+  } catch (error) {
+    // What the failing chunk still said belongs to the caller.
+    if (text !== '') write(text)
+    const callerLeft = signal.aborted && !(signal.reason instanceof Fault)
+    if (!response.headersSent || callerLeft) throw error
+    const failure: ProxyError = error instanceof Fault ? error.error : { kind: 'internal' }
+    response.end(dialect.errorEvent(failure, context.requestId))
+    return { ...report(), failure: { error: failure, cause: error } }
+  } finally {
+    clearInterval(heartbeat)
+  }
+}
+
+/**
+ * Answers with the whole body: a fold over the events a streaming caller would have got.
+ * @throws Fault; the signal's reason when the caller left
+ */
+export async function foldReply(
+  context: ReplyContext,
+): Promise<{ readonly body: unknown; readonly report: ReplyReport }> {
+  const decoder = createSseDecoder()
+  const fold = context.dialect.createFold(context.seed)
+  await readUpstream(
+    context.upstream,
+    (chunk) => {
+      for (const event of decoder.push(chunk)) {
+        fold.push(event)
+        if (fold.isDone()) return 'done'
+      }
+      return 'go'
+    },
+    context.signal,
+  )
+  for (const event of decoder.end()) fold.push(event)
+  const body = fold.end()
+  return { body, report: { usage: fold.usage(), skipped: fold.skipped() } }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once('drain', resolve)
+  })
+}

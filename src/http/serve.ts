@@ -1,0 +1,185 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.ts'
+import { Fault, statusOf } from '../errors.ts'
+import type { Executor, Initiator, ProviderId } from '../executors/executor.ts'
+import type { Logger } from '../log.ts'
+import type { ModelRefresh } from '../models/refresh.ts'
+import type { ModelRegistry, Route } from '../models/registry.ts'
+import type { CallerRequest, Dialect } from '../translate/dialect.ts'
+import type { Admission } from './admission.ts'
+import { presentedKey } from './api-keys.ts'
+import { readBody } from './body.ts'
+import type { RequestBody } from './body.ts'
+import { flatHeaders } from './flat-headers.ts'
+import type { Lifetimes } from './lifetimes.ts'
+import { foldReply, streamReply } from './reply.ts'
+import type { ReplyReport } from './reply.ts'
+
+export interface ServeDeps {
+  readonly config: () => Config
+  readonly registry: Pick<ModelRegistry, 'route'>
+  readonly refreshModels: Pick<ModelRefresh, 'state' | 'refresh'>
+  /** @throws Fault `copilot_unavailable` when the provider is not set up */
+  readonly executorOf: (provider: ProviderId) => Executor
+  readonly admission: Admission
+  readonly lifetimes: Lifetimes
+  readonly log: Logger
+  /** Ms since epoch. */
+  readonly now: () => number
+}
+
+/** What a handler gets of an admitted request. */
+export interface Admitted {
+  readonly body: RequestBody
+  readonly signal: AbortSignal
+}
+
+/**
+ * Everything around a request that calls a model: a place in the queue, the body, the life of the connection. Bodies
+ * are read after admission, so that waiting requests hold no memory of ours.
+ */
+export async function admit<Result>(
+  deps: ServeDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  handle: (admitted: Admitted) => Promise<Result>,
+): Promise<Result | undefined> {
+  const lifetime = deps.lifetimes.open(reply.raw)
+  const { signal } = lifetime
+  let leave: (() => void) | undefined
+  try {
+    leave = await deps.admission.enter(flowOf(request), signal)
+    const limitBytes = deps.config().server.bodyLimitMb * 1024 * 1024
+    return await handle({ body: await readBody(request.raw, limitBytes), signal })
+  } catch (error) {
+    if (!signal.aborted || signal.reason instanceof Fault) throw error
+    // The caller is gone: nobody is left to answer, and nothing went wrong.
+    deps.log.info({ requestId: request.id }, 'the caller left before the answer was complete')
+    reply.hijack()
+    return undefined
+  } finally {
+    leave?.()
+    lifetime.close()
+  }
+}
+
+/** The one pipeline of a model request, whatever its dialect. */
+export function createServe(deps: ServeDeps) {
+  return (dialect: Dialect) =>
+    (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
+      admit(deps, request, reply, (admitted) => serve(deps, dialect, admitted, request, reply))
+}
+
+async function serve(
+  deps: ServeDeps,
+  dialect: Dialect,
+  admitted: Admitted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const { signal } = admitted
+  const startedAt = deps.now()
+  const opened = await openUpstream(deps, dialect, admitted, request)
+  const { upstream, model, wantsUsage, warnings } = opened
+  const route = `${model.provider}/${dialect.id}`
+  const headers = { ...upstream.headers, 'x-copilot-proxy-route': route, ...warningHeader(warnings) }
+  const seed = { id: request.id, createdSeconds: Math.floor(startedAt / 1000), model: model.id, wantsUsage }
+  const context = { dialect, upstream, seed, requestId: request.id, signal }
+
+  function logOutcome({ usage, skipped, failure }: ReplyReport): void {
+    const fields = {
+      requestId: request.id,
+      model: model.id,
+      route,
+      stream: opened.stream,
+      status: 200,
+      ms: deps.now() - startedAt,
+      ...(usage && {
+        tokensIn: usage.inputTokens,
+        tokensOut: usage.outputTokens,
+        tokensCached: usage.cachedInputTokens,
+      }),
+      ...(warnings.length > 0 && { warnings }),
+      ...(skipped > 0 && { skippedEvents: skipped }),
+    }
+    if (failure === undefined) deps.log.info(fields, 'request served')
+    else deps.log.warn({ ...fields, ...failure, endedAs: statusOf(failure.error) }, 'stream ended in an error event')
+  }
+
+  if (opened.stream) {
+    const report = await streamReply(reply.raw, () => ({ ...flatHeaders(reply), ...headers }), context)
+    reply.hijack()
+    logOutcome(report)
+    return undefined
+  }
+  const { body, report } = await foldReply(context)
+  logOutcome(report)
+  reply.headers(headers)
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+/**
+ * From the caller's body to an open upstream stream. A function of its own so that the body, its text and its parsed
+ * form are gone before the answer is read: a held stream must not hold megabytes of history.
+ */
+async function openUpstream(deps: ServeDeps, dialect: Dialect, { body, signal }: Admitted, request: FastifyRequest) {
+  const { chat, copilot } = deps.config()
+  const call = dialect.decodeRequest(body.text, body.bytes)
+  const { model } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
+  const encoded = dialect.passRequest(call, { model, historyWindow: chat.historyWindow, strict: chat.strict })
+  const upstream = await deps.executorOf(model.provider).stream(
+    {
+      path: dialect.upstreamPath,
+      body: encoded.body,
+      initiator: initiatorOf(request, call, copilot.initiator),
+      hasImage: call.hasImage,
+      requestId: request.id,
+    },
+    { signal },
+  )
+  return { upstream, model, stream: call.stream, wantsUsage: call.wantsUsage, warnings: encoded.warnings }
+}
+
+/**
+ * The model behind a name, reachable on the caller's own path. Until the account's list has been fetched once, an
+ * unknown name waits for it.
+ * @throws Fault `model_not_found`, `invalid_request`
+ */
+export async function routeModel(
+  deps: ServeDeps,
+  name: string,
+  upstreamPath: string,
+  signal: AbortSignal,
+): Promise<Route> {
+  const setting = deps.config().copilot.upstreamDialect
+  const ask = { callerPath: upstreamPath, setting, spoken: [upstreamPath] }
+  let route = deps.registry.route(name, ask)
+  if (!route.ok && deps.refreshModels.state().loadedAtMs === undefined) {
+    await deps.refreshModels.refresh({ signal })
+    route = deps.registry.route(name, ask)
+  }
+  if (!route.ok) throw new Fault(route.error)
+  return route.value
+}
+
+/** Who a request counts for (DESIGN §6). A caller that knows says so itself. */
+function initiatorOf(request: FastifyRequest, call: CallerRequest, rule: Config['copilot']['initiator']): Initiator {
+  const stated = request.headers['x-initiator']
+  if (stated === 'user' || stated === 'agent') return stated
+  if (rule === 'last-message') return call.endsWithUser ? 'user' : 'agent'
+  return call.hasAgentHistory ? 'agent' : 'user'
+}
+
+/** Requests of one program share a flow: by the key it presents, else by what it calls itself. */
+function flowOf(request: FastifyRequest): string {
+  return presentedKey(request.headers) ?? request.headers['user-agent'] ?? ''
+}
+
+const longestWarningHeader = 2000
+
+/** Header values are ASCII; a caller that wants every word finds it in the log. */
+function warningHeader(warnings: readonly string[]): Record<string, string> {
+  if (warnings.length === 0) return {}
+  const value = warnings.join('; ').replaceAll(/[^\x20-\x7e]/g, '?')
+  return { 'x-copilot-proxy-warnings': value.slice(0, longestWarningHeader) }
+}
