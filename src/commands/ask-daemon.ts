@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+/** Body of `GET /healthz`; the one route that answers anybody, key or not. */
+const health = z.looseObject({ ok: z.boolean(), copilot: z.string(), version: z.string() })
+
+export interface DaemonHealth {
+  /** `ok` or `unavailable`. */
+  readonly copilot: string
+  readonly version: string
+}
+
+const answerTimeoutMs = 1000
+
+/** Where a daemon bound to this host and port is reached from this machine; a wildcard is reached on loopback. */
+export function daemonUrl(server: { readonly host: string; readonly port: number }): string {
+  const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+  const host = wildcards[server.host] ?? server.host
+  return `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`
+}
+
+/** What a copilot-proxy at this address says of itself; undefined when nobody, or something else, answers. */
+export async function askHealth(url: string, fetch: typeof globalThis.fetch): Promise<DaemonHealth | undefined> {
+  try {
+    const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(answerTimeoutMs) })
+    const answer = health.safeParse(await response.json())
+    return answer.success ? { copilot: answer.data.copilot, version: answer.data.version } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,144 @@
+import { exchangeCopilotToken } from '../auth/copilot-exchange.ts'
+import type { ExchangedToken } from '../auth/copilot-exchange.ts'
+import { fetchCopilotUser, fetchGithubUser } from '../auth/github-api.ts'
+import type { GithubFailure } from '../auth/github-failure.ts'
+import { parseGithubHost } from '../auth/github-hosts.ts'
+import type { GithubHosts } from '../auth/github-hosts.ts'
+import { copilotRecordId } from '../auth/record-id.ts'
+import type { CopilotRecord } from '../auth/wire.ts'
+import type { CommandContext } from './context.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { LoginFlags } from './flags.ts'
+import { describeFailure, githubApi, openRecords, requireCopilot, tokenOfEnvironment } from './account.ts'
+import { askInBrowser, askWithCode, nothingStored, readToken } from './obtain-token.ts'
+import { planName, planNameOfSku } from './plan-name.ts'
+import { loadSettings } from './settings.ts'
+import type { LoadedSettings } from './settings.ts'
+
+/** What GitHub says about a token that works. */
+interface Account {
+  readonly githubToken: string
+  readonly login: string
+  /** For people; undefined when GitHub does not tell. */
+  readonly plan: string | undefined
+  readonly exchanged: ExchangedToken
+}
+
+/** Obtains a GitHub token, checks that it opens Copilot, and stores it as the account in use. */
+export async function login(context: CommandContext, flags: LoginFlags): Promise<ExitCode> {
+  requireCopilot(flags.provider)
+  const settings = await loadSettings(context, flags.config)
+  const hosts = githubHosts(settings, flags.host)
+  const githubToken = await obtainToken(context, flags, settings, hosts)
+  const account = await checkAccount(context, settings, hosts, githubToken)
+  const location = await storeAccount(context, settings, hosts, account)
+
+  const { stdout } = context
+  const plan = account.plan === undefined ? '' : `, with ${account.plan}`
+  stdout.write(`\n${stdout.style.green(`Logged in as ${account.login}${plan}.`)}\n`)
+  stdout.write(`The login is stored in ${location}, readable by you alone.\n`)
+  if (tokenOfEnvironment(context) !== undefined) {
+    stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
+  }
+  stdout.write('\nNext: copilot-proxy serve\n')
+  return exitCode.done
+}
+
+/** @throws CommandFailure `usage` for a host that cannot be GitHub's */
+function githubHosts(settings: LoadedSettings, host: string | undefined): GithubHosts {
+  const { githubBaseUrl, githubApiBaseUrl } = settings.config.copilotOauth
+  if (host === undefined) return { baseUrl: githubBaseUrl, apiBaseUrl: githubApiBaseUrl }
+  const parsed = parseGithubHost(host)
+  if (!parsed.ok) throw new CommandFailure(exitCode.usage, `--host: ${parsed.detail}.`)
+  return parsed.value
+}
+
+function obtainToken(
+  context: CommandContext,
+  flags: LoginFlags,
+  settings: LoadedSettings,
+  hosts: GithubHosts,
+): Promise<string> {
+  const oauth = settings.config.copilotOauth
+  if (flags.tokenStdin) return readToken(context)
+  if (flags.web) {
+    if (oauth.clientId === '') {
+      throw new CommandFailure(
+        exitCode.usage,
+        'login --web needs an OAuth app of your own: set copilot-oauth.client-id. Without one: copilot-proxy login',
+      )
+    }
+    return askInBrowser(context, oauth, flags.browser)
+  }
+  const { githubClientId: clientId, githubScope: scope } = oauth
+  return askWithCode(context, { githubBaseUrl: hosts.baseUrl, clientId, scope }, flags.browser)
+}
+
+/** @throws CommandFailure `failed`, in the words of what is wrong with the account; `interrupted` */
+async function checkAccount(
+  context: CommandContext,
+  settings: LoadedSettings,
+  hosts: GithubHosts,
+  githubToken: string,
+): Promise<Account> {
+  const { signal } = context
+  const api = githubApi(context, settings, hosts.apiBaseUrl)
+  const [user, exchanged, copilotUser] = await Promise.all([
+    fetchGithubUser(api, githubToken, signal),
+    exchangeCopilotToken(api, githubToken, signal),
+    fetchCopilotUser(api, githubToken, signal),
+  ])
+  // Whether Copilot opens decides; who it is comes second; the plan is only for show.
+  if (exchanged.kind !== 'ok') throw refused(exchanged)
+  if (user.kind !== 'ok') throw refused(user)
+  const plan = copilotUser.kind === 'ok' ? planName(copilotUser.account.plan) : planNameOfSku(exchanged.sku)
+  return { githubToken, login: user.login, plan, exchanged }
+}
+
+function refused(failure: GithubFailure): CommandFailure {
+  return failure.kind === 'aborted'
+    ? new CommandFailure(exitCode.interrupted, `Interrupted. ${nothingStored}`)
+    : new CommandFailure(exitCode.failed, `${describeFailure(failure)}\n${nothingStored}`)
+}
+
+/**
+ * Writes the record; what the user configured in an older record of the account stays.
+ * @returns where it is
+ * @throws RecordStoreError
+ */
+async function storeAccount(
+  context: CommandContext,
+  settings: LoadedSettings,
+  hosts: GithubHosts,
+  account: Account,
+): Promise<string> {
+  const { signal } = context
+  const records = openRecords(context, settings)
+  const id = copilotRecordId(account.login, hosts.baseUrl)
+  const earlier = await records.read(id)
+  const nowSeconds = Math.floor(context.now() / 1000)
+  const { exchanged } = account
+  const record: CopilotRecord = {
+    ...earlier,
+    id,
+    provider: 'copilot',
+    label: account.login,
+    attributes: earlier?.attributes ?? {},
+    metadata: {
+      github_access_token: account.githubToken,
+      access_token: exchanged.token,
+      expires_at: exchanged.expiresAtSeconds,
+      refresh_in: exchanged.refreshInSeconds,
+      obtained_at: nowSeconds,
+      ...(exchanged.apiBaseUrl !== undefined && { base_url: exchanged.apiBaseUrl }),
+      ...(exchanged.sku !== undefined && { sku: exchanged.sku }),
+      login: account.login,
+      github_base_url: hosts.baseUrl,
+      github_api_base_url: hosts.apiBaseUrl,
+      logged_in_at: nowSeconds,
+    },
+  }
+  await records.write(record, { signal })
+  return records.locationOf(id)
+}

@@ -1,0 +1,66 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { askHealth, daemonUrl } from './ask-daemon.ts'
+
+export type PortHolder =
+  | { readonly kind: 'copilot-proxy'; readonly version: string }
+  | { readonly kind: 'process'; readonly pid: number; readonly name: string }
+  | { readonly kind: 'unknown' }
+
+export interface PortHolderQuery {
+  readonly host: string
+  readonly port: number
+  readonly fetch: typeof globalThis.fetch
+  /** Linux's process file system. Elsewhere it does not exist, and only another copilot-proxy can be named. */
+  readonly procDir: string
+}
+
+/** Who listens on a port that is in use, as far as an ordinary user may know. Never throws. */
+export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
+  const health = await askHealth(daemonUrl(query), query.fetch)
+  if (health !== undefined) return { kind: 'copilot-proxy', version: health.version }
+  try {
+    const inodes = await listeningInodes(query.port, query.procDir)
+    return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
+  } catch {
+    return { kind: 'unknown' }
+  }
+}
+
+/** State of a listening socket in `/proc/net/tcp` (Linux: include/net/tcp_states.h, TCP_LISTEN). */
+const listening = '0A'
+
+/** Socket inodes that listen on a port, from lines `sl local:port remote:port state … uid timeout inode …`. */
+async function listeningInodes(port: number, procDir: string): Promise<ReadonlySet<string>> {
+  const portHex = port.toString(16).toUpperCase().padStart(4, '0')
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
+  )
+  const fields = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
+  return new Set(
+    fields.flatMap(([, local, , state, , , , , , inode]) =>
+      state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [inode] : [],
+    ),
+  )
+}
+
+/** The process that has one of the sockets open. Other users' processes cannot be looked into and are passed over. */
+async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<PortHolder | undefined> {
+  if (inodes.size === 0) return undefined
+  const links = new Set([...inodes].map((inode) => `socket:[${inode}]`))
+  for (const pid of await readdir(procDir)) {
+    if (!/^\d+$/.test(pid)) continue
+    // One process at a time: a machine can have thousands, and this runs once, on the way to an error message.
+    if (await hasOpen(links, join(procDir, pid, 'fd'))) {
+      const name = await readFile(join(procDir, pid, 'comm'), 'utf8').catch(() => '')
+      return { kind: 'process', pid: Number(pid), name: name.trim() }
+    }
+  }
+  return undefined
+}
+
+async function hasOpen(links: ReadonlySet<string>, fdDir: string): Promise<boolean> {
+  const fds = await readdir(fdDir).catch(() => [])
+  const targets = await Promise.all(fds.map((fd) => readlink(join(fdDir, fd)).catch(() => '')))
+  return targets.some((target) => links.has(target))
+}

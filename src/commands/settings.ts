@@ -1,0 +1,66 @@
+import { isAbsolute, join } from 'node:path'
+import { loadConfig } from '../config/load.ts'
+import type { Flag, Sources } from '../config/load.ts'
+import { resolvePaths } from '../config/paths.ts'
+import { formatConfigError } from '../config/problem.ts'
+import type { ConfigError } from '../config/problem.ts'
+import { readConfigFile } from '../config/read-config-file.ts'
+import type { Config } from '../config/schema.ts'
+import type { CommandContext } from './context.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+
+/** Where this user's files are, whether or not they exist. */
+export interface FilePlaces {
+  readonly configFile: string
+  /** The user named the configuration file, so it has to be there. */
+  readonly isNamed: boolean
+  readonly authDir: string
+}
+
+export interface LoadedSettings extends FilePlaces {
+  readonly config: Config
+  readonly sources: Sources
+  /** False: there is no configuration file, and defaults, environment and flags are all there is. */
+  readonly hasFile: boolean
+}
+
+export type SettingsResult =
+  | { readonly ok: true; readonly settings: LoadedSettings }
+  | { readonly ok: false; readonly places: FilePlaces; readonly error: ConfigError }
+
+/** @param configFlag `--config` as written */
+export function findFiles(context: CommandContext, configFlag: string | undefined): FilePlaces {
+  const { configFile, authDir } = resolvePaths(context.env, context.homeDir, context.platform)
+  if (configFlag === undefined) return { configFile, isNamed: false, authDir }
+  const named = isAbsolute(configFlag) ? configFlag : join(context.workingDir, configFlag)
+  return { configFile: named, isNamed: true, authDir }
+}
+
+/** Reads and checks file, environment and flags. */
+export async function readSettings(
+  context: CommandContext,
+  configFlag: string | undefined,
+  flags: readonly Flag[] = [],
+): Promise<SettingsResult> {
+  const places = findFiles(context, configFlag)
+  const read = await readConfigFile(places.configFile, { required: places.isNamed })
+  if (!read.ok) return { ok: false, places, error: read.error }
+  const loaded = loadConfig({ file: read.file, env: context.env, flags })
+  if (!loaded.ok) return { ok: false, places, error: loaded.error }
+  const settings = { ...places, config: loaded.value, sources: loaded.sources, hasFile: read.file !== undefined }
+  return { ok: true, settings }
+}
+
+/**
+ * As `readSettings`, for commands that cannot go on without valid settings.
+ * @throws CommandFailure `usage`, one line per problem
+ */
+export async function loadSettings(
+  context: CommandContext,
+  configFlag: string | undefined,
+  flags: readonly Flag[] = [],
+): Promise<LoadedSettings> {
+  const result = await readSettings(context, configFlag, flags)
+  if (result.ok) return result.settings
+  throw new CommandFailure(exitCode.usage, `The configuration is not valid:\n${formatConfigError(result.error)}`)
+}

@@ -1,0 +1,124 @@
+import type { LoginInUse } from '../auth/login-in-use.ts'
+import { isExpired, tokenLife } from '../auth/token-life.ts'
+import type { CopilotRecord } from '../auth/wire.ts'
+import { formatPairs } from '../terminal/table.ts'
+import { visible } from '../terminal/visible.ts'
+import { askHealth, daemonUrl } from './ask-daemon.ts'
+import type { DaemonHealth } from './ask-daemon.ts'
+import type { CommandContext } from './context.ts'
+import { exitCode } from './exit-code.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { ReportFlags } from './flags.ts'
+import { findLogin, openRecords } from './account.ts'
+import { planNameOfSku } from './plan-name.ts'
+import { loadSettings } from './settings.ts'
+import type { LoadedSettings } from './settings.ts'
+import { writeJson } from './write-json.ts'
+
+/** The stored Copilot token, as this machine knows it without asking anybody. */
+type TokenState =
+  | { readonly kind: 'usable'; readonly untilMs: number }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'none' }
+
+/** Shows login, token, daemon and files. Asks this machine only. Ends with 3 when nobody is logged in. */
+export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  const url = daemonUrl(settings.config.server)
+  const [login, health] = await Promise.all([findLogin(context, settings), askHealth(url, context.fetch)])
+  const token = tokenState(login?.record, settings, context.now())
+  if (flags.json) {
+    writeJson(context, statusDocument(context, settings, { login, token, url, health }))
+  } else {
+    context.stdout.write(statusText(context, settings, { login, token, url, health }))
+  }
+  return login === undefined ? exitCode.notLoggedIn : exitCode.done
+}
+
+interface Findings {
+  readonly login: LoginInUse | undefined
+  readonly token: TokenState
+  readonly url: string
+  readonly health: DaemonHealth | undefined
+}
+
+function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings, nowMs: number): TokenState {
+  const { access_token, obtained_at: obtainedAtSeconds, refresh_in: refreshInSeconds } = record?.metadata ?? {}
+  if (access_token === undefined || obtainedAtSeconds === undefined || refreshInSeconds === undefined) {
+    return { kind: 'none' }
+  }
+  const at = { wallMs: nowMs, monotonicMs: 0 }
+  const marginSeconds = settings.config.copilot.refreshSafetyMarginSeconds
+  const life = tokenLife({ obtainedAtSeconds, refreshInSeconds }, { marginSeconds, random: 0 }, at)
+  return isExpired(life, at) ? { kind: 'expired' } : { kind: 'usable', untilMs: nowMs + life.expiresAfterMs }
+}
+
+function statusText(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { login, token, url, health }: Findings,
+): string {
+  const { style } = context.stdout
+  const stored = login?.record === undefined ? '' : openRecords(context, settings).locationOf(login.record.id)
+  const file = settings.hasFile ? settings.configFile : `${settings.configFile} (not there; defaults are in force)`
+  return formatPairs(
+    [
+      ['Login', login === undefined ? style.yellow('nobody; log in with: copilot-proxy login') : describeLogin(login)],
+      ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
+      ['Stored in', stored],
+      ['Daemon', describeDaemon(url, health)],
+      ['Config', file],
+      ['Version', context.version],
+    ],
+    style,
+  )
+}
+
+function describeLogin({ record }: LoginInUse): string {
+  if (record === undefined) return 'the token in COPILOT_GITHUB_TOKEN'
+  const { sku, github_base_url: baseUrl } = record.metadata
+  const plan = planNameOfSku(sku) ?? sku
+  const host = baseUrl !== undefined && URL.canParse(baseUrl) ? ` at ${new URL(baseUrl).host}` : ''
+  return visible(`${record.label}${host}${plan === undefined ? '' : `, ${plan}`}`)
+}
+
+function describeToken(token: TokenState, nowMs: number): string {
+  switch (token.kind) {
+    case 'usable':
+      return `good for ${Math.ceil((token.untilMs - nowMs) / 60_000)} more minutes; renewed by itself`
+    case 'expired':
+      return 'expired; the next request fetches a new one'
+    case 'none':
+      return 'none yet; the first request fetches one'
+  }
+}
+
+function describeDaemon(url: string, health: DaemonHealth | undefined): string {
+  if (health === undefined) return `not running at ${url}; start it with: copilot-proxy serve`
+  return `running at ${url}, version ${visible(health.version)}, Copilot ${visible(health.copilot)}`
+}
+
+function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
+  const { login, token, url, health } = findings
+  const metadata = login?.record?.metadata
+  return {
+    version: context.version,
+    login:
+      login === undefined
+        ? null
+        : {
+            source: login.record === undefined ? 'environment' : 'record',
+            account: login.record?.label ?? null,
+            host: metadata?.github_base_url ?? null,
+            plan: planNameOfSku(metadata?.sku) ?? null,
+            sku: metadata?.sku ?? null,
+            record: login.record === undefined ? null : openRecords(context, settings).locationOf(login.record.id),
+          },
+    token: {
+      state: token.kind,
+      expires_at: token.kind === 'usable' ? new Date(token.untilMs).toISOString() : null,
+    },
+    daemon: { url, running: health !== undefined, version: health?.version ?? null, copilot: health?.copilot ?? null },
+    config: { path: settings.configFile, exists: settings.hasFile },
+  }
+}

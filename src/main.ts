@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isatty } from 'node:tty'
+import type { CommandContext } from './commands/context.ts'
+import { exitCode } from './commands/exit-code.ts'
+import { runProgram } from './commands/program.ts'
+import { redactText } from './redact.ts'
+import type { Output } from './terminal/output.ts'
+import { createStyle, wantsColors } from './terminal/style.ts'
+
+// The process edge: the only file that reads `process`. Everything a command needs is handed to it.
+
+/** What an interrupted command exits with: 128 + the number of the signal, as shells have it. */
+const signalExitCodes = new Map<unknown, number>([
+  ['SIGHUP', 129],
+  ['SIGINT', exitCode.interrupted],
+  ['SIGTERM', 143],
+])
+
+function readVersion(): string {
+  // Proof of the cast: npm makes no package without a version, and a test runs `--version`.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return version
+}
+
+function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }): Output {
+  // A reader that left (`models | head -1`) is no failure, and a daemon serves on without one.
+  stream.on('error', () => {})
+  const isTty = isatty(stream.fd)
+  const hasColors = wantsColors({ isTty, env: process.env })
+  return {
+    write: (text) => {
+      stream.write(text)
+    },
+    columns: isTty ? stream.columns : Infinity,
+    hasColors,
+    style: createStyle(hasColors),
+  }
+}
+
+interface Network {
+  readonly fetch: typeof globalThis.fetch
+  readonly prepare: () => Promise<void>
+}
+
+async function loadUndici(): Promise<void> {
+  const [undici, { createAgent }] = await Promise.all([import('undici'), import('./executors/agent.ts')])
+  undici.install()
+  undici.setGlobalDispatcher(createAgent({ connectMs: 10_000, env: process.env }))
+}
+
+/** Loads undici when the first request is made: commands that need no network do not wait for it. */
+function createNetwork(): Network {
+  let ready: Promise<void> | undefined
+  const prepare = (): Promise<void> => (ready ??= loadUndici())
+  return {
+    prepare,
+    fetch: async (...args) => {
+      await prepare()
+      return globalThis.fetch(...args)
+    },
+  }
+}
+
+/** Aborts with the first ending signal, its name as the reason; the second one ends the process on the spot. */
+function listenForSignals(): AbortSignal {
+  const controller = new AbortController()
+  for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(signalExitCodes.get(name))
+      controller.abort(name)
+    })
+  }
+  return controller.signal
+}
+
+/** After either event the state is unknown: say what happened, without secrets, and let a supervisor start afresh. */
+function reportDefects(stderr: Output): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      const told = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      stderr.write(redactText(`copilot-proxy: internal error\n${told}\n`))
+      process.exit(exitCode.failed)
+    })
+  }
+}
+
+async function main(): Promise<void> {
+  const stdout = toOutput(process.stdout)
+  const stderr = toOutput(process.stderr)
+  reportDefects(stderr)
+  const network = createNetwork()
+  const context: CommandContext = {
+    env: process.env,
+    workingDir: process.cwd(),
+    homeDir: homedir(),
+    platform: process.platform,
+    stdout,
+    stderr,
+    stdin: process.stdin,
+    interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
+    signal: listenForSignals(),
+    fetch: network.fetch,
+    prepareFetch: network.prepare,
+    sleep: (ms, signal) => delay(ms, undefined, { signal }),
+    now: Date.now,
+    version: readVersion(),
+  }
+  const outcome = await runProgram(process.argv.slice(2), context)
+  const code = outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : outcome
+  // Idle connections must not hold the process up, but text on its way to a pipe must arrive: Windows writes in the
+  // background.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
+}
+
+// Not a top-level await: bin/copilot-proxy.cjs loads this file with require().
+void main()

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+interface Ended {
+  /** Undefined when a signal ended it. */
+  readonly code: number | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunningCli {
+  readonly child: ChildProcess
+  /** Resolves with the match once stdout or stderr holds it; rejects when the process ends without. */
+  readonly seen: (stream: 'stdout' | 'stderr', pattern: RegExp) => Promise<RegExpExecArray>
+  readonly ended: Promise<Ended>
+}
+
+/** Starts the program from its sources as a process of its own, with this environment only. */
+export function startCli(args: readonly string[], env: Readonly<Record<string, string | undefined>>): RunningCli {
+  return startProcess([mainFile, ...args], env)
+}
+
+/** Starts `node <args>` with this environment only; killed when the test ends before it. */
+export function startProcess(args: readonly string[], env: Readonly<Record<string, string | undefined>>): RunningCli {
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const text = { stdout: '', stderr: '' }
+  const lookers = new Set<() => void>()
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (chunk: string) => {
+      text[stream] += chunk
+      for (const look of lookers) look()
+    })
+  }
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code) => resolve({ code: code ?? undefined, ...text }))
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return {
+    child,
+    ended,
+    seen: (stream, pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(text[stream])
+          if (match !== null) resolve(match)
+        }
+        lookers.add(look)
+        look()
+        void ended.then(({ code }) =>
+          reject(
+            new Error(`ended with ${code} before ${pattern} was seen in ${stream}:\n${text.stdout}\n${text.stderr}`),
+          ),
+        )
+      }),
+  }
+}

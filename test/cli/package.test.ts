@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startProcess } from './cli.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+let dir = ''
+let files: readonly string[] = []
+
+// What `npm pack` makes, unpacked beside the repository's own modules: an install without a registry.
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-package-'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: root })
+  // npm prints what its scripts say before the JSON.
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('\n[') + 1)) as [
+    { filename: string; files: { path: string }[] },
+  ]
+  files = packed.files.map(({ path }) => path)
+  await run('tar', ['-xzf', join(dir, packed.filename), '-C', dir])
+  await symlink(join(root, 'node_modules'), join(dir, 'node_modules'))
+}, 60_000)
+
+afterAll(() => rm(dir, { recursive: true, force: true }))
+
+describe('the packed program', () => {
+  test('holds what runs and what a user reads, nothing else', () => {
+    const other = files.filter((path) => !/^dist\/.+\.js$/.test(path)).toSorted()
+    expect(other).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'bin/copilot-proxy.cjs',
+      'config.example.yaml',
+      'package.json',
+    ])
+  })
+
+  test('serves, answers and stops', async () => {
+    const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
+    const cli = startProcess([bin, 'serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: join(dir, 'home') })
+    const [, url] = await cli.seen('stdout', /listening on (\S+)\n/)
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-5-mini', messages: [{ role: 'user', content: 'Say hello' }] }),
+    })
+    expect(await answer.json()).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { content: expect.stringContaining('Say hello') } }],
+    })
+    cli.child.kill('SIGTERM')
+    expect(await cli.ended).toMatchObject({ code: 0 })
+  })
+})

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
+import { startCli } from './cli.ts'
+
+test('prints the version of the package', async () => {
+  const { stdout, ...rest } = await startCli(['--version'], {}).ended
+  expect(rest).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('a reader that leaves early is no failure', async () => {
+  const { home } = await createUser()
+  const cli = startCli(['config', 'show'], { COPILOT_PROXY_HOME: home })
+  cli.child.stdout?.destroy()
+  expect(await cli.ended).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('a second signal ends a shutdown that waits for an answer', async () => {
+  const { home } = await createUser()
+  const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
+  const [, url] = await cli.seen('stdout', /listening on (\S+)/)
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'gpt-5-mini',
+      stream: true,
+      messages: [{ role: 'user', content: '[demo:long 500][demo:slow 1000]' }],
+    }),
+  })
+  expect(answer.status).toBe(200)
+  cli.child.kill('SIGTERM')
+  await cli.seen('stderr', /stopping; a second signal stops at once/)
+  cli.child.kill('SIGTERM')
+  expect(await cli.ended).toMatchObject({ code: 143 })
+})
+
+test('a defect ends the process with 1, told without secrets', async () => {
+  const { home } = await createUser()
+  const defect = `data:text/javascript,setTimeout(() => Promise.reject(new Error('lost ghu_example')), 500)`
+  const github = await openGithub()
+  const cli = startCli(['login'], {
+    COPILOT_PROXY_HOME: home,
+    ...githubVariables(github),
+    NODE_OPTIONS: `--import "${defect}"`,
+  })
+  const { code, stderr } = await cli.ended
+  expect(code).toBe(1)
+  expect(stderr).toContain('copilot-proxy: internal error\nError: lost [redacted]')
+})
+
+test('the installed command says one sentence on a Node that is too old', async () => {
+  const bin = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
+  const oldNode = `Object.defineProperties(process, { versions: { value: { node: '18.20.4' } }, version: { value: 'v18.20.4' } })`
+  const child = spawn(process.execPath, ['--import', `data:text/javascript,${oldNode}`, bin, 'serve'], { env: {} })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk
+  })
+  const code = await new Promise((resolve) => {
+    child.once('close', resolve)
+  })
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'copilot-proxy needs Node.js 22.19 or newer, and this is v18.20.4.\n',
+  })
+})

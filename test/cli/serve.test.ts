@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { createUser, githubVariables, inputOf, openGithub } from '../commands/harness.ts'
+import { startCli } from './cli.ts'
+import type { RunningCli } from './cli.ts'
+
+const listening = /^copilot-proxy listening on (http:\/\/127\.0\.0\.1:\d+)$/m
+
+async function addressOf(cli: RunningCli): Promise<string> {
+  return (await cli.seen('stdout', listening))[1] ?? ''
+}
+
+async function healthOf(url: string): Promise<unknown> {
+  return (await fetch(`${url}/healthz`)).json()
+}
+
+test('serve --demo prints one line on stdout and a curl command that works, and ends with 0 after SIGTERM', async () => {
+  const { home } = await createUser()
+  const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
+  const url = await addressOf(cli)
+  const [, command = ''] = await cli.seen('stderr', /^ {2}(curl .*)$/m)
+  expect(command).toContain(`${url}/v1/chat/completions`)
+  // The shell of whoever pastes it; -s only silences the progress bar.
+  const { stdout: answer } = await promisify(execFile)('sh', ['-c', command.replace('curl', 'curl -sS')])
+  expect(JSON.parse(answer).choices[0].message.content).toEqual(expect.any(String))
+
+  // Whoever read the address may close the pipe; the log's reader may leave, too.
+  cli.child.stdout?.destroy()
+  cli.child.stderr?.destroy()
+  expect(await healthOf(url)).toMatchObject({ ok: true })
+  cli.child.kill('SIGTERM')
+  expect(await cli.ended).toMatchObject({ code: 0, stdout: `copilot-proxy listening on ${url}\n` })
+})
+
+test('serve answers with the stored login, and a second one names it', async () => {
+  const github = await openGithub()
+  const user = await createUser(github)
+  await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  const env = { COPILOT_PROXY_HOME: user.home, ...githubVariables(github) }
+  const cli = startCli(['serve', '--port', '0', '--log-format', 'json'], env)
+  const url = await addressOf(cli)
+  await cli.seen('stderr', /Copilot model list loaded/)
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-5-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  expect(reply.status).toBe(200)
+
+  const port = new URL(url).port
+  const second = await startCli(['serve', '--port', port], env).ended
+  expect(second).toMatchObject({ code: 1, stdout: '' })
+  expect(second.stderr).toMatch(/^copilot-proxy \S+ is already running at http:\/\/127\.0\.0\.1:\d+\..*\n$/)
+
+  // Asked while it runs, status and models speak of this daemon.
+  Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: port })
+  expect((await user.run('status')).stdout).toMatch(/^Daemon +running at http:\S+, version \S+, Copilot ok$/m)
+  expect((await user.run('models')).stdout).toMatch(/^gpt-5-mini /m)
+
+  cli.child.kill('SIGINT')
+  const { code, stderr } = await cli.ended
+  expect(code).toBe(130)
+  const lines = stderr.trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line).msg)).toContain('stopped')
+})
+
+test('serve without a login serves, says how to log in, and follows changes of its configuration', async () => {
+  const { home } = await createUser(undefined)
+  const file = join(home, 'config.yaml')
+  await writeFile(file, 'server: { port: 0 }\n')
+  const cli = startCli(['serve'], { COPILOT_PROXY_HOME: home, ...(await unreachableGithub()) })
+  const url = await addressOf(cli)
+  await cli.seen('stderr', /Nobody is logged in. Log in first: copilot-proxy login/)
+  expect(await healthOf(url)).toMatchObject({ ok: true, copilot: 'unavailable' })
+
+  await writeFile(file, 'server: { port: many }\n')
+  await cli.seen('stderr', /the old one stays in force.*config\.yaml:1:\d+ {2}server\.port/s)
+  await writeFile(file, 'server: { port: 4999 }\nmodels: { hide: [gpt-4] }\n')
+  await cli.seen('stderr', /the changed configuration is in force/)
+  await cli.seen('stderr', /take effect when copilot-proxy is restarted keys=\["server\.port"\]/)
+  const list = await fetch(`${url}/v1/models`)
+  expect(await list.text()).not.toContain('"gpt-4"')
+  cli.child.kill('SIGTERM')
+  expect(await cli.ended).toMatchObject({ code: 0 })
+})
+
+/** A GitHub address where nobody listens any more. */
+async function unreachableGithub(): Promise<Record<string, string>> {
+  const github = await openGithub()
+  await github.close()
+  return githubVariables(github)
+}

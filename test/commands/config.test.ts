@@ -1,0 +1,79 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createUser } from './harness.ts'
+
+async function userWith(yaml: string) {
+  const user = await createUser()
+  delete user.env['COPILOT_PROXY_SERVER_PORT']
+  await writeFile(join(user.home, 'config.yaml'), yaml)
+  return user
+}
+
+describe('config path', () => {
+  test('prints where the file is or would be, also of one that is not valid', async () => {
+    const user = await userWith('server: 1\n')
+    expect(await user.run('config path')).toEqual({ code: 0, stdout: `${user.home}/config.yaml\n`, stderr: '' })
+    const { stdout } = await user.run('config path --json --config other.yaml')
+    expect(JSON.parse(stdout)).toEqual({ path: join(user.home, 'other.yaml'), exists: false })
+  })
+})
+
+describe('config check', () => {
+  test('accepts a valid file, and no file', async () => {
+    const user = await userWith('server: { port: 4242 }\n')
+    expect(await user.run('config check')).toMatchObject({ code: 0, stdout: `${user.home}/config.yaml is valid.\n` })
+    const other = await createUser()
+    expect(await other.run('config check')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('There is no file'),
+    })
+  })
+
+  test('names file, line, key and what was expected, and exits with 2', async () => {
+    const user = await userWith('server:\n  prot: 1\nlog:\n  level: loud\n')
+    const { code, stdout, stderr } = await user.run('config check')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/config\.yaml:2:3 +server\.prot +unknown key `prot`, did you mean `port`\?/)
+    expect(stderr).toMatch(/config\.yaml:4:10 +log\.level +expected one of/)
+  })
+
+  test('keeps to one JSON document when it is not valid', async () => {
+    const user = await userWith('server: { port: many }\n')
+    const { code, stdout, stderr } = await user.run('config check --json')
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      valid: false,
+      problems: [
+        { source: expect.stringMatching(/config\.yaml:1:\d+$/), key: 'server.port', detail: expect.any(String) },
+      ],
+    })
+  })
+
+  test('misses a file that was named', async () => {
+    const user = await createUser()
+    const { code, stderr } = await user.run('config check --config nowhere.yaml')
+    expect(code).toBe(2)
+    expect(stderr).toContain('there is no such file')
+  })
+})
+
+describe('config show', () => {
+  test('prints each value with its source, secrets masked', async () => {
+    const user = await userWith('server: { api-keys: [example-key-0123456789] }\n')
+    user.env['COPILOT_PROXY_LOG_LEVEL'] = 'debug'
+    const { code, stdout } = await user.run('config show')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/level: debug # COPILOT_PROXY_LOG_LEVEL/)
+    expect(stdout).toMatch(/port: 4141 # default/)
+    expect(stdout).not.toContain('example-key')
+    const asJson = await user.run('config show --json')
+    expect(JSON.parse(asJson.stdout).settings.log.level).toBe('debug')
+    expect(asJson.stdout).not.toContain('example-key')
+  })
+
+  test('refuses an invalid configuration with 2', async () => {
+    const user = await userWith('nonsense: 1\n')
+    expect(await user.run('config show')).toMatchObject({ code: 2, stdout: '' })
+  })
+})

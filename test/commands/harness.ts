@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { CommandContext } from '../../src/commands/context.ts'
+import { runProgram } from '../../src/commands/program.ts'
+import { startDemoServer } from '../../src/demo/server.ts'
+import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+import type { Output } from '../../src/terminal/output.ts'
+import { createStyle } from '../../src/terminal/style.ts'
+
+interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface TestUser {
+  /** Of this user alone; empty at first, removed after the test. */
+  readonly home: string
+  readonly env: Record<string, string | undefined>
+  /** Runs a command line in this process, as the user would in a shell; `change` replaces parts of the context. */
+  readonly run: (commandLine: string, change?: Partial<CommandContext>) => Promise<Ran>
+}
+
+/** A user with an empty home, whose GitHub is the simulated one when it is given. */
+export async function createUser(github?: DemoServer): Promise<TestUser> {
+  const home = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
+  onTestFinished(() => rm(home, { recursive: true }))
+  const env: Record<string, string | undefined> = {
+    COPILOT_PROXY_HOME: home,
+    // Nothing listens there: a daemon of whoever runs the tests is not asked.
+    COPILOT_PROXY_SERVER_PORT: '1',
+    ...(github !== undefined && githubVariables(github)),
+  }
+  return {
+    home,
+    env,
+    run: async (commandLine, change = {}) => {
+      const stdout = recordOutput()
+      const stderr = recordOutput()
+      const context: CommandContext = {
+        env,
+        workingDir: home,
+        homeDir: home,
+        platform: 'linux',
+        stdout,
+        stderr,
+        stdin: (async function* () {})(),
+        interactive: false,
+        signal: new AbortController().signal,
+        fetch: (...args) => fetch(...args),
+        prepareFetch: () => Promise.resolve(),
+        // Waits cost no time; the simulated GitHub answers by count, not by clock.
+        sleep: (_ms, signal) => {
+          signal.throwIfAborted()
+          return Promise.resolve()
+        },
+        now: Date.now,
+        version: '0.0.0-test',
+        ...change,
+      }
+      const argv = commandLine.split(' ').filter((word) => word !== '')
+      const code = await runProgram(argv, context)
+      return { code, stdout: stdout.text(), stderr: stderr.text() }
+    },
+  }
+}
+
+/** The variables that point a copilot-proxy at the simulated GitHub. */
+export function githubVariables({ url }: DemoServer): Record<string, string> {
+  return { COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url, COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url }
+}
+
+/** A simulated GitHub and Copilot for one test. */
+export async function openGithub(options: DemoOptions = {}): Promise<DemoServer> {
+  const github = await startDemoServer(options)
+  onTestFinished(() => github.close())
+  return github
+}
+
+export function recordOutput(columns = Infinity): Output & { readonly text: () => string } {
+  const written: string[] = []
+  return {
+    write: (text) => void written.push(text),
+    columns,
+    hasColors: false,
+    style: createStyle(false),
+    text: () => written.join(''),
+  }
+}
+
+/** Standard input that holds this text. */
+export async function* inputOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}

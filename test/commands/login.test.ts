@@ -1,0 +1,249 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
+
+async function recordsOf(home: string): Promise<readonly string[]> {
+  const names = await readdir(join(home, 'auth')).catch(() => [])
+  return names.filter((name) => name.endsWith('.json'))
+}
+
+describe('login with a code', () => {
+  test('shows address and code, names account and plan, and stores the login for the user alone', async () => {
+    const github = await openGithub({ polls: ['pending', 'slow_down', 'unavailable', 'html', 'drop'] })
+    const user = await createUser(github)
+    const { code, stdout, stderr } = await user.run('login --no-browser')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(`${github.url}/login/device`)
+    expect(stdout).toMatch(/\| +DEMO-0001 +\|/)
+    expect(stdout).toContain('the code is good for 15 minutes')
+    expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.')
+    expect(stdout).toContain('Next: copilot-proxy serve')
+
+    const [name = ''] = await recordsOf(user.home)
+    const path = join(user.home, 'auth', name)
+    expect(stdout).toContain(path)
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect((await stat(join(user.home, 'auth'))).mode & 0o777).toBe(0o700)
+    const record = JSON.parse(await readFile(path, 'utf8'))
+    expect(record).toMatchObject({
+      provider: 'copilot',
+      label: 'demo-user',
+      attributes: {},
+      metadata: { login: 'demo-user', base_url: github.url, refresh_in: 1500, github_base_url: github.url },
+    })
+    expect(stdout).not.toContain(record.metadata.github_access_token)
+    expect(stdout).not.toContain(record.metadata.access_token)
+  })
+
+  test.each([
+    ['denied', 'The login was cancelled at GitHub.'],
+    ['expired', 'The code has expired.'],
+  ] as const)('ends with 1 and stores nothing when the answer is %s', async (answer, sentence) => {
+    const user = await createUser(await openGithub({ polls: ['pending', answer] }))
+    const { code, stderr } = await user.run('login')
+    expect(code).toBe(1)
+    expect(stderr).toContain(sentence)
+    expect(stderr).toContain('Nothing was stored.')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('ends with 130 and stores nothing when it is interrupted', async () => {
+    const user = await createUser(await openGithub({ polls: ['pending'] }))
+    const interrupt = new AbortController()
+    const { code, stderr } = await user.run('login', {
+      signal: interrupt.signal,
+      sleep: () => {
+        interrupt.abort('SIGINT')
+        return Promise.reject(new Error('aborted'))
+      },
+    })
+    expect({ code, stderr }).toEqual({ code: 130, stderr: 'Interrupted. Nothing was stored.\n' })
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('says so when GitHub cannot be reached', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    await github.close()
+    const { code, stderr } = await user.run('login')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/The login could not start: .*ECONNREFUSED/)
+  })
+
+  test('keeps what the user configured in an older record of the account', async () => {
+    const user = await createUser(await openGithub())
+    await user.run('login')
+    const [name = ''] = await recordsOf(user.home)
+    const path = join(user.home, 'auth', name)
+    const record = JSON.parse(await readFile(path, 'utf8'))
+    await writeFile(
+      path,
+      JSON.stringify({ ...record, attributes: { base_url: 'https://api.githubcopilot.com' }, own: 1 }),
+    )
+    await user.run('login')
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({
+      attributes: { base_url: 'https://api.githubcopilot.com' },
+      own: 1,
+    })
+  })
+})
+
+describe('login with a token from standard input', () => {
+  test('stores the login', async () => {
+    const github = await openGithub({ settings: { plan: 'business' } })
+    const user = await createUser(github)
+    const { code, stdout } = await user.run('login --token-stdin', {
+      stdin: inputOf(`${github.tokens.issueGithub()}\nignored\n`),
+    })
+    expect(code).toBe(0)
+    expect(stdout).toContain('Logged in as demo-user, with Copilot Business.')
+    expect(await recordsOf(user.home)).toHaveLength(1)
+  })
+
+  test.each([
+    ['nothing', '', 2, 'held no token'],
+    ['a classic personal token', 'ghp_example\n', 2, 'personal access token'],
+    ['a fine-grained personal token', 'github_pat_example\n', 2, 'personal access token'],
+    ['text that is no token', 'my token\n', 2, 'not a token'],
+    ['endless text', 'x'.repeat(100_000), 2, 'not a token'],
+    ['a token GitHub does not know', 'ghu_example\n', 1, 'Bad credentials'],
+  ])('refuses %s', async (_what, input, expected, words) => {
+    const user = await createUser(await openGithub())
+    const { code, stdout, stderr } = await user.run('login --token-stdin', { stdin: inputOf(input) })
+    expect(code).toBe(expected)
+    expect(stderr).toContain(words)
+    expect(stdout + stderr).not.toContain('_example')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('can be interrupted while it waits for the token', async () => {
+    const user = await createUser()
+    const interrupt = new AbortController()
+    const running = user.run('login --token-stdin', {
+      signal: interrupt.signal,
+      stdin: (async function* () {
+        interrupt.abort('SIGINT')
+        yield await new Promise<string>(() => {})
+      })(),
+    })
+    expect(await running).toMatchObject({ code: 130 })
+  })
+})
+
+/** Finishes the login as the browser would: follows the address to GitHub and comes straight back with `answer`. */
+function browser(answer: Record<string, string>) {
+  const output = recordOutput()
+  return {
+    ...output,
+    write: (text: string) => {
+      output.write(text)
+      const address = /https:\S+/.exec(text)?.[0]
+      if (address === undefined) return
+      const asked = new URL(address).searchParams
+      const back = new URL(asked.get('redirect_uri') ?? '')
+      back.search = new URLSearchParams({ ...answer, state: asked.get('state') ?? '' }).toString()
+      void fetch(back)
+    },
+  }
+}
+
+async function webUser() {
+  const github = await openGithub()
+  const user = await createUser(github)
+  Object.assign(user.env, {
+    COPILOT_PROXY_COPILOT_OAUTH_CLIENT_ID: 'example-client',
+    COPILOT_PROXY_COPILOT_OAUTH_REDIRECT_PORT: '0',
+  })
+  // The simulated GitHub has no OAuth app of ours; its token endpoint is played here.
+  const fetchToken: typeof fetch = (...args) =>
+    args[0] === 'https://github.com/login/oauth/access_token'
+      ? Promise.resolve(Response.json({ access_token: github.tokens.issueGithub() }))
+      : fetch(...args)
+  return { user, fetchToken }
+}
+
+describe('login in the browser', () => {
+  test('stores the login', async () => {
+    const { user, fetchToken } = await webUser()
+    const { code, stderr } = await user.run('login --web', { stdout: browser({ code: 'example' }), fetch: fetchToken })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await recordsOf(user.home)).toHaveLength(1)
+  })
+
+  test('ends with 1 when it is cancelled there', async () => {
+    const { user } = await webUser()
+    const { code, stderr } = await user.run('login --web', { stdout: browser({ error: 'access_denied' }) })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The login was cancelled at GitHub. Nothing was stored.\n' })
+  })
+})
+
+test.each([
+  ['no_copilot_access', 'This GitHub account has no Copilot plan.'],
+  ['spammy_user', 'GitHub has flagged this account.'],
+  ['something_new', 'GitHub refused Copilot for this account'],
+])('an account without Copilot (%s) is not stored, and the reason is told in plain words', async (problem, words) => {
+  const github = await openGithub({ settings: { entitlementProblem: problem } })
+  const user = await createUser(github)
+  const { code, stderr } = await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  expect(code).toBe(1)
+  expect(stderr).toContain(words)
+  expect(stderr).toContain('Nothing was stored.')
+  expect(await recordsOf(user.home)).toEqual([])
+})
+
+describe('login refuses', () => {
+  test.each([
+    ['login codex', 'does not support codex'],
+    ['login --host github.com.evil.example', '--host: "github.com.evil.example" is not a GitHub host'],
+    ['login --web', 'set copilot-oauth.client-id'],
+    ['login --web --token-stdin', 'cannot be used with'],
+  ])('%s', async (commandLine, words) => {
+    const user = await createUser()
+    const { code, stderr } = await user.run(commandLine)
+    expect(code).toBe(2)
+    expect(stderr).toContain(words)
+  })
+})
+
+describe('logout', () => {
+  test('removes the login in use and says what', async () => {
+    const user = await createUser(await openGithub())
+    await user.run('login')
+    const { code, stdout } = await user.run('logout')
+    expect(code).toBe(0)
+    expect(stdout).toContain('Logged out demo-user; removed ')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('says which account is in use next, and removes every one with --all', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    await user.run('login', { now: () => Date.now() - 60_000 })
+    github.configure({ login: 'second-user' })
+    await user.run('login')
+    expect((await user.run('logout')).stdout).toContain('The account in use is now demo-user.')
+    await user.run('login')
+    const { stdout } = await user.run('logout --all')
+    expect(stdout).toContain('Logged out demo-user')
+    expect(stdout).toContain('Logged out second-user')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('is content when nobody is logged in', async () => {
+    const user = await createUser()
+    expect(await user.run('logout')).toEqual({
+      code: 0,
+      stdout: 'Nobody is logged in; there is nothing to remove.\n',
+      stderr: '',
+    })
+  })
+
+  test('works with an invalid configuration, and mentions the token of the environment', async () => {
+    const user = await createUser()
+    Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: 'x', COPILOT_GITHUB_TOKEN: 'ghu_example' })
+    const { code, stdout } = await user.run('logout')
+    expect(code).toBe(0)
+    expect(stdout).toContain('COPILOT_GITHUB_TOKEN is still set')
+  })
+})

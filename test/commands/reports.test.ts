@@ -1,0 +1,167 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
+import type { TestUser } from './harness.ts'
+import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+
+async function loggedIn(options: DemoOptions = {}): Promise<{ readonly github: DemoServer; readonly user: TestUser }> {
+  const github = await openGithub(options)
+  const user = await createUser(github)
+  await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  return { github, user }
+}
+
+const json = async (user: TestUser, commandLine: string) => {
+  const { stdout, code } = await user.run(`${commandLine} --json`)
+  return { code, document: JSON.parse(stdout) }
+}
+
+describe('status', () => {
+  test('shows account, plan, token, files and that no daemon runs, without asking GitHub', async () => {
+    const { github, user } = await loggedIn({ record: 100 })
+    const asked = github.log.length
+    const { code, stdout } = await user.run('status')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Login +demo-user at 127\.0\.0\.1:\d+, Copilot Pro$/m)
+    expect(stdout).toMatch(/^Token +good for 26 more minutes; renewed by itself$/m)
+    expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:1; /m)
+    expect(stdout).toMatch(/^Config +.*config\.yaml \(not there/m)
+    expect(github.log.length).toBe(asked)
+  })
+
+  test('says when the token has expired', async () => {
+    const { user } = await loggedIn()
+    const { stdout } = await user.run('status', { now: () => Date.now() + 3600_000 })
+    expect(stdout).toMatch(/^Token +expired; the next request fetches a new one$/m)
+  })
+
+  test('is one JSON document', async () => {
+    const { user } = await loggedIn()
+    expect(await json(user, 'status')).toEqual({
+      code: 0,
+      document: {
+        version: '0.0.0-test',
+        login: {
+          source: 'record',
+          account: 'demo-user',
+          host: expect.stringContaining('127.0.0.1'),
+          plan: 'Copilot Pro',
+          sku: expect.any(String),
+          record: expect.stringContaining(user.home),
+        },
+        token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null },
+        config: { path: join(user.home, 'config.yaml'), exists: false },
+      },
+    })
+  })
+
+  test('exits with 3 when nobody is logged in', async () => {
+    const user = await createUser()
+    expect(await json(user, 'status')).toMatchObject({ code: 3, document: { login: null, token: { state: 'none' } } })
+    expect(await user.run('status')).toMatchObject({ code: 3, stdout: expect.stringContaining('copilot-proxy login') })
+  })
+
+  test('knows the token of the environment', async () => {
+    const user = await createUser()
+    user.env['COPILOT_GITHUB_TOKEN'] = 'ghu_example'
+    const { code, stdout } = await user.run('status')
+    expect(code).toBe(0)
+    expect(stdout).toContain('the token in COPILOT_GITHUB_TOKEN')
+    expect(stdout).not.toContain('ghu_example')
+  })
+
+  test('tells of a record that cannot be used, and counts it as no login', async () => {
+    const user = await createUser()
+    await mkdir(join(user.home, 'auth'), { mode: 0o700 })
+    await writeFile(join(user.home, 'auth', 'copilot-broken.json'), '{"id":', { mode: 0o600 })
+    const { code, stderr } = await user.run('status')
+    expect(code).toBe(3)
+    expect(stderr).toMatch(/^Note: .*copilot-broken\.json is not usable/)
+  })
+})
+
+describe('usage', () => {
+  test('draws a bar for each quota and names the day it starts over', async () => {
+    const { user } = await loggedIn()
+    const { code, stdout } = await user.run('usage')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Copilot Pro of demo-user$/m)
+    expect(stdout).toMatch(/^premium requests +\[#+-*\] \d+ % {2}[\d.]+ of \d+ left$/m)
+    expect(stdout).toMatch(/^chat +unlimited$/m)
+    expect(stdout).toMatch(/^Starts over on \d{4}-\d\d-\d\d/m)
+  })
+
+  test('counts credits where the account is billed so', async () => {
+    const { user } = await loggedIn({ settings: { tokenBasedBilling: true } })
+    expect((await user.run('usage')).stdout).toMatch(/^AI credits/m)
+  })
+
+  test('shows the free plan', async () => {
+    const { user } = await loggedIn({ settings: { plan: 'free' } })
+    const { stdout } = await user.run('usage')
+    expect(stdout).toMatch(/^Copilot Free/m)
+    expect(stdout).toMatch(/^chat +\[/m)
+  })
+
+  test('is one JSON document', async () => {
+    const { user } = await loggedIn()
+    const { code, document } = await json(user, 'usage')
+    expect(code).toBe(0)
+    expect(document).toMatchObject({ account: 'demo-user', plan: 'individual', plan_name: 'Copilot Pro' })
+    expect(document.quotas).toContainEqual(expect.objectContaining({ id: 'chat', unlimited: true, remaining: null }))
+  })
+
+  test('exits with 3 when nobody is logged in, with 1 when the login was revoked', async () => {
+    const { github, user } = await loggedIn()
+    github.tokens.revokeAll()
+    expect(await user.run('usage')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Log in again: copilot-proxy login'),
+    })
+    await user.run('logout')
+    expect(await user.run('usage')).toMatchObject({ code: 3, stdout: '' })
+  })
+})
+
+describe('models', () => {
+  test('lists the models of the account with what they can do, without a daemon', async () => {
+    const { user } = await loggedIn()
+    const { code, stdout } = await user.run('models')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^MODEL +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .*\/chat\/completions/m)
+    expect(stdout).toMatch(/^text-embedding-3-small .*embeddings/m)
+  })
+
+  test('fits a narrow terminal', async () => {
+    const { user } = await loggedIn()
+    const output = recordOutput(40)
+    await user.run('models', { stdout: output })
+    expect(output.text()).toMatch(/^gpt-5-mini\n {2}CONTEXT +\d+k\n/m)
+    expect(output.text()).not.toContain('MODEL')
+  })
+
+  test('is one JSON document of the shape of /v1/models', async () => {
+    const { user } = await loggedIn()
+    const { code, document } = await json(user, 'models')
+    expect(code).toBe(0)
+    expect(document.object).toBe('list')
+    expect(document.data).toContainEqual(
+      expect.objectContaining({ id: 'gpt-5-mini', copilot_proxy: expect.objectContaining({ provider: 'copilot' }) }),
+    )
+  })
+
+  test('exits with 3 when nobody is logged in, with 1 when Copilot refuses', async () => {
+    const { github, user } = await loggedIn()
+    github.configure({ entitlementProblem: 'subscription_ended' })
+    const later = { now: () => Date.now() + 3600_000 }
+    expect(await user.run('models', later)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('plan of this account has ended'),
+    })
+    await user.run('logout')
+    expect(await user.run('models')).toMatchObject({ code: 3 })
+  })
+})

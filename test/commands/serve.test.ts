@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createUser, openGithub, recordOutput } from './harness.ts'
+import type { TestUser } from './harness.ts'
+
+const quiet = { COPILOT_PROXY_SERVER_PORT: '0', COPILOT_PROXY_LOG_LEVEL: 'silent' }
+
+/** Runs a command that serves, and stops it with this signal as soon as it says that it listens. */
+async function serveOnce(user: TestUser, commandLine: string, signal: string, interactive = false) {
+  Object.assign(user.env, quiet)
+  const stop = new AbortController()
+  const output = recordOutput()
+  const stdout = {
+    ...output,
+    write: (text: string) => {
+      output.write(text)
+      if (text.includes('listening on')) stop.abort(signal)
+    },
+  }
+  const { code, stderr } = await user.run(commandLine, { stdout, signal: stop.signal, interactive })
+  return { code, stderr, stdout: output.text() }
+}
+
+describe('serve', () => {
+  test.each([
+    ['SIGTERM', 0],
+    ['SIGINT', 130],
+  ])('stops on %s and ends with %d', async (signal, expected) => {
+    const { code, stdout, stderr } = await serveOnce(await createUser(), 'serve --demo', signal)
+    expect(code).toBe(expected)
+    expect(stdout).toMatch(/^copilot-proxy listening on http:\/\/127\.0\.0\.1:\d+\n$/)
+    expect(stderr).toMatch(/^ {2}curl http/m)
+  })
+
+  test('shows where a key goes when one is asked for, and not the key', async () => {
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = 'example-key-0123456789'
+    const { stderr } = await serveOnce(user, 'serve --demo', 'SIGTERM')
+    expect(stderr).toContain('Bearer YOUR_KEY')
+    expect(stderr).not.toContain('example-key')
+  })
+
+  test('names who holds the port', async () => {
+    const holder = createServer((_request, reply) => reply.end('something else'))
+    holder.listen(0, '127.0.0.1')
+    await once(holder, 'listening')
+    onTestFinished(() => {
+      holder.closeAllConnections()
+      holder.close()
+    })
+    // Proof: a TCP server that listens has an AddressInfo.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const { port } = holder.address() as AddressInfo
+    const user = await createUser()
+    const { code, stdout, stderr } = await user.run(`serve --port ${port} --log-level silent`)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(new RegExp(`^Port ${port} is in use by .*--port 0 pick one\\.\n$`))
+    if (process.platform === 'linux') expect(stderr).toContain(`(process ${process.pid})`)
+  })
+
+  test('says when the address is not one of this machine', async () => {
+    const user = await createUser()
+    // TEST-NET-1 of RFC 5737: nobody's.
+    const { code, stderr } = await user.run('serve --port 0 --host 192.0.2.1 --log-level silent', {
+      env: { ...user.env, COPILOT_PROXY_SERVER_API_KEYS: 'example-key-0123456789' },
+    })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: '192.0.2.1 is not an address of this machine (server.host, --host).\n',
+    })
+  })
+})
+
+describe('without a command', () => {
+  test('a person who is not logged in is led through the login, and served', async () => {
+    const user = await createUser(await openGithub())
+    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', true)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Logged in as demo-user.*\ncopilot-proxy listening on /s)
+  })
+
+  test('somebody who is logged in is served at once, terminal or not', async () => {
+    const user = await createUser(await openGithub())
+    await user.run('login')
+    const { code, stdout } = await serveOnce(user, '', 'SIGTERM')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^copilot-proxy listening on /)
+  })
+
+  test('the demo needs no login, and the options of serve are taken', async () => {
+    const { code, stdout, stderr } = await serveOnce(await createUser(), '--demo --host localhost', 'SIGTERM')
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^copilot-proxy listening on http:\/\/localhost:/),
+    })
+    expect(stderr).toMatch(/^ {2}curl http/m)
+  })
+
+  test('a failed login is not followed by serving', async () => {
+    const user = await createUser(await openGithub({ polls: ['denied'] }))
+    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', true)
+    expect(code).toBe(1)
+    expect(stdout).not.toContain('listening')
+  })
+})
