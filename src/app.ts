@@ -1,5 +1,6 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from './errors.ts'
 import { createAdmission } from './http/admission.ts'
@@ -13,6 +14,7 @@ import { collectRoutes, unknownRoute } from './http/routes.ts'
 import type { ServeDeps } from './http/serve.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
+import { watchUnusedConnections } from './http/unused-connections.ts'
 import type { ModelRegistry } from './models/registry.ts'
 
 export interface AppDeps extends Omit<ServeDeps, 'admission' | 'lifetimes'>, StateDeps {
@@ -25,6 +27,10 @@ export interface App {
   /** @throws what `listen` threw, untouched */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** The configuration has changed. */
+  readonly reconfigured: () => void
+  /** Resolves when every request that runs or waits now has ended. */
+  readonly drained: () => Promise<void>
   /**
    * Stops accepting, refuses what still arrives on open connections, lets requests finish for at most `graceMs`, then
    * ends each with its dialect's error event.
@@ -65,17 +71,19 @@ export function buildApp(deps: AppDeps): App {
     return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
   })
   const lifetimes = createLifetimes()
-  const serveDeps: ServeDeps = { ...deps, admission, lifetimes }
+  const serveDeps: ServeDeps & StateDeps = { ...deps, admission, lifetimes }
   const guard = createGuard(() => deps.config().server)
   const handleFault = createFaultHandler(deps.log)
   const routes = collectRoutes(fastify)
+  const unused = watchUnusedConnections(fastify.server)
   let going = false
 
   function receive(request: FastifyRequest, reply: FastifyReply): void {
+    unused.markUsed(request.raw.socket)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     guard(request, reply)
-    if (going) throw new Fault({ kind: 'shutting_down' })
+    if (going && request.routeOptions.config.always !== true) throw new Fault({ kind: 'shutting_down' })
   }
 
   /** Fastify runs no hook for a URL it cannot decode. */
@@ -103,7 +111,7 @@ export function buildApp(deps: AppDeps): App {
     done()
   })
 
-  registerStateRoutes(fastify, deps)
+  registerStateRoutes(fastify, serveDeps)
   registerModelRoutes(fastify, deps.registry)
   registerChatRoutes(fastify, serveDeps)
   registerEmbeddingsRoutes(fastify, serveDeps)
@@ -118,12 +126,15 @@ export function buildApp(deps: AppDeps): App {
       if (address === null || typeof address === 'string') throw new Error('not listening on a port')
       return address
     },
+    reconfigured: admission.limitsChanged,
+    drained: lifetimes.drained,
     async close(graceMs) {
       going = true
       const endRequests = setTimeout(() => lifetimes.endAll(new Fault({ kind: 'shutting_down' })), graceMs)
       const endConnections = setTimeout(() => fastify.server.closeAllConnections(), graceMs + lastWordsMs)
       // Node closes idle connections once, when asked to close; those that become idle later have to be looked for.
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
+      unused.closeAll()
       await fastify.close()
       clearTimeout(endRequests)
       clearTimeout(endConnections)
@@ -141,9 +152,12 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 }
 
-/** What Node could not parse as HTTP never becomes a request; it is answered on the bare socket. */
+/**
+ * What Node could not parse as HTTP never becomes a request; it is answered on the bare socket, unless an answer to an
+ * earlier request is under way there, which a second one would corrupt.
+ */
 function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy()
     return
   }
@@ -153,4 +167,10 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, req
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n` +
       `X-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
+}
+
+/** Node's own handler of client errors looks at the same field of the socket; there is no public one. */
+function isAnswering(socket: Socket): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return response instanceof ServerResponse && response.headersSent
 }

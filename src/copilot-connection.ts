@@ -2,7 +2,7 @@ import { createCopilotTokenSource } from './auth/copilot-token-source.ts'
 import type { CopilotTokenSource } from './auth/copilot-token.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import type { Config } from './config/schema.ts'
-import { createAgent } from './executors/agent.ts'
+import { createPool } from './executors/agent.ts'
 import { createCopilotExecutor } from './executors/copilot.ts'
 import type { Executor } from './executors/executor.ts'
 import type { Logger } from './log.ts'
@@ -43,7 +43,7 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
     },
   )
   const executor = createCopilotExecutor(
-    { tokens, agent: createAgent({ connectMs, env }), log },
+    { tokens, pool: createPool({ connectMs, env }), log },
     {
       refreshOnUnauthorized: copilot.refreshOnUnauthorized,
       headers: copilot.headers,

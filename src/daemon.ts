@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { AddressInfo } from 'node:net'
+import { fetchAccountInUse } from './account-in-use.ts'
 import { buildApp } from './app.ts'
 import type { CopilotToken } from './auth/copilot-token.ts'
-import { fetchCopilotUser } from './auth/github-api.ts'
-import { findLoginInUse } from './auth/login-in-use.ts'
 import { createMemoryRecordStore } from './auth/memory-record-store.ts'
-import type { CopilotAccount } from './auth/quota.ts'
 import { createRecordStore } from './auth/record-store.ts'
 import type { Config } from './config/schema.ts'
 import { connectCopilot } from './copilot-connection.ts'
+import type { CopilotConnection } from './copilot-connection.ts'
 import { Fault } from './errors.ts'
 import type { Logger } from './log.ts'
 import { createModelRefresh } from './models/refresh.ts'
@@ -38,8 +37,6 @@ export interface Daemon {
   /** Stops accepting, lets streams finish for at most `graceMs`, then ends them with an error event. */
   readonly close: (graceMs: number) => Promise<void>
 }
-
-const githubTimeoutMs = 15_000
 
 /**
  * Starts everything and listens.
@@ -71,7 +68,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log,
   })
 
-  /** The models belong to the account in use: its record's id takes the place of the seeds' or the last account's. */
+  /**
+   * The models belong to the account in use: its record's id takes the place of the seeds' or the last account's, and
+   * the seeds are back when there is none. The first list is fetched as soon as there is a token, before anybody asks,
+   * which also opens the first connection.
+   */
   function followAccount(token: CopilotToken | undefined): void {
     const next = token?.recordId ?? seedClientId
     if (next !== clientId) {
@@ -86,26 +87,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   let unfollow = copilot.tokens.onChange(followAccount)
 
-  async function account(signal: AbortSignal): Promise<CopilotAccount> {
-    const { githubApiBaseUrl } = config.copilotOauth
-    const login = await findLoginInUse({ store, githubToken, githubApiBaseUrl })
-    if (login === undefined) {
-      throw new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in.', fix: 'copilot-proxy login' })
-    }
-    const { apiBaseUrl } = login
-    const api = {
-      fetch: deps.fetch,
-      now: Date.now,
-      headers: config.copilot.headers,
-      timeoutMs: githubTimeoutMs,
-      apiBaseUrl,
-    }
-    const answer = await fetchCopilotUser(api, login.githubToken, signal)
-    if (answer.kind === 'ok') return answer.account
-    if (answer.kind === 'aborted') throw signal.reason
-    throw new Fault({ kind: 'upstream_unreachable', detail: answer.detail })
-  }
-
   const app = buildApp({
     config: () => config,
     registry,
@@ -115,17 +96,36 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       throw new Fault({ kind: 'internal' })
     },
     tokenStatus: () => copilot.tokens.status(),
-    account,
+    account: (signal) => fetchAccountInUse(deps, config, signal),
     version,
+    demo: options.demo,
     log,
     now: Date.now,
     randomId: randomUUID,
   })
 
+  const retiring = new Set<Promise<void>>()
+  let closing: Promise<void> | undefined
+
+  /** Requests that are under way end on the connection they began on, also those that still wait for their turn. */
+  function retire(old: CopilotConnection): void {
+    const done = app
+      .drained()
+      .then(old.close)
+      .catch((error: unknown) => log.warn({ err: error }, 'an old connection pool did not close'))
+      .finally(() => retiring.delete(done))
+    retiring.add(done)
+  }
+
+  async function closeAll(graceMs: number): Promise<void> {
+    await app.close(graceMs)
+    await closeUpstream()
+  }
+
   async function closeUpstream(): Promise<void> {
     unfollow()
     refresh.stop()
-    await copilot.close()
+    await Promise.all([...retiring, copilot.close()])
     await demo?.close()
   }
 
@@ -135,8 +135,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeUpstream()
     throw error
   }
-  // Fetches the token and the models before anybody asks, which also opens the first connection.
-  refresh.start()
 
   return {
     url: urlOf(config.server.host, app.address()),
@@ -148,19 +146,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       const reconnect =
         !isDeepStrictEqual(next.copilot, config.copilot) || !isDeepStrictEqual(next.copilotOauth, config.copilotOauth)
       config = next
+      app.reconfigured()
       if (!reconnect) return
       unfollow()
       const old = copilot
       copilot = connectCopilot(deps, config)
       unfollow = copilot.tokens.onChange(followAccount)
-      // Requests that are under way end on the connection they began on.
-      old.close().catch((error: unknown) => log.warn({ err: error }, 'an old connection pool did not close'))
+      retire(old)
     },
 
-    async close(graceMs) {
-      await app.close(graceMs)
-      await closeUpstream()
-    },
+    close: (graceMs) => (closing ??= closeAll(graceMs)),
   }
 }
 

@@ -59,6 +59,8 @@ export type ProxyError =
       readonly param?: string
       /** As received: seconds or an HTTP date. */
       readonly retryAfter?: string
+      /** Further headers of upstream's that a caller may see: quota, rate limit, GitHub's request id. */
+      readonly headers?: Readonly<Record<string, string>>
     }
   /** Upstream reported a failure inside a 200 stream. */
   | { readonly kind: 'upstream_failed'; readonly message: string; readonly code?: string }

@@ -48,9 +48,9 @@ interface Network {
 }
 
 async function loadUndici(): Promise<void> {
-  const [undici, { createAgent }] = await Promise.all([import('undici'), import('./executors/agent.ts')])
+  const [undici, { createPool }] = await Promise.all([import('undici'), import('./executors/agent.ts')])
   undici.install()
-  undici.setGlobalDispatcher(createAgent({ connectMs: 10_000, env: process.env }))
+  undici.setGlobalDispatcher(createPool({ connectMs: 10_000, env: process.env }).agent)
 }
 
 /** Loads undici when the first request is made: commands that need no network do not wait for it. */

@@ -22,10 +22,10 @@ export async function startNode(args: readonly string[], env: Record<string, str
   return { child, pid, firstLine }
 }
 
-export async function stop({ child }: Running): Promise<void> {
+export async function stop({ child }: Running, signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null) return
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGKILL')
+  child.kill(signal)
   await exited
 }
 

@@ -24,7 +24,7 @@ const PATIENCE_MS = 2_000
 export function createCopilotTokenSource(deps: CopilotTokenDeps, options: CopilotTokenOptions): CopilotTokenSource {
   const store =
     options.githubToken === undefined ? deps.store : createMemoryRecordStore([environmentRecord(options.githubToken)])
-  const listeners = new Set<(token: CopilotToken) => void>()
+  const listeners = new Set<(token: CopilotToken | undefined) => void>()
   const keeper = createTokenKeeper(deps, options, (token) => {
     for (const listener of listeners) listener(token)
   })

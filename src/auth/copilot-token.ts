@@ -39,7 +39,10 @@ export interface CopilotTokenSource {
   readonly replace: (rejected: string, signal: AbortSignal) => Promise<CopilotToken>
   /** What a human should know. No I/O, never throws. */
   readonly status: () => CopilotTokenStatus
-  /** Called with the token when the account or its base URLs have changed; returns the way to stop. */
-  readonly onChange: (listener: (token: CopilotToken) => void) => () => void
+  /**
+   * Called with the token when the account or its base URLs have changed, with undefined when nobody is logged in (any
+   * more); returns the way to stop.
+   */
+  readonly onChange: (listener: (token: CopilotToken | undefined) => void) => () => void
   readonly close: () => void
 }

@@ -69,11 +69,11 @@ interface Held {
   readonly metadata: CopilotRecord['metadata']
 }
 
-/** `announce` is called when the account or its base URLs are others than before. */
+/** `announce` is called when the account or its base URLs are others than before; with undefined when there is none. */
 export function createTokenKeeper(
   deps: TokenKeeperDeps,
   options: TokenKeeperOptions,
-  announce: (token: CopilotToken) => void,
+  announce: (token: CopilotToken | undefined) => void,
 ): TokenKeeper {
   const { log } = deps
   const githubHosts = [options.githubBaseUrl, options.githubApiBaseUrl].map((url) => new URL(url).hostname)
@@ -142,9 +142,14 @@ export function createTokenKeeper(
       lastExchange = undefined
     }
     if (trouble?.state === 'unreadable') trouble = undefined
+    const isNews = !loaded || announced !== undefined
     loaded = true
     account = record
-    if (record === undefined) return
+    if (record === undefined) {
+      announced = undefined
+      if (isNews) announce(undefined)
+      return
+    }
     const life = lifeOf(record)
     const newer = held === undefined || (record.metadata.obtained_at ?? 0) > (held.metadata.obtained_at ?? 0)
     if (life !== undefined && newer && !isExpired(life, moment())) {

@@ -1,4 +1,4 @@
-import { Agent, EnvHttpProxyAgent } from 'undici'
+import { Agent, EnvHttpProxyAgent, buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
 
 export interface AgentOptions {
@@ -7,26 +7,53 @@ export interface AgentOptions {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
+/** One provider's own connections. */
+export interface ConnectionPool {
+  readonly agent: Dispatcher
+  /**
+   * How many connections were begun so far. When it did not change while a request ran, the request ran on a connection
+   * that was already there. Undefined where that cannot be known (behind a proxy).
+   */
+  readonly connectionsBegun: () => number | undefined
+}
+
 /**
- * One provider's own connection pool. Idle connections are kept for a minute, so that the next turn of a conversation
- * finds one open; deadlines for headers and silence are set per request.
+ * A pool that keeps idle connections for a minute, so that the next turn of a conversation finds one open. Deadlines for
+ * headers and silence are set per request.
  */
-export function createAgent({ connectMs, env }: AgentOptions): Dispatcher {
-  const options: Agent.Options = {
-    connect: { timeout: connectMs },
-    keepAliveTimeout: 60_000,
-    keepAliveMaxTimeout: 600_000,
-    // An answer streams for as long as the model writes. Silence is watched by the reader, to the millisecond.
-    bodyTimeout: 0,
+export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
+  const proxyOptions = toProxyOptions(env)
+  if (proxyOptions !== undefined) {
+    const agent = new EnvHttpProxyAgent({ ...poolOptions, connect: { timeout: connectMs }, ...proxyOptions })
+    return { agent, connectionsBegun: () => undefined }
   }
+  let begun = 0
+  const connect = buildConnector({ timeout: connectMs })
+  const agent = new Agent({
+    ...poolOptions,
+    connect(options, callback) {
+      begun += 1
+      connect(options, callback)
+    },
+  })
+  return { agent, connectionsBegun: () => begun }
+}
+
+const poolOptions = {
+  keepAliveTimeout: 60_000,
+  keepAliveMaxTimeout: 600_000,
+  // An answer streams for as long as the model writes. Silence is watched by whoever reads, to the millisecond.
+  bodyTimeout: 0,
+} satisfies Agent.Options
+
+function toProxyOptions(env: AgentOptions['env']): EnvHttpProxyAgent.Options | undefined {
   const httpProxy = env['http_proxy'] ?? env['HTTP_PROXY']
   const httpsProxy = env['https_proxy'] ?? env['HTTPS_PROXY']
-  if (!httpProxy && !httpsProxy) return new Agent(options)
+  if (!httpProxy && !httpsProxy) return undefined
   const noProxy = env['no_proxy'] ?? env['NO_PROXY']
-  return new EnvHttpProxyAgent({
-    ...options,
+  return {
     ...(httpProxy && { httpProxy }),
     ...(httpsProxy && { httpsProxy }),
     noProxy: [noProxy, 'localhost', '127.0.0.1', '[::1]'].filter(Boolean).join(','),
-  })
+  }
 }

@@ -1,17 +1,19 @@
-import { errors } from 'undici'
 import type { Dispatcher } from 'undici'
 import type { CopilotTokenSource } from '../auth/copilot-token.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { ConnectionPool } from './agent.ts'
 import { copilotHeaders, copilotModelsHeaders, passedHeaders } from './copilot-headers.ts'
 import type { IdentityHeaders } from './copilot-headers.ts'
-import type { Executor, UpstreamCall } from './executor.ts'
-import { toStatusFault, toUpstreamFault } from './upstream-fault.ts'
+import type { Executor, Initiator, UpstreamCall } from './executor.ts'
+import { isBrokenConnection, toBodyFault, toHeadFault } from './network-fault.ts'
+import { discardReply, readReplyText } from './read-reply.ts'
+import { toStatusFault } from './status-fault.ts'
 
 export interface CopilotExecutorDeps {
   readonly tokens: Pick<CopilotTokenSource, 'get' | 'replace'>
-  /** The executor's own pool; closed with it. */
-  readonly agent: Dispatcher
+  /** The executor's own; closed with it. */
+  readonly pool: ConnectionPool
   readonly log: Logger
 }
 
@@ -28,47 +30,55 @@ interface Exchange {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body: string | Buffer | null
-  readonly headers: (token: string) => Record<string, string>
+  /** `initiator` takes the place of the call's own. */
+  readonly headers: (token: string, initiator?: Initiator) => Record<string, string>
   readonly signal: AbortSignal
 }
 
 const errorBodyLimitBytes = 64 * 1024
 const jsonBodyLimitBytes = 64 * 1024 * 1024
 
+/** A connection that breaks later than this after the request was handed over did not break for being stale. Ms. */
+const staleWithinMs = 500
+
 /**
  * The executor of GitHub Copilot. Error rules (DESIGN §6): 401 → one refresh and one replay with a different token;
  * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried.
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
-  const { tokens, agent, log } = deps
-  /** The endpoint that answered after a 421; good for as long as its token. */
+  const { tokens, pool, log } = deps
+  /** The endpoint that took requests after the first had answered 421; good for as long as its token. */
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
-
   let lastTarget: Target | undefined
 
   async function request(exchange: Exchange, token: string, baseUrl: string): Promise<Dispatcher.ResponseData> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
-    const send = () =>
-      agent.request({
+    const send = (initiator?: Initiator) =>
+      pool.agent.request({
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
-        headers: exchange.headers(token),
+        headers: exchange.headers(token, initiator),
         body: exchange.body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
       })
+    const begunBefore = pool.connectionsBegun()
+    const sentAt = performance.now()
     try {
       return await send()
     } catch (error) {
-      if (!wasIdleSocketReset(error)) throw toUpstreamFault(error, 'headers', options)
+      const reusedOne = begunBefore !== undefined && pool.connectionsBegun() === begunBefore
+      const wasStale = reusedOne && isBrokenConnection(error) && performance.now() - sentAt < staleWithinMs
+      if (!wasStale) throw toHeadFault(error, options)
     }
-    // Upstream closed an idle connection just as it was picked up: no byte of an answer was seen, so ask once more.
+    // Upstream had closed an idle connection just as it was picked up (RFC 9112 §9.3.1): ask once more, and say that it
+    // is not the user who asks again, because upstream may have seen the first request all the same.
     try {
-      return await send()
+      return await send('agent')
     } catch (error) {
-      throw toUpstreamFault(error, 'headers', options)
+      throw toHeadFault(error, options)
     }
   }
 
@@ -76,57 +86,65 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   async function open(exchange: Exchange): Promise<Dispatcher.ResponseData> {
     let token = await tokens.get(exchange.signal)
     let mayRefresh = options.refreshOnUnauthorized
-    let mayFallThrough = true
+    let misdirected: Fault | undefined
+    let baseUrl = firstEndpoint(token.value, token.candidates)
     for (;;) {
-      const { candidates } = token
-      const baseUrl = (chosen?.token === token.value ? chosen?.baseUrl : undefined) ?? candidates[0]
-      if (baseUrl === undefined) throw new Fault({ kind: 'internal' })
-      const reply = await request(exchange, token.value, baseUrl)
-      if (reply.statusCode === 200) return reply
-
-      const fault = await readFault(reply)
-      if (fault.error.kind === 'upstream_status') {
-        const { status, message } = fault.error
-        log.warn(
-          {
-            status,
-            message,
-            code: fault.error.code,
-            upstreamRequestId: reply.headers['x-github-request-id'],
-            path: exchange.path,
-          },
-          'upstream refused the request',
-        )
-        if (status === 421 && mayFallThrough) {
-          mayFallThrough = false
-          const next = candidates[candidates.indexOf(baseUrl) + 1]
-          if (next !== undefined) {
-            chosen = { token: token.value, baseUrl: next }
-            continue
-          }
-        }
-        if (status === 401 && isAboutToken(message)) {
-          if (mayRefresh) {
-            mayRefresh = false
-            const fresh = await tokens.replace(token.value, exchange.signal)
-            if (fresh.value !== token.value) {
-              token = fresh
-              continue
-            }
-          }
-          throw new Fault({ kind: 'upstream_unauthorized', upstreamMessage: message })
-        }
+      const reply = await request(exchange, token.value, baseUrl).catch((error: unknown) => {
+        // The endpoint after a 421 cannot be reached: the 421 is the answer.
+        throw error instanceof Fault && misdirected !== undefined ? misdirected : error
+      })
+      if (reply.statusCode === 200) {
+        if (misdirected !== undefined) chosen = { token: token.value, baseUrl }
+        return reply
       }
-      throw fault
+      const fault = await readFault(reply)
+      if (fault.error.kind !== 'upstream_status') throw fault
+      const { status, message, code, headers } = fault.error
+      log.warn({ status, message, code, path: exchange.path, headers }, 'upstream refused the request')
+
+      if (status === 421) {
+        const next = token.candidates[token.candidates.indexOf(baseUrl) + 1]
+        if (misdirected !== undefined || next === undefined) throw misdirected ?? fault
+        misdirected = fault
+        baseUrl = next
+      } else if (status === 404 && misdirected !== undefined) {
+        throw misdirected
+      } else if (status === 401 && isAboutToken(message)) {
+        const fresh = mayRefresh ? await tokens.replace(token.value, exchange.signal) : token
+        if (fresh.value === token.value) throw new Fault({ kind: 'upstream_unauthorized', upstreamMessage: message })
+        mayRefresh = false
+        token = fresh
+        baseUrl = firstEndpoint(token.value, token.candidates)
+      } else {
+        throw fault
+      }
     }
+  }
+
+  function firstEndpoint(token: string, candidates: readonly string[]): string {
+    const first = chosen?.token === token ? chosen.baseUrl : candidates[0]
+    if (first === undefined) throw new Fault({ kind: 'internal' })
+    return first
+  }
+
+  async function readFault(reply: Dispatcher.ResponseData): Promise<Fault> {
+    const retryAfter = reply.headers['retry-after']
+    // A body that does not arrive whole still has its status.
+    const body = await readReplyText(reply, { limitBytes: errorBodyLimitBytes, idleMs: options.idleMs }).catch(() => '')
+    return toStatusFault({
+      status: reply.statusCode,
+      body,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      headers: passedHeaders(reply.headers),
+    })
   }
 
   async function readJson(reply: Dispatcher.ResponseData): Promise<unknown> {
     let text: string
     try {
-      text = await readText(reply, jsonBodyLimitBytes)
+      text = await readReplyText(reply, { limitBytes: jsonBodyLimitBytes, idleMs: options.idleMs })
     } catch (error) {
-      throw toUpstreamFault(error, 'body', options)
+      throw toBodyFault(error)
     }
     try {
       return JSON.parse(text)
@@ -140,7 +158,8 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       method: 'POST',
       path: call.path,
       body: call.body,
-      headers: (token) => copilotHeaders(options.headers, token, call, accept),
+      headers: (token, initiator = call.initiator) =>
+        copilotHeaders(options.headers, token, { ...call, initiator }, accept),
       signal,
     }
   }
@@ -150,14 +169,10 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
 
     async stream(call, { signal }) {
       const reply = await open(post(call, 'text/event-stream', signal))
-      const type = reply.headers['content-type']
-      if (typeof type === 'string' && type.startsWith('text/html')) {
-        discard(reply)
-        throw new Fault({ kind: 'upstream_unusable', detail: 'it answered with a web page instead of an event stream' })
-      }
-      if (reply.headers['content-encoding'] !== undefined) {
-        discard(reply)
-        throw new Fault({ kind: 'upstream_unusable', detail: 'it compressed an event stream without being asked to' })
+      const problem = notAStream(reply.headers)
+      if (problem !== undefined) {
+        discardReply(reply)
+        throw new Fault({ kind: 'upstream_unusable', detail: problem })
       }
       return { body: reply.body, idleMs: options.idleMs, headers: passedHeaders(reply.headers) }
     },
@@ -178,7 +193,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       )
     },
 
-    close: () => agent.close(),
+    close: () => pool.agent.close(),
   }
 }
 
@@ -200,37 +215,11 @@ function isAboutToken(message: string): boolean {
   return !/does not belong to this connection/i.test(message)
 }
 
-/**
- * True when a kept-alive connection that had served before broke before any byte of this answer: the one failure where
- * upstream cannot have worked on the request (RFC 9112 §9.3.1).
- */
-function wasIdleSocketReset(error: unknown): boolean {
-  return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0
-}
-
-/** Closes the connection of a reply nobody will read. undici reports that to whoever listens, and throws otherwise. */
-function discard(reply: Dispatcher.ResponseData): void {
-  reply.body.on('error', () => {})
-  reply.body.destroy()
-}
-
-async function readFault(reply: Dispatcher.ResponseData): Promise<Fault> {
-  const retryAfter = reply.headers['retry-after']
-  const body = await readText(reply, errorBodyLimitBytes).catch(() => '')
-  return toStatusFault(reply.statusCode, body, typeof retryAfter === 'string' ? retryAfter : undefined)
-}
-
-async function readText(reply: Dispatcher.ResponseData, limitBytes: number): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of reply.body) {
-    const bytes: unknown = chunk
-    if (!Buffer.isBuffer(bytes)) continue
-    size += bytes.length
-    if (size > limitBytes) {
-      throw new Fault({ kind: 'upstream_unusable', detail: `its answer is larger than ${limitBytes} bytes` })
-    }
-    chunks.push(bytes)
+/** Why a 200 cannot be read as an event stream; undefined when it can. Upstream mislabels its streams at times. */
+function notAStream(headers: Dispatcher.ResponseData['headers']): string | undefined {
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers
+  if (typeof type === 'string' && type.startsWith('text/html')) {
+    return 'it answered with a web page instead of an event stream'
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return encoding === 'identity' ? undefined : 'it compressed an event stream without being asked to'
 }

@@ -14,6 +14,8 @@ export interface Admission {
    * @throws Fault `queue_full`; the signal's reason when aborted while waiting
    */
   readonly enter: (flow: string, signal: AbortSignal) => Promise<() => void>
+  /** Lets those in that a raised limit has a place for. */
+  readonly limitsChanged: () => void
   readonly active: () => number
   readonly queued: () => number
 }
@@ -90,6 +92,7 @@ export function createAdmission(limits: () => AdmissionLimits): Admission {
         queued += 1
       })
     },
+    limitsChanged: admitNext,
     active: () => active,
     queued: () => queued,
   }

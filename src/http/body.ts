@@ -21,14 +21,18 @@ export interface RequestBody {
 /**
  * The request body. The limit holds for the decoded size too, so a small compressed body cannot become a large
  * one. Bytes over the limit are never kept.
- * @throws Fault `body_too_large`, `unsupported_media_type`, `malformed_body`
+ * @throws Fault `body_too_large`, `unsupported_media_type`, `malformed_body`; the signal's reason on abort
  */
-export async function readBody(request: IncomingMessage, limitBytes: number): Promise<RequestBody> {
+export async function readBody(
+  request: IncomingMessage,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<RequestBody> {
   const declared = Number(request.headers['content-length'])
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') {
     if (declared > limitBytes) throw new Fault({ kind: 'body_too_large', limitBytes })
-    return toBody(await collect(request, limitBytes))
+    return toBody(await collect(request, limitBytes, signal))
   }
   const createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (createDecoder === undefined) {
@@ -37,43 +41,57 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
       detail: `content-encoding "${encoding}" is not supported; send gzip, deflate, br, zstd or none`,
     })
   }
-  return toBody(await inflate(request, createDecoder(), encoding, limitBytes))
+  return toBody(await inflate(request, createDecoder(), encoding, limitBytes, signal))
 }
 
-async function inflate(request: Readable, decoder: Transform, encoding: string, limitBytes: number): Promise<Buffer> {
+async function inflate(
+  request: Readable,
+  decoder: Transform,
+  encoding: string,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> {
   // Not `pipeline`: it destroys the request on failure, and with it the socket the error has to be written to.
   request.once('error', (error) => decoder.destroy(error))
   request.pipe(decoder)
   try {
-    return await collect(decoder, limitBytes)
+    return await collect(decoder, limitBytes, signal)
   } catch (error) {
     request.unpipe(decoder)
-    if (error instanceof Fault && error.error.kind === 'body_too_large') throw error
-    const detail = request.errored ? 'the body ended before it was complete' : `the body is not valid ${encoding}`
-    throw new Fault({ kind: 'malformed_body', detail }, { cause: error })
+    const isDecoders = error instanceof Fault && error.error.kind === 'malformed_body' && !request.errored
+    if (!isDecoders) throw error
+    throw new Fault({ kind: 'malformed_body', detail: `the body is not valid ${encoding}` }, { cause: error.cause })
   } finally {
     decoder.destroy()
   }
 }
 
-function collect(source: Readable, limitBytes: number): Promise<Buffer> {
+function collect(source: Readable, limitBytes: number, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size <= limitBytes) {
-        chunks.push(chunk)
-        return
-      }
+      if (size <= limitBytes) chunks.push(chunk)
+      else giveUp(new Fault({ kind: 'body_too_large', limitBytes }))
+    }
+    const onAbort = () => giveUp(signal.reason)
+    const giveUp = (reason: unknown) => {
+      signal.removeEventListener('abort', onAbort)
       source.off('data', onData)
       source.pause()
-      reject(new Fault({ kind: 'body_too_large', limitBytes }))
+      reject(reason)
     }
+    signal.addEventListener('abort', onAbort, { once: true })
     source.on('data', onData)
-    source.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
+    source.once('end', () => {
+      signal.removeEventListener('abort', onAbort)
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
+      // The request outlives its body for as long as the answer streams, and its listeners with it.
+      chunks.length = 0
+    })
     source.once('error', (cause) => {
-      reject(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
+      giveUp(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
     })
   })
 }

@@ -14,13 +14,16 @@ export function registerEmbeddingsRoutes(app: FastifyInstance, deps: ServeDeps):
 
 async function embed(
   deps: ServeDeps,
-  { body: { text }, signal }: Admitted,
+  { readBody, signal }: Admitted,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   const startedAt = deps.now()
+  const { text } = await readBody()
   const call = decodeEmbeddingsRequest(text)
   const { model } = await routeModel(deps, call.model, upstreamPath, signal)
+  const route = `${model.provider}/embeddings`
+  reply.header('x-copilot-proxy-route', route)
   const executor = deps.executorOf(model.provider)
   const replies: unknown[] = []
   // One after the other: bursts of parallel requests are what upstream's abuse limits look for.
@@ -34,11 +37,9 @@ async function embed(
     } as const
     replies.push(await executor.json(upstreamCall, { signal }))
   }
-  const route = `${model.provider}/embeddings`
   deps.log.info(
     { requestId: request.id, model: model.id, route, status: 200, ms: deps.now() - startedAt },
     'request served',
   )
-  reply.header('x-copilot-proxy-route', route)
   return encodeEmbeddingsReply(call, model, replies)
 }

@@ -20,30 +20,49 @@ export function createFaultHandler(log: Logger) {
     const fault = toFault(thrown)
     const { error } = fault
     const status = statusOf(error)
-    if (status >= 500) {
-      const { cause } = fault
-      log.error({ requestId: request.id, status, error, ...(cause !== undefined && { cause }) }, 'request failed')
-    } else {
-      log.info({ requestId: request.id, status, error }, 'request refused')
-    }
+    log[severityOf(error, status)](
+      {
+        requestId: request.id,
+        status,
+        error,
+        ...routed(reply),
+        ...(fault.cause !== undefined && { cause: fault.cause }),
+      },
+      status >= 500 ? 'request failed' : 'request refused',
+    )
     const retryAfter = retryAfterOf(error)
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    if (error.kind === 'upstream_status' && error.headers !== undefined) reply.headers(error.headers)
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
-    if (error.kind === 'shutting_down') reply.header('connection', 'close')
+    const isLast = error.kind === 'body_too_large' || error.kind === 'shutting_down' || !reply.raw.shouldKeepAlive
+    if (isLast) reply.header('connection', 'close')
     const body = JSON.stringify(dialectOf(request).errorBody(error, request.id))
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
-    if (error.kind === 'body_too_large' && !request.raw.complete) sendAndLinger(request, reply, body)
+    if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
     else void reply.send(body)
   }
 }
 
+/** What is known of a request that got as far as a model. */
+function routed(reply: FastifyReply): Record<string, unknown> {
+  const { 'x-copilot-proxy-route': route, 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
+  return { ...(route !== undefined && { route }), ...(warnings !== undefined && { warnings }) }
+}
+
+/** A state that everybody was told of once is no news with every request. */
+function severityOf({ kind }: ProxyError, status: number): 'info' | 'warn' | 'error' {
+  if (status < 500 || kind === 'shutting_down') return 'info'
+  return kind === 'copilot_unavailable' ? 'warn' : 'error'
+}
+
 /**
- * Answers while the caller is still sending: closing at once would reset the connection and the answer with it. The
- * answer goes out whole, what still arrives is thrown away for a moment, then the connection is closed.
+ * The last answer on a connection whose caller is still sending: closing at once would reset the connection and the
+ * answer with it. The answer goes out whole, what still arrives is thrown away for a moment, then the connection is
+ * closed. Where the connection stays open, Node reads on by itself.
  */
 function sendAndLinger(request: FastifyRequest, reply: FastifyReply, body: string): void {
-  const headers = { ...flatHeaders(reply), connection: 'close', 'content-length': String(Buffer.byteLength(body)) }
+  const headers = { ...flatHeaders(reply), 'content-length': String(Buffer.byteLength(body)) }
   reply.hijack()
   const { raw } = reply
   raw.writeHead(reply.statusCode, headers)

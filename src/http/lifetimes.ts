@@ -12,12 +12,14 @@ export interface Lifetimes {
   readonly open: (response: ServerResponse) => Lifetime
   /** Ends every open request with the given fault. */
   readonly endAll: (reason: Fault) => void
-  readonly count: () => number
+  /** Resolves when every request that is open now has been closed. */
+  readonly drained: () => Promise<void>
 }
 
 /** Every request that is being served, so that a shutdown can end what outlives the grace period. */
 export function createLifetimes(): Lifetimes {
   const open = new Set<AbortController>()
+  const watchers = new Set<(closed: AbortController) => void>()
   return {
     open(response) {
       const controller = new AbortController()
@@ -32,6 +34,7 @@ export function createLifetimes(): Lifetimes {
         signal: controller.signal,
         close() {
           open.delete(controller)
+          for (const watcher of watchers) watcher(controller)
           response.off('close', onClose)
         },
       }
@@ -39,6 +42,18 @@ export function createLifetimes(): Lifetimes {
     endAll(reason) {
       for (const controller of open) controller.abort(reason)
     },
-    count: () => open.size,
+    drained() {
+      const awaited = new Set(open)
+      if (awaited.size === 0) return Promise.resolve()
+      return new Promise((resolve) => {
+        const watcher = (closed: AbortController) => {
+          awaited.delete(closed)
+          if (awaited.size > 0) return
+          watchers.delete(watcher)
+          resolve()
+        }
+        watchers.add(watcher)
+      })
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
-import { toUpstreamFault } from '../executors/upstream-fault.ts'
+import { toBodyFault } from '../executors/network-fault.ts'
 
 /**
  * What the reader does after a chunk: `go` for more, `done` when the answer is complete, or wait for a promise, so that
@@ -91,11 +91,7 @@ export function readUpstream(
     })
     // Stays for the life of the stream: destroying it may still report the abort we asked for.
     body.on('error', (error) => {
-      fail(
-        signal.aborted
-          ? signal.reason
-          : toUpstreamFault(error, 'body', { connectMs: idleMs, headersMs: idleMs, idleMs }),
-      )
+      fail(signal.aborted ? signal.reason : toBodyFault(error))
     })
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })

@@ -13,6 +13,8 @@ export interface ReplyContext {
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
   readonly signal: AbortSignal
+  /** Hears what the caller is sent; set only where answers are logged. */
+  readonly onText: ((text: string) => void) | undefined
 }
 
 /** How a reply went, for the log. */
@@ -43,16 +45,20 @@ export async function streamReply(
     if (!response.writableNeedDrain) write(dialect.heartbeat)
   }, heartbeatMs)
 
+  function writeHead(): void {
+    if (response.headersSent) return
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      ...headers(),
+    })
+  }
+
   function write(text: string): boolean {
-    if (!response.headersSent) {
-      response.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-cache',
-        'x-accel-buffering': 'no',
-        ...headers(),
-      })
-    }
+    writeHead()
     heartbeat.refresh()
+    context.onText?.(text)
     return response.write(text)
   }
 
@@ -69,17 +75,19 @@ export async function streamReply(
           text += reply.push(event)
           if (reply.isDone()) break
         }
+        // The last words go out with the end of the response, in one write.
+        if (reply.isDone()) return 'done'
         const flushed = text === '' || write(text)
         text = ''
-        if (reply.isDone()) return 'done'
-        return flushed ? 'go' : drained(response)
+        return flushed ? 'go' : drained(response, upstream.idleMs)
       },
       signal,
     )
     for (const event of decoder.end()) text += reply.push(event)
     text += reply.end()
-    write(text)
-    response.end()
+    writeHead()
+    context.onText?.(text)
+    response.end(text)
     return report()
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
@@ -119,8 +127,17 @@ export async function foldReply(
   return { body, report: { usage: fold.usage(), skipped: fold.skipped() } }
 }
 
-function drained(response: ServerResponse): Promise<void> {
+/**
+ * Resolves when the caller has taken what was written. One that takes nothing for as long as upstream may be silent is
+ * gone in all but name: its connection is closed, so that it does not hold a place for ever.
+ */
+function drained(response: ServerResponse, patienceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    response.once('drain', resolve)
+    const timer = setTimeout(() => response.destroy(), patienceMs)
+    response.once('drain', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    response.once('close', () => clearTimeout(timer))
   })
 }

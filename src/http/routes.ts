@@ -8,6 +8,8 @@ declare module 'fastify' {
     readonly dialect?: DialectId
     /** Answers without one of `server.api-keys`. */
     readonly public?: boolean
+    /** Answers also while the daemon stops. */
+    readonly always?: boolean
   }
 }
 

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { Fault, statusOf } from '../errors.ts'
 import type { Executor, Initiator, ProviderId } from '../executors/executor.ts'
-import type { Logger } from '../log.ts'
 import type { ModelRefresh } from '../models/refresh.ts'
 import type { ModelRegistry, Route } from '../models/registry.ts'
 import type { CallerRequest, Dialect } from '../translate/dialect.ts'
@@ -11,26 +10,26 @@ import { presentedKey } from './api-keys.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { flatHeaders } from './flat-headers.ts'
-import type { Lifetimes } from './lifetimes.ts'
 import { foldReply, streamReply } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
+import { whileCallerStays } from './while-caller-stays.ts'
+import type { CallerDeps } from './while-caller-stays.ts'
 
-export interface ServeDeps {
+export interface ServeDeps extends CallerDeps {
   readonly config: () => Config
   readonly registry: Pick<ModelRegistry, 'route'>
   readonly refreshModels: Pick<ModelRefresh, 'state' | 'refresh'>
   /** @throws Fault `copilot_unavailable` when the provider is not set up */
   readonly executorOf: (provider: ProviderId) => Executor
   readonly admission: Admission
-  readonly lifetimes: Lifetimes
-  readonly log: Logger
   /** Ms since epoch. */
   readonly now: () => number
 }
 
 /** What a handler gets of an admitted request. */
 export interface Admitted {
-  readonly body: RequestBody
+  /** Reads the body, which nothing here keeps: a held stream must not hold megabytes of history. */
+  readonly readBody: () => Promise<RequestBody>
   readonly signal: AbortSignal
 }
 
@@ -44,23 +43,15 @@ export async function admit<Result>(
   reply: FastifyReply,
   handle: (admitted: Admitted) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const lifetime = deps.lifetimes.open(reply.raw)
-  const { signal } = lifetime
-  let leave: (() => void) | undefined
-  try {
-    leave = await deps.admission.enter(flowOf(request), signal)
-    const limitBytes = deps.config().server.bodyLimitMb * 1024 * 1024
-    return await handle({ body: await readBody(request.raw, limitBytes), signal })
-  } catch (error) {
-    if (!signal.aborted || signal.reason instanceof Fault) throw error
-    // The caller is gone: nobody is left to answer, and nothing went wrong.
-    deps.log.info({ requestId: request.id }, 'the caller left before the answer was complete')
-    reply.hijack()
-    return undefined
-  } finally {
-    leave?.()
-    lifetime.close()
-  }
+  return whileCallerStays(deps, request, reply, async (signal) => {
+    const leave = await deps.admission.enter(flowOf(request), signal)
+    try {
+      const limitBytes = deps.config().server.bodyLimitMb * 1024 * 1024
+      return await handle({ readBody: () => readBody(request.raw, limitBytes, signal), signal })
+    } finally {
+      leave()
+    }
+  })
 }
 
 /** The one pipeline of a model request, whatever its dialect. */
@@ -79,12 +70,13 @@ async function serve(
 ): Promise<unknown> {
   const { signal } = admitted
   const startedAt = deps.now()
-  const opened = await openUpstream(deps, dialect, admitted, request)
-  const { upstream, model, wantsUsage, warnings } = opened
-  const route = `${model.provider}/${dialect.id}`
-  const headers = { ...upstream.headers, 'x-copilot-proxy-route': route, ...warningHeader(warnings) }
+  const opened = await openUpstream(deps, dialect, admitted, request, reply)
+  const { upstream, model, route, wantsUsage, warnings } = opened
   const seed = { id: request.id, createdSeconds: Math.floor(startedAt / 1000), model: model.id, wantsUsage }
-  const context = { dialect, upstream, seed, requestId: request.id, signal }
+  const onText = deps.config().log.bodies
+    ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer')
+    : undefined
+  const context = { dialect, upstream, seed, requestId: request.id, signal, onText }
 
   function logOutcome({ usage, skipped, failure }: ReplyReport): void {
     const fields = {
@@ -107,26 +99,39 @@ async function serve(
   }
 
   if (opened.stream) {
-    const report = await streamReply(reply.raw, () => ({ ...flatHeaders(reply), ...headers }), context)
+    const report = await streamReply(reply.raw, () => ({ ...flatHeaders(reply), ...upstream.headers }), context)
     reply.hijack()
     logOutcome(report)
     return undefined
   }
   const { body, report } = await foldReply(context)
+  const text = JSON.stringify(body)
+  onText?.(text)
   logOutcome(report)
-  reply.headers(headers)
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+  reply.headers(upstream.headers)
+  return reply.type('application/json; charset=utf-8').send(text)
 }
 
 /**
  * From the caller's body to an open upstream stream. A function of its own so that the body, its text and its parsed
- * form are gone before the answer is read: a held stream must not hold megabytes of history.
+ * form are gone before the answer is read.
  */
-async function openUpstream(deps: ServeDeps, dialect: Dialect, { body, signal }: Admitted, request: FastifyRequest) {
-  const { chat, copilot } = deps.config()
+async function openUpstream(
+  deps: ServeDeps,
+  dialect: Dialect,
+  { readBody: read, signal }: Admitted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const { chat, copilot, log } = deps.config()
+  const body = await read()
+  if (log.bodies) deps.log.info({ requestId: request.id, text: body.text }, 'request')
   const call = dialect.decodeRequest(body.text, body.bytes)
   const { model } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
   const encoded = dialect.passRequest(call, { model, historyWindow: chat.historyWindow, strict: chat.strict })
+  const route = `${model.provider}/${dialect.id}`
+  // Before upstream is asked, so that a refusal carries them too.
+  reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(encoded.warnings) })
   const upstream = await deps.executorOf(model.provider).stream(
     {
       path: dialect.upstreamPath,
@@ -137,13 +142,13 @@ async function openUpstream(deps: ServeDeps, dialect: Dialect, { body, signal }:
     },
     { signal },
   )
-  return { upstream, model, stream: call.stream, wantsUsage: call.wantsUsage, warnings: encoded.warnings }
+  return { upstream, model, route, stream: call.stream, wantsUsage: call.wantsUsage, warnings: encoded.warnings }
 }
 
 /**
  * The model behind a name, reachable on the caller's own path. Until the account's list has been fetched once, an
  * unknown name waits for it.
- * @throws Fault `model_not_found`, `invalid_request`
+ * @throws Fault `model_not_found`, `invalid_request`; why there is no list, where that is why the name is unknown
  */
 export async function routeModel(
   deps: ServeDeps,
@@ -155,8 +160,9 @@ export async function routeModel(
   const ask = { callerPath: upstreamPath, setting, spoken: [upstreamPath] }
   let route = deps.registry.route(name, ask)
   if (!route.ok && deps.refreshModels.state().loadedAtMs === undefined) {
-    await deps.refreshModels.refresh({ signal })
+    const outcome = await deps.refreshModels.refresh({ signal })
     route = deps.registry.route(name, ask)
+    if (!route.ok && outcome.kind === 'kept') throw new Fault(outcome.error)
   }
   if (!route.ok) throw new Fault(route.error)
   return route.value

@@ -2,22 +2,27 @@ import type { FastifyInstance } from 'fastify'
 import { Fault } from '../errors.ts'
 import type { CopilotTokenStatus } from '../auth/copilot-token.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
+import { whileCallerStays } from './while-caller-stays.ts'
+import type { CallerDeps } from './while-caller-stays.ts'
 
 export interface StateDeps {
   readonly version: string
+  /** Answers come from the simulated Copilot. */
+  readonly demo: boolean
   readonly tokenStatus: () => CopilotTokenStatus
-  /** @throws Fault `copilot_unavailable` */
+  /** @throws Fault; the signal's reason on abort */
   readonly account: (signal: AbortSignal) => Promise<CopilotAccount>
 }
 
 /** Routes that say how the daemon is. None returns a credential, a path or an account name. */
-export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void {
+export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & CallerDeps): void {
   const { version } = deps
 
-  app.get('/healthz', { config: { public: true } }, () => ({
+  app.get('/healthz', { config: { public: true, always: true } }, () => ({
     ok: true,
     copilot: deps.tokenStatus().state === 'ok' ? 'ok' : 'unavailable',
     version,
+    ...(deps.demo && { demo: true }),
   }))
 
   app.get('/readyz', { config: { public: true } }, () => {
@@ -26,9 +31,5 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     return { ok: true }
   })
 
-  app.get('/usage', async (_request, reply) => {
-    const controller = new AbortController()
-    reply.raw.once('close', () => controller.abort())
-    return deps.account(controller.signal)
-  })
+  app.get('/usage', (request, reply) => whileCallerStays(deps, request, reply, deps.account))
 }

@@ -29,9 +29,13 @@ export interface ModelRefreshDeps {
 type RefreshOutcome =
   | { readonly kind: 'updated'; readonly models: number }
   /** The last good list, or the seeds, stay in force. `problem` is for people. */
-  | { readonly kind: 'kept'; readonly problem: string }
+  | { readonly kind: 'kept'; readonly problem: string; readonly error: ProxyError }
 
-const stopped: RefreshOutcome = { kind: 'kept', problem: 'the program is stopping' }
+const stopped: RefreshOutcome = {
+  kind: 'kept',
+  problem: 'the program is stopping',
+  error: { kind: 'shutting_down' },
+}
 
 interface RefreshState {
   /** When the present account's list was last fetched, ms since epoch; undefined: never, the seeds are in force. */
@@ -42,9 +46,7 @@ interface RefreshState {
 
 /** Keeps the live model list of one account fresh. Nothing it meets is fatal: at worst the list stays as it is. */
 export interface ModelRefresh {
-  /** Fetches now and from then on every ten minutes, in the background. */
-  readonly start: () => void
-  /** There is a new token or another account: fetches now, in the background. */
+  /** There is a token, or one of another account: fetches now and from then on every ten minutes, in the background. */
   readonly tokenChanged: () => void
   /**
    * Fetches and waits, joining an exchange that is under way. While upstream's 429 lasts it asks nothing.
@@ -64,7 +66,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   let flight: Promise<RefreshOutcome> | undefined
   let failures = 0
   /** Upstream answered 429 to this account. */
-  let hold: { readonly clientId: string; readonly untilMs: number } | undefined
+  let hold: { readonly clientId: string; readonly untilMs: number; readonly error: ProxyError } | undefined
   let cancelTimer: (() => void) | undefined
 
   /** One refresh at a time; whoever asks meanwhile gets its outcome. Never rejects. */
@@ -73,7 +75,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     if (hold?.clientId === deps.clientId() && now() < hold.untilMs) {
       // Again, because this may be the timer's own call, come early after a change of the clock.
       scheduleNext()
-      return { kind: 'kept', problem: problem ?? 'upstream asked to wait' }
+      return { kind: 'kept', problem: problem ?? 'upstream asked to wait', error: hold.error }
     }
     flight ??= run().finally(() => {
       flight = undefined
@@ -130,7 +132,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     const error: ProxyError = cause instanceof Fault ? cause.error : { kind: 'internal' }
     failures += 1
     if (error.kind === 'upstream_status' && error.status === 429) {
-      hold = { clientId, untilMs: now() + holdMs(error.retryAfter, now()) }
+      hold = { clientId, untilMs: now() + holdMs(error.retryAfter, now()), error }
     }
     const reason = describe(error)
     // Without a login every attempt fails alike, and login and status say so better. A lasting problem is told once.
@@ -138,7 +140,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
     log[isNews ? 'warn' : 'debug'](fields, 'Copilot model list could not be fetched; the last known one stays in force')
     problem = reason
-    return { kind: 'kept', problem: reason }
+    return { kind: 'kept', problem: reason, error }
   }
 
   function scheduleNext(): void {
@@ -153,7 +155,6 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   }
 
   return {
-    start: () => void fly(),
     tokenChanged: () => void fly(),
     refresh: async ({ signal }) => {
       signal.throwIfAborted()

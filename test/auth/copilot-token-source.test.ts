@@ -537,12 +537,12 @@ describe('what is stored changes', () => {
     answerExchanges(granted)
     const store = memory()
     const source = start(store)
-    const heard: CopilotToken[] = []
+    const heard: (CopilotToken | undefined)[] = []
     const stop = source.onChange((token) => heard.push(token))
     await source.get(never)
     clock.advance(1450_000)
     await source.get(never)
-    expect(heard.map((token) => token.value)).toEqual(['tid=1'])
+    expect(heard.map((token) => token?.value)).toEqual(['tid=1'])
 
     const edited = await store.update('copilot-octocat', (record) => ({
       ...record,
@@ -562,6 +562,23 @@ describe('what is stored changes', () => {
     await store.remove('copilot-second')
     await vi.waitFor(async () => expect(await source.get(never)).toMatchObject({ recordId: edited?.id }))
     expect(heard).toHaveLength(3)
+  })
+
+  test('listeners hear once that nobody is logged in, at the start and after a logout', async () => {
+    answerExchanges(granted)
+    const store = createMemoryRecordStore([])
+    const source = start(store)
+    const heard: (string | undefined)[] = []
+    source.onChange((token) => heard.push(token?.value))
+    await faultOf(source.get(never))
+    await faultOf(source.get(never))
+    expect(heard).toEqual([undefined])
+    await store.write(exampleRecord())
+    await source.get(never)
+    await store.remove('copilot-octocat')
+    await faultOf(source.get(never))
+    await faultOf(source.get(never))
+    expect(heard).toEqual([undefined, 'tid=1', undefined])
   })
 
   test('a token refreshed by another process is taken over instead of an exchange', async () => {
@@ -589,7 +606,7 @@ describe('what is stored changes', () => {
     const { store, holdNext } = slowToRead(inner)
     const source = start(store)
     await source.get(never)
-    const second = new Promise<CopilotToken>((resolve) => source.onChange(resolve))
+    const second = new Promise<CopilotToken | undefined>((resolve) => source.onChange(resolve))
     const release = holdNext()
     await inner.write(exampleRecord({ ...stored(0), sku: 'edited' }))
     await new Promise((resolve) => setImmediate(resolve))
@@ -734,7 +751,7 @@ describe('with records as files', () => {
     await elsewhere.write(exampleRecord(stored(0)))
     const source = start(createRecordStore({ dir, log, watchEveryMs: 10 }))
     expect(await source.get(never)).toMatchObject({ value: 'tid=stored' })
-    const changed = new Promise<CopilotToken>((resolve) => source.onChange(resolve))
+    const changed = new Promise<CopilotToken | undefined>((resolve) => source.onChange(resolve))
     await elsewhere.write(
       exampleRecord({ ...stored(0, 'tid=second'), logged_in_at: 1_900_000_000 }, { id: 'copilot-second' }),
     )

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { CopilotToken } from '../../src/auth/copilot-token.ts'
 import { Fault } from '../../src/errors.ts'
-import { createAgent } from '../../src/executors/agent.ts'
+import { createPool } from '../../src/executors/agent.ts'
 import { createCopilotExecutor } from '../../src/executors/copilot.ts'
 import type { CopilotExecutorOptions } from '../../src/executors/copilot.ts'
-import type { UpstreamCall } from '../../src/executors/executor.ts'
+import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
 import { recordingLog } from '../recording-log.ts'
 
 const call: UpstreamCall = {
@@ -74,11 +74,19 @@ function tokensFor(candidates: readonly string[], values: readonly string[] = ['
 
 function executorFor(tokens: ReturnType<typeof tokensFor>, changed: Partial<CopilotExecutorOptions> = {}) {
   const all = { ...options, ...changed }
-  const agent = createAgent({ connectMs: all.connectMs, env: {} })
+  const pool = createPool({ connectMs: all.connectMs, env: {} })
   const log = recordingLog()
-  const executor = createCopilotExecutor({ tokens, agent, log }, all)
-  closing.push(() => agent.destroy())
+  const executor = createCopilotExecutor({ tokens, pool, log }, all)
+  closing.push(() => pool.agent.destroy())
   return { executor, log }
+}
+
+/** One exchange to its end, so that a connection is kept. */
+async function useOnce(executor: Executor): Promise<void> {
+  const { body } = await executor.stream(call, { signal: never })
+  await body.toArray()
+  // The pool takes the connection back once its answer is complete.
+  await new Promise(setImmediate)
 }
 
 const errorOf = (promise: Promise<unknown>) =>
@@ -180,6 +188,37 @@ test('after a 421 uses the next endpoint and stays with it for that token', asyn
   expect(right.requests).toHaveLength(2)
 })
 
+test.each([
+  ['says 404', (response: ServerResponse) => void response.writeHead(404).end('404 page not found')],
+  ['says 421 too', (response: ServerResponse) => void response.writeHead(421).end('Misdirected Request')],
+  ['breaks', (response: ServerResponse) => void response.destroy()],
+])('asks the first endpoint again when the one after a 421 %s', async (_, answer) => {
+  let isWrong = true
+  const first = await startUpstream((_request, response) => {
+    if (isWrong) response.writeHead(421).end('Misdirected Request')
+    else sendEvents(response)
+  })
+  const second = await startUpstream((_request, response) => answer(response))
+  const { executor } = executorFor(tokensFor([first.url, second.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
+    kind: 'upstream_status',
+    status: 421,
+  })
+  isWrong = false
+  await executor.stream(call, { signal: never })
+  expect(second.requests).toHaveLength(1)
+})
+
+test('an endpoint that refuses the request itself has taken over from the one that said 421', async () => {
+  const wrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
+  const right = await startUpstream((_, response) => response.writeHead(429).end('slow down'))
+  const { executor } = executorFor(tokensFor([wrong.url, right.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
+    kind: 'upstream_status',
+    status: 429,
+  })
+})
+
 test('tries only one further endpoint after a 421', async () => {
   const wrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
   const alsoWrong = await startUpstream((_, response) => response.writeHead(421).end('Misdirected Request'))
@@ -205,26 +244,30 @@ test.each([
   ],
   [400, '{"error":{"message":"{\\"error\\":{\\"message\\":\\"inner\\",\\"code\\":\\"c\\"}}"}}', 'inner', 'c'],
 ])('passes a %i on with its message, once', async (status, body, message, code) => {
-  const upstream = await startUpstream((_, response) => response.writeHead(status, { 'retry-after': '17' }).end(body))
+  const upstream = await startUpstream((_, response) =>
+    response.writeHead(status, { 'retry-after': '17', 'x-github-request-id': 'GH-2', 'set-cookie': 'a=b' }).end(body),
+  )
   const { executor } = executorFor(tokensFor([upstream.url]))
   expect(await errorOf(executor.stream(call, { signal: never }))).toEqual({
     kind: 'upstream_status',
     status,
     message,
     retryAfter: '17',
+    headers: { 'x-github-request-id': 'GH-2' },
     ...(code !== undefined && { code }),
   })
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('never passes a web page on', async () => {
-  const upstream = await startUpstream((_, response) =>
-    response.writeHead(502).end('<html><body>secret page</body></html>'),
-  )
-  const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
-  expect(error).toMatchObject({ kind: 'upstream_status', status: 502 })
-  expect(JSON.stringify(error)).not.toContain('secret page')
-})
+test.each(['<html><body>secret page</body></html>', '<!-- x --><html>secret page', '<h1>secret page</h1><script>'])(
+  'never passes a web page on: %s',
+  async (page) => {
+    const upstream = await startUpstream((_, response) => response.writeHead(502).end(page))
+    const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
+    expect(error).toMatchObject({ kind: 'upstream_status', status: 502 })
+    expect(JSON.stringify(error)).not.toContain('secret page')
+  },
+)
 
 test.each([
   ['a web page', { 'content-type': 'text/html' }, /web page/],
@@ -243,20 +286,38 @@ test('does not follow redirects', async () => {
   expect(elsewhere.requests).toHaveLength(0)
 })
 
-test('asks once more when a kept connection broke before any answer', async () => {
-  let seen = 0
+test.each([
+  ['closed', (socket: Socket) => socket.destroy()],
+  ['reset', (socket: Socket) => socket.resetAndDestroy()],
+])('asks once more, as agent, when a kept connection was %s just as it was picked up', async (_, breakOff) => {
   const upstream = await startUpstream((request, response) => {
-    seen += 1
-    if (seen === 2) request.socket.destroy()
+    if (upstream.requests.length === 2) breakOff(request.socket)
     else sendEvents(response)
   })
   const { executor } = executorFor(tokensFor([upstream.url]))
-  const first = await executor.stream(call, { signal: never })
-  await first.body.toArray()
-  // The pool takes the connection back once its answer is complete.
-  await new Promise(setImmediate)
+  await useOnce(executor)
   await executor.stream(call, { signal: never })
-  expect(seen).toBe(3)
+  expect(upstream.requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user', 'agent'])
+})
+
+test('does not ask again when a kept connection breaks after upstream had time to work on the request', async () => {
+  const upstream = await startUpstream((request, response) => {
+    if (upstream.requests.length === 2) setTimeout(() => request.socket.destroy(), 700)
+    else sendEvents(response)
+  })
+  const { executor } = executorFor(tokensFor([upstream.url]), { headersMs: 5000 })
+  await useOnce(executor)
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({ kind: 'upstream_unreachable' })
+  expect(upstream.requests).toHaveLength(2)
+})
+
+test('does not ask again when a new connection breaks in the middle of the response head', async () => {
+  const upstream = await startUpstream((request) => {
+    request.socket.end('HTTP/1.1 200 OK\r\ncontent-ty')
+  })
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({ kind: 'upstream_unreachable' })
+  expect(upstream.requests).toHaveLength(1)
 })
 
 test('does not ask again when a new connection breaks', async () => {
@@ -310,6 +371,34 @@ test('closes the upstream connection when aborted before headers and in mid-stre
   late.abort()
   expect(await broken).toMatchObject({ name: 'AbortError' })
   await closed[1]
+})
+
+test('an error body that stalls does not hold the answer up', async () => {
+  const upstream = await startUpstream((_, response) => response.writeHead(500).write('{"e'))
+  const { executor } = executorFor(tokensFor([upstream.url]), { idleMs: 50 })
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
+    kind: 'upstream_status',
+    status: 500,
+  })
+})
+
+test('gives up on a JSON answer that stalls', async () => {
+  const upstream = await startUpstream((_, response) => response.writeHead(200).write('{"da'))
+  const { executor } = executorFor(tokensFor([upstream.url]), { idleMs: 50 })
+  expect(await errorOf(executor.json(call, { signal: never }))).toEqual({
+    kind: 'upstream_silent',
+    phase: 'idle',
+    afterMs: 50,
+  })
+})
+
+test('takes a stream that says it is not encoded', async () => {
+  const upstream = await startUpstream((_, response) =>
+    response.writeHead(200, { 'content-encoding': 'identity' }).end('data: {}\n\n'),
+  )
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  const { body } = await executor.stream(call, { signal: never })
+  expect((await body.toArray()).join('')).toBe('data: {}\n\n')
 })
 
 test('reads JSON answers and refuses what is not JSON', async () => {

@@ -91,7 +91,7 @@ const list = (...ids: string[]) => ({ object: 'list', data: ids.map((id) => ({ i
 describe('the live list', () => {
   test('replaces the seeds once it arrives, without anybody waiting for it', async () => {
     const { refresh, ids, answer, logged } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     expect(ids()).toContain('grok-code-fast-1')
     expect(refresh.state()).toEqual({ loadedAtMs: undefined, problem: undefined })
     await answer(copilotReply)
@@ -105,7 +105,7 @@ describe('the live list', () => {
 
   test('is fetched again every ten minutes', async () => {
     const { refresh, calls, ids, answer } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('first'))
     await vi.advanceTimersByTimeAsync(10 * minuteMs - 1)
     expect(calls).toHaveLength(1)
@@ -119,7 +119,7 @@ describe('the live list', () => {
 
   test('is fetched on a new token, and the ten minutes count from there', async () => {
     const { refresh, calls, answer } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('first'))
     await vi.advanceTimersByTimeAsync(9 * minuteMs)
     refresh.tokenChanged()
@@ -133,7 +133,7 @@ describe('the live list', () => {
 
   test('is never fetched twice at once: everybody gets the outcome of the one exchange', async () => {
     const { refresh, calls, answer } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     refresh.tokenChanged()
     const waiting = [refresh.refresh({ signal: never() }), refresh.refresh({ signal: never() })]
     expect(calls).toHaveLength(1)
@@ -159,7 +159,7 @@ describe('the live list', () => {
 
   test('counts as never loaded for an account that was just switched to', async () => {
     const { refresh, useAccount, answer } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('a'))
     useAccount('record-2')
     expect(refresh.state().loadedAtMs).toBeUndefined()
@@ -175,11 +175,11 @@ describe('a failure', () => {
     [new TypeError('a bug'), 'unexpected failure (internal)'],
   ])('keeps the last good list and says why: %s', async (error, problem) => {
     const { refresh, ids, answer, fail, logged } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('good'))
     const waiting = refresh.refresh({ signal: never() })
     await fail(error)
-    expect(await waiting).toEqual({ kind: 'kept', problem })
+    expect(await waiting).toMatchObject({ kind: 'kept', problem })
     expect(ids()).toEqual(['good'])
     expect(refresh.state()).toMatchObject({ loadedAtMs: Date.now(), problem })
     expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { problem } })
@@ -193,13 +193,13 @@ describe('a failure', () => {
     const { refresh, ids, answer } = setup()
     const waiting = refresh.refresh({ signal: never() })
     await answer(reply)
-    expect(await waiting).toEqual({ kind: 'kept', problem })
+    expect(await waiting).toMatchObject({ kind: 'kept', problem })
     expect(ids()).toContain('grok-code-fast-1')
   })
 
   test('is retried after 30 s, then less and less often, at most every ten minutes', async () => {
     const { refresh, calledAtMs } = setup(status(500))
-    refresh.start()
+    refresh.tokenChanged()
     await vi.advanceTimersByTimeAsync(40 * minuteMs)
     const waits = calledAtMs.slice(1).map((atMs, index) => atMs - (calledAtMs[index] ?? 0))
     expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000])
@@ -207,7 +207,7 @@ describe('a failure', () => {
 
   test('that lasts is told once, and its end too', async () => {
     const { refresh, fail, answer, logged } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await fail(status(500))
     await vi.advanceTimersByTimeAsync(30_000)
     await fail(status(500))
@@ -220,7 +220,7 @@ describe('a failure', () => {
 
   test('for want of a login is not worth a warning', async () => {
     const { refresh, fail, logged } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await fail(fault({ kind: 'copilot_unavailable', detail: 'nobody is logged in', fix: 'copilot-proxy login' }))
     expect(logged.map((line) => line.level)).toEqual(['debug'])
     expect(refresh.state().problem).toBe('nobody is logged in')
@@ -231,7 +231,7 @@ describe('a failure', () => {
     const waiting = refresh.refresh({ signal: never() })
     await vi.advanceTimersByTimeAsync(30_000)
     expect(calls[0]?.signal.aborted).toBe(true)
-    expect(await waiting).toEqual({ kind: 'kept', problem: 'upstream did not answer within 30 s' })
+    expect(await waiting).toMatchObject({ kind: 'kept', problem: 'upstream did not answer within 30 s' })
   })
 })
 
@@ -246,13 +246,17 @@ describe('a 429', () => {
     ['days', '400000', 24 * 60 * minuteMs],
   ])('is respected for as long as it says, here %s', async (_what, retryAfter, waitMs) => {
     const { refresh, calls, answer, fail, ids } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('good'))
     refresh.tokenChanged()
     await fail(status(429, retryAfter))
     await vi.advanceTimersByTimeAsync(waitMs - 1)
     refresh.tokenChanged()
-    expect(await refresh.refresh({ signal: never() })).toEqual({ kind: 'kept', problem: 'upstream answered 429: no' })
+    expect(await refresh.refresh({ signal: never() })).toMatchObject({
+      kind: 'kept',
+      problem: 'upstream answered 429: no',
+      error: { kind: 'upstream_status', status: 429 },
+    })
     expect(calls).toHaveLength(2)
     expect(ids()).toEqual(['good'])
     await vi.advanceTimersByTimeAsync(1)
@@ -261,7 +265,7 @@ describe('a 429', () => {
 
   test('is respected through a clock that was set back', async () => {
     const { refresh, calls, fail } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await fail(status(429))
     vi.setSystemTime(Date.now() - 5 * minuteMs)
     await vi.advanceTimersByTimeAsync(15 * minuteMs - 1)
@@ -272,7 +276,7 @@ describe('a 429', () => {
 
   test('of one account does not hold back another', async () => {
     const { refresh, calls, fail, useAccount } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await fail(status(429, '3600'))
     useAccount('record-2')
     refresh.tokenChanged()
@@ -305,7 +309,11 @@ describe('leaving', () => {
     const waiting = refresh.refresh({ signal: never() })
     refresh.stop()
     expect(calls[0]?.signal.aborted).toBe(true)
-    expect(await waiting).toEqual({ kind: 'kept', problem: 'the program is stopping' })
+    expect(await waiting).toEqual({
+      kind: 'kept',
+      problem: 'the program is stopping',
+      error: { kind: 'shutting_down' },
+    })
     refresh.tokenChanged()
     expect(await refresh.refresh({ signal: never() })).toMatchObject({ kind: 'kept' })
     await vi.advanceTimersByTimeAsync(60 * minuteMs)
@@ -316,7 +324,7 @@ describe('leaving', () => {
 
   test('stopping between two exchanges leaves no timer', async () => {
     const { refresh, answer } = setup()
-    refresh.start()
+    refresh.tokenChanged()
     await answer(list('a'))
     expect(vi.getTimerCount()).toBe(1)
     refresh.stop()

@@ -1,0 +1,64 @@
+import { fetchCopilotUser } from './auth/github-api.ts'
+import type { GithubFailure } from './auth/github-failure.ts'
+import { findLoginInUse } from './auth/login-in-use.ts'
+import type { CopilotAccount } from './auth/quota.ts'
+import { RecordStoreError } from './auth/record-fs.ts'
+import type { RecordStore } from './auth/record-store.ts'
+import type { Config } from './config/schema.ts'
+import { Fault } from './errors.ts'
+
+export interface AccountDeps {
+  readonly store: RecordStore
+  /** `COPILOT_GITHUB_TOKEN`. */
+  readonly githubToken: string | undefined
+  readonly fetch: typeof globalThis.fetch
+  /** Ms since epoch. */
+  readonly now: () => number
+}
+
+const timeoutMs = 15_000
+const loginFix = 'copilot-proxy login'
+
+/**
+ * Plan and quota of the account that requests are made with.
+ * @throws Fault `copilot_unavailable`, `upstream_*`; the signal's reason on abort
+ */
+export async function fetchAccountInUse(
+  { store, githubToken, fetch, now }: AccountDeps,
+  { copilot, copilotOauth }: Config,
+  signal: AbortSignal,
+): Promise<CopilotAccount> {
+  const sources = { store, githubToken, githubApiBaseUrl: copilotOauth.githubApiBaseUrl }
+  const login = await findLoginInUse(sources).catch((cause: unknown) => {
+    if (!(cause instanceof RecordStoreError)) throw cause
+    const detail = 'The stored login cannot be read.'
+    throw new Fault({ kind: 'copilot_unavailable', detail, fix: 'copilot-proxy status' }, { cause })
+  })
+  if (login === undefined) {
+    throw new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in.', fix: loginFix })
+  }
+  const api = { fetch, now, headers: copilot.headers, timeoutMs, apiBaseUrl: login.apiBaseUrl }
+  const answer = await fetchCopilotUser(api, login.githubToken, signal)
+  if (answer.kind === 'ok') return answer.account
+  throw answer.kind === 'aborted' ? signal.reason : toFault(answer)
+}
+
+function toFault(failure: Exclude<GithubFailure, { kind: 'aborted' }>): Fault {
+  const { kind, detail } = failure
+  switch (kind) {
+    case 'bad_credentials':
+      return new Fault({ kind: 'copilot_unavailable', detail, fix: loginFix })
+    case 'no_access':
+      return new Fault({ kind: 'copilot_unavailable', detail, fix: failure.fix })
+    case 'rate_limited': {
+      const { retryAfterSeconds } = failure
+      const retryAfter = retryAfterSeconds === undefined ? {} : { retryAfter: String(retryAfterSeconds) }
+      return new Fault({ kind: 'upstream_status', status: 429, message: detail, ...retryAfter })
+    }
+    case 'not_available':
+      return new Fault({ kind: 'upstream_unusable', detail })
+    case 'transient':
+    case 'redirected':
+      return new Fault({ kind: 'upstream_unreachable', detail })
+  }
+}

@@ -1,0 +1,291 @@
+import { describe, expect, test } from 'vitest'
+import { chatBody } from './client.ts'
+import type { SmallAsk, SmallReply } from './client.ts'
+import { openProxy } from './harness.ts'
+import { openInMemory } from './in-memory.ts'
+
+interface Surface {
+  readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>
+  /** Model requests that got through. */
+  readonly upstreamCalls: () => number
+}
+
+type Open = (file?: string) => Promise<Surface>
+
+const surfaces: readonly (readonly [string, Open])[] = [
+  ['in memory', async (file) => openInMemory(file)],
+  [
+    'over a socket',
+    async (file) => {
+      const proxy = await openProxy({ ...(file !== undefined && { file }) })
+      return { send: proxy.send, upstreamCalls: () => proxy.demo.count('/chat/completions') }
+    },
+  ],
+]
+
+/** Every route there is, with a request that it takes. */
+const routes: readonly (readonly [string, SmallAsk])[] = [
+  ['/healthz', {}],
+  ['/readyz', {}],
+  ['/usage', {}],
+  ['/v1/models', {}],
+  ['/models', {}],
+  ['/v1/models/gpt-5-mini', {}],
+  ['/models/gpt-5-mini', {}],
+  ['/v1/chat/completions', { body: chatBody() }],
+  ['/chat/completions', { body: chatBody() }],
+  ['/v1/embeddings', { body: '{"model":"text-embedding-3-small","input":"a"}' }],
+  ['/embeddings', { body: '{"model":"text-embedding-3-small","input":"a"}' }],
+  ['/nowhere', {}],
+]
+
+const chat = '/v1/chat/completions'
+const foreign = 'https://evil.example'
+
+function corsHeadersOf({ headers }: SmallReply): readonly string[] {
+  return Object.keys(headers).filter((name) => name.startsWith('access-control-'))
+}
+
+describe.each(surfaces)('%s', (_name, open) => {
+  test('every route refuses a foreign Host, also as a preflight, before anything reaches upstream', async () => {
+    const surface = await open()
+    for (const [path, ask] of routes) {
+      for (const host of [
+        'evil.example',
+        'evil.example:4141',
+        'localhost.evil.example',
+        '127.0.0.1.evil.example',
+        '10.0.0.1',
+      ]) {
+        const reply = await surface.send(path, { ...ask, headers: { host } })
+        expect([path, host, reply.status]).toEqual([path, host, 403])
+        expect(reply.json()).toMatchObject({
+          error: { type: 'permission_error', code: 'forbidden', message: expect.stringContaining('Host') },
+        })
+        expect(corsHeadersOf(reply)).toEqual([])
+      }
+      expect(
+        (await surface.send(path, { method: 'OPTIONS', headers: { host: 'evil.example', origin: foreign } })).status,
+      ).toBe(403)
+    }
+    expect(surface.upstreamCalls()).toBe(0)
+  })
+
+  test.each(['localhost', 'LOCALHOST:1', '127.0.0.1', '127.0.0.1:4141', '127.9.9.9', '[::1]', '[::1]:8080'])(
+    'takes the loopback name %s under any port',
+    async (host) => {
+      expect((await (await open()).send('/v1/models', { headers: { host } })).status).toBe(200)
+    },
+  )
+
+  test.each([
+    '',
+    'local host',
+    'localhost:',
+    'localhost:99999999',
+    'user@localhost',
+    'localhost/',
+    '[::1',
+    'localhost,evil.example',
+  ])('refuses the malformed Host "%s"', async (host) => {
+    // An empty value is how this suite leaves a header out, hence the blank.
+    const { status } = await (await open()).send('/v1/models', { headers: { host: host === '' ? ' ' : host } })
+    expect(status).toBe(403)
+  })
+
+  test('takes a listed Host by exact name and port', async () => {
+    const { send } = await open('server: { allowed-hosts: ["proxy.example:8443"] }')
+    const statusFor = async (host: string) => (await send('/v1/models', { headers: { host } })).status
+    expect(await statusFor('proxy.example:8443')).toBe(200)
+    expect(await statusFor('PROXY.example:8443')).toBe(200)
+    expect(await statusFor('proxy.example')).toBe(403)
+    expect(await statusFor('proxy.example:8444')).toBe(403)
+    expect(await statusFor('proxy.example.evil.example:8443')).toBe(403)
+    expect(await statusFor('evil-proxy.example:8443')).toBe(403)
+  })
+
+  test('believes no forwarding header', async () => {
+    const { send } = await open()
+    const headers = {
+      host: 'evil.example',
+      'x-forwarded-host': 'localhost',
+      forwarded: 'host=localhost',
+      'x-forwarded-for': '127.0.0.1',
+    }
+    expect((await send('/v1/models', { headers })).status).toBe(403)
+  })
+
+  test.each([
+    foreign,
+    'null',
+    'http://localhost:5173',
+    'http://localhost',
+    'https://localhost:4141',
+    'file://',
+    'http://127.0.0.1.evil.example',
+  ])('refuses the Origin %s before the body is read', async (origin) => {
+    const surface = await open()
+    const reply = await surface.send(chat, { body: 'not even JSON', headers: { origin } })
+    expect(reply.status).toBe(403)
+    expect(reply.json()).toMatchObject({ error: { code: 'forbidden', message: expect.stringContaining('Origin') } })
+    expect(corsHeadersOf(reply)).toEqual([])
+    expect(surface.upstreamCalls()).toBe(0)
+  })
+
+  test('serves a listed Origin, names exactly it, and says that the answer varies', async () => {
+    const { send } = await open('server: { allowed-origins: ["http://localhost:5173"] }')
+    const origin = 'http://localhost:5173'
+    for (const reply of [
+      await send('/v1/models', { headers: { origin } }),
+      await send(chat, { body: 'not JSON', headers: { origin } }),
+    ]) {
+      expect(reply.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' })
+      expect(reply.headers['access-control-expose-headers']).toContain('x-request-id')
+      expect(reply.headers).not.toHaveProperty('access-control-allow-credentials')
+    }
+    expect((await send('/v1/models', { headers: { origin: 'http://localhost:5174' } })).status).toBe(403)
+    expect((await send('/v1/models', { headers: { origin: `${origin}.evil.example` } })).status).toBe(403)
+  })
+
+  test('answers the preflight of a listed Origin without a key, and no other', async () => {
+    const { send } = await open('server: { allowed-origins: ["http://localhost:5173"], api-keys: [example-key] }')
+    const preflight = (origin: string) =>
+      send(chat, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization, content-type',
+        },
+      })
+    const allowed = await preflight('http://localhost:5173')
+    expect(allowed.status).toBe(204)
+    expect(allowed.text).toBe('')
+    expect(allowed.headers).toMatchObject({
+      'access-control-allow-origin': 'http://localhost:5173',
+      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-allow-headers': 'authorization, content-type',
+      'access-control-max-age': '600',
+      vary: 'Origin',
+    })
+    const refused = await preflight(foreign)
+    expect(refused.status).toBe(403)
+    expect(corsHeadersOf(refused)).toEqual([])
+  })
+
+  test.each([
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 200],
+    ['none', 200],
+  ])('answers a browser that says Sec-Fetch-Site: %s with %i', async (site, status) => {
+    expect((await (await open()).send('/v1/models', { headers: { 'sec-fetch-site': site } })).status).toBe(status)
+  })
+
+  test.each([
+    ['a Bearer key', { authorization: 'Bearer example-key' }, 200],
+    ['a Bearer key under another spelling of the scheme', { authorization: 'bearer  example-key' }, 200],
+    ['an x-api-key', { 'x-api-key': 'example-key' }, 200],
+    ['the second key', { authorization: 'Bearer other-key' }, 200],
+    ['no key', {}, 401],
+    ['a key of the same length', { authorization: 'Bearer example-kez' }, 401],
+    ['a prefix', { authorization: 'Bearer example' }, 401],
+    ['the key and more', { authorization: 'Bearer example-key1' }, 401],
+    ['another case', { authorization: 'Bearer EXAMPLE-KEY' }, 401],
+    ['an empty key', { authorization: 'Bearer ' }, 401],
+    ['the key under another scheme', { authorization: 'Basic example-key' }, 401],
+    ['the bare key', { authorization: 'example-key' }, 401],
+    ['both keys at once', { 'x-api-key': 'example-key, other-key' }, 401],
+  ])('with keys configured, answers %s accordingly', async (_what, headers, status) => {
+    const surface = await open('server: { api-keys: [example-key, other-key] }')
+    for (const path of ['/v1/models', '/nowhere', '/v1/models/gpt-5-mini']) {
+      const expected = path === '/nowhere' && status === 200 ? 404 : status
+      expect([path, (await surface.send(path, { headers })).status]).toEqual([path, expected])
+    }
+    const reply = await surface.send(chat, { body: chatBody(), headers })
+    expect(reply.status).toBe(status)
+    expect(surface.upstreamCalls()).toBe(status === 200 ? 1 : 0)
+    if (status === 401) {
+      expect(reply.headers['www-authenticate']).toBe('Bearer')
+      expect(reply.json()).toMatchObject({ error: { type: 'authentication_error', code: 'invalid_api_key' } })
+      expect(reply.text).not.toContain('example')
+    }
+  })
+
+  test('a key in the URL is no key', async () => {
+    const { send } = await open('server: { api-keys: [example-key] }')
+    expect((await send('/v1/models?api_key=example-key&key=example-key')).status).toBe(401)
+  })
+
+  test('health and readiness need no key, and say nothing but a status', async () => {
+    const { send } = await open('server: { api-keys: [example-key] }')
+    const health = await send('/healthz')
+    expect(health.status).toBe(200)
+    expect(health.json()).toEqual({
+      ok: true,
+      copilot: expect.stringMatching(/^(ok|unavailable)$/),
+      version: '0.0.0-test',
+    })
+    expect((await send('/healthz', { method: 'HEAD' })).status).toBe(200)
+    expect([200, 503]).toContain((await send('/readyz')).status)
+    expect((await send('/usage')).status).toBe(401)
+  })
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/plain; charset=application/json',
+    'application/jsonp',
+    '',
+  ])('refuses a body of the content type "%s", which a foreign page could send', async (type) => {
+    const surface = await open()
+    const reply = await surface.send(chat, { body: chatBody(), headers: { 'content-type': type } })
+    expect(reply.status).toBe(415)
+    expect(reply.json()).toMatchObject({ error: { code: 'unsupported_media_type' } })
+    expect(surface.upstreamCalls()).toBe(0)
+  })
+
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'Application/JSON;charset=UTF-8',
+    'application/json ; charset="utf-8"',
+  ])('takes a body of the content type "%s"', async (type) => {
+    expect((await (await open()).send(chat, { body: chatBody(), headers: { 'content-type': type } })).status).toBe(200)
+  })
+})
+
+test('serves a page of its own origin, under each of its names', async () => {
+  const { send, port } = await openProxy()
+  for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+    const origin = `http://${name}:${port}`
+    const reply = await send('/v1/models', { headers: { origin, 'sec-fetch-site': 'same-origin' } })
+    expect(reply.status).toBe(200)
+    expect(reply.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' })
+  }
+  expect((await send('/v1/models', { headers: { origin: `http://localhost:${port + 1}` } })).status).toBe(403)
+  expect((await send('/v1/models', { headers: { origin: `https://localhost:${port}` } })).status).toBe(403)
+})
+
+test('refuses a request with two Hosts, two Origins, or none of the first', async () => {
+  const { send, raw, demo, port } = await openProxy()
+  const origin = `http://localhost:${port}`
+  const { status } = await send('/v1/models', { rawHeaders: ['Host', 'localhost', 'Host', 'evil.example'] })
+  expect(status).toBe(403)
+  const origins = ['Host', 'localhost', 'Origin', origin, 'Origin', foreign]
+  expect((await send('/v1/models', { rawHeaders: origins })).status).toBe(403)
+  expect(await raw('GET /v1/models HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 .*"forbidden"/s)
+  expect(await raw('GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 40[03] .*\{"error":/s)
+  expect(demo.count('/chat/completions')).toBe(0)
+})
+
+test('of two Authorization headers the first one counts', async () => {
+  const { send } = await openProxy({ file: 'server: { api-keys: [example-key] }' })
+  const statusOf = async (first: string, second: string) => {
+    const rawHeaders = ['Host', 'localhost', 'Authorization', `Bearer ${first}`, 'Authorization', `Bearer ${second}`]
+    return (await send('/v1/models', { rawHeaders })).status
+  }
+  expect(await statusOf('example-key', 'wrong')).toBe(200)
+  expect(await statusOf('wrong', 'example-key')).toBe(401)
+})

@@ -1,0 +1,70 @@
+import { Readable } from 'node:stream'
+import { buildApp } from '../../src/app.ts'
+import type { Executor } from '../../src/executors/executor.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import { loaded } from '../config/loading.ts'
+import { recordingLog } from '../recording-log.ts'
+import { headersOf } from './client.ts'
+import type { SmallAsk, SmallReply } from './client.ts'
+
+export interface InMemory {
+  readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>
+  /** Requests that reached the executor. */
+  readonly upstreamCalls: () => number
+}
+
+const chunk = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-5-mini' }
+const answer =
+  `data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: null }] })}\n\n` +
+  `data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
+
+/** The HTTP surface without a socket, in front of an executor that answers every request with one word. */
+export function openInMemory(file = ''): InMemory {
+  const { config } = loaded({ file })
+  let calls = 0
+  const executor: Executor = {
+    provider: 'copilot',
+    stream: async () => {
+      calls += 1
+      return { body: Readable.from([Buffer.from(answer)]), idleMs: 1000, headers: {} }
+    },
+    json: async () => {
+      calls += 1
+      return { data: [{ index: 0, embedding: [0.5] }] }
+    },
+    listModels: () => Promise.resolve({ data: [] }),
+    close: () => Promise.resolve(),
+  }
+  const registry = createModelRegistry(config.models)
+  registry.register(seedClientId, copilotSeeds)
+  const { fastify } = buildApp({
+    config: () => config,
+    registry,
+    refreshModels: {
+      state: () => ({ loadedAtMs: 1, problem: undefined }),
+      refresh: () => Promise.resolve({ kind: 'updated', models: copilotSeeds.length }),
+    },
+    executorOf: () => executor,
+    tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
+    account: () => Promise.reject(new Error('not part of this test')),
+    version: '0.0.0-test',
+    demo: false,
+    log: recordingLog(),
+    now: Date.now,
+    randomId: () => 'request-1',
+  })
+  return {
+    upstreamCalls: () => calls,
+    send: async (path, { method, headers, body }: SmallAsk = {}) => {
+      const reply = await fastify.inject({
+        url: path,
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        headers: headersOf(headers, body !== undefined),
+        ...(body !== undefined && { payload: body }),
+      })
+      const { statusCode: status, payload: text } = reply
+      return { status, headers: reply.headers, text, json: () => reply.json<unknown>() }
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { textReply } from '../../src/demo/outcome.ts'
+import { saying } from './client.ts'
+import { openProxy } from './harness.ts'
+
+test('readiness follows the login', async () => {
+  const { send, chat } = await openProxy()
+  expect((await chat()).status).toBe(200)
+  const ready = await send('/readyz')
+  expect([ready.status, ready.json()]).toEqual([200, { ok: true }])
+  expect((await send('/healthz')).json()).toEqual({ ok: true, copilot: 'ok', version: '0.0.0-test' })
+})
+
+test('usage is what GitHub says of the account', async () => {
+  const { send } = await openProxy()
+  const reply = await send('/usage')
+  expect(reply.status).toBe(200)
+  expect(reply.json()).toMatchObject({ login: 'demo-user' })
+  expect(reply.text).not.toMatch(/ghu_|tid=/)
+})
+
+test.each([
+  [401, 503, 'copilot_unavailable'],
+  [403, 503, 'copilot_unavailable'],
+  [500, 502, 'upstream_unreachable'],
+])('a %i of GitHub to the question for usage is a %i', async (status, expected, code) => {
+  const { send, demo } = await openProxy()
+  demo.script('/copilot_internal/user', { outcome: textReply(status, '{"message":"no"}') })
+  const reply = await send('/usage')
+  expect(reply.status).toBe(expected)
+  expect(reply.json()).toMatchObject({ error: { code } })
+})
+
+test('a caller that leaves while usage is fetched is nobody’s failure', async () => {
+  const { send, demo, log } = await openProxy()
+  const held = Promise.withResolvers<void>()
+  demo.script('/copilot_internal/user', { outcome: { kind: 'silent' }, after: held.promise })
+  const controller = new AbortController()
+  const pending = send('/usage', { signal: controller.signal })
+  await demo.until(() => demo.count('/copilot_internal/user') === 1)
+  controller.abort()
+  await expect(pending).rejects.toMatchObject({ name: 'AbortError' })
+  await demo.until(() => demo.aborted() === 1)
+  expect((await send('/healthz')).status).toBe(200)
+  expect(log.filter(({ level }) => level === 'error')).toEqual([])
+  held.resolve()
+})
+
+test('no prompt, no answer and no key is in the log', async () => {
+  const { chat, send, log, demo } = await openProxy({ file: 'server: { api-keys: [canary-key] }' })
+  const headers = { authorization: 'Bearer canary-key' }
+  const canary = 'canary-prompt'
+  for (const marker of [
+    '',
+    '[demo:error 400]',
+    '[demo:error 500]',
+    '[demo:cut]',
+    '[demo:error-mid]',
+    '[demo:html]',
+    '[demo:echo]',
+  ]) {
+    for (const stream of [true, false]) await chat({ stream, ...saying(`${marker} ${canary} a b`) }, { headers })
+  }
+  for (const body of [
+    `{"model": "gpt-5-mini", "messages": "${canary}"`,
+    `{"messages":[{"role":"${canary}","content":"${canary}"}],"model":"gpt-5-mini"}`,
+  ]) {
+    expect((await send('/v1/chat/completions', { body, headers })).status).toBe(400)
+    expect((await send('/v1/embeddings', { body, headers })).status).toBe(400)
+  }
+  demo.tokens.expireAll()
+  await chat({}, { headers })
+  await send('/v1/models', { headers: { authorization: 'Bearer canary-wrong' } })
+  expect(inspect(log, { depth: 20, maxStringLength: 10_000, maxArrayLength: 1000 })).not.toContain('canary')
+})

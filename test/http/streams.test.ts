@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, expect, test, vi } from 'vitest'
+import { streamReply } from '../../src/demo/outcome.ts'
+import { contentOf, dataOf, saying } from './client.ts'
+import { openProxy } from './harness.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** An upstream event that says this text. */
+function event(content: string, finish: string | null = null): string {
+  const choice = { index: 0, delta: { role: 'assistant', content }, finish_reason: finish }
+  return `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-5-mini', choices: [choice] })}\n\n`
+}
+
+const done = 'data: [DONE]\n\n'
+
+test('the head comes with the first event, which does not wait for a second', async () => {
+  const { openChat, demo } = await openProxy()
+  demo.script('/chat/completions', { outcome: streamReply([event('one '), event('two'), event('', 'stop'), done]) })
+  const gate = demo.gateNext()
+  const opening = openChat()
+  gate.release(1)
+  const reply = await opening
+  expect(reply.status).toBe(200)
+  expect(reply.headers).toMatchObject({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  })
+  expect(reply.headers).not.toHaveProperty('content-length')
+  expect(reply.headers).not.toHaveProperty('content-encoding')
+  expect(contentOf(`${await reply.next()}\n\n`)).toBe('one ')
+  gate.release(1)
+  expect(contentOf(`${await reply.next()}\n\n`)).toBe('two')
+  gate.open()
+  expect(dataOf(await reply.rest()).at(-1)).toBe('[DONE]')
+})
+
+test('after the end mark the reply ends, whether or not upstream closes its side', async () => {
+  const { openChat, demo, chat } = await openProxy()
+  const outcome = streamReply([event('all', 'stop'), done], { ending: 'hold' })
+  demo.script('/chat/completions', { outcome }, { outcome })
+  expect(contentOf(await (await openChat()).rest())).toBe('all')
+  expect((await chat()).json()).toMatchObject({ choices: [{ message: { content: 'all' } }] })
+})
+
+test('a silent upstream is bridged by comments, from its headers on, every 15 seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const { openChat, demo, chat } = await openProxy()
+  await chat()
+  const timersAtRest = vi.getTimerCount()
+  const gate = demo.gateNext()
+  demo.script('/chat/completions', { outcome: streamReply([event('one'), event('', 'stop'), done]) })
+  const opening = openChat()
+  await gate.opened
+  // Until the daemon has the upstream headers there is no timer to move.
+  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(timersAtRest)
+  vi.advanceTimersByTime(15_000)
+  const reply = await opening
+  expect(await reply.next()).toBe(': keepalive')
+  gate.release(1)
+  expect(contentOf(`${await reply.next()}\n\n`)).toBe('one')
+  vi.advanceTimersByTime(14_999)
+  vi.advanceTimersByTime(1)
+  expect(await reply.next()).toBe(': keepalive')
+  vi.advanceTimersByTime(30_000)
+  expect(await reply.next()).toBe(': keepalive')
+  expect(await reply.next()).toBe(': keepalive')
+  gate.open()
+  expect(dataOf(await reply.rest()).at(-1)).toBe('[DONE]')
+})
+
+const shortTimeouts = 'copilot: { timeouts: { headers-seconds: 0.2, idle-seconds: 0.2 } }'
+
+test('an upstream that never answers is a 504', async () => {
+  const { chat, demo } = await openProxy({ file: shortTimeouts })
+  for (const stream of [true, false]) {
+    const reply = await chat({ ...saying('[demo:silent]'), stream })
+    expect(reply.status).toBe(504)
+    expect(reply.json()).toMatchObject({
+      error: { type: 'timeout_error', code: 'upstream_timeout', message: expect.stringContaining('0.2 s') },
+    })
+  }
+  await demo.until(() => demo.aborted() === 2)
+})
+
+test('an upstream that falls silent before its first event is a 504', async () => {
+  const { chat, demo } = await openProxy({ file: shortTimeouts })
+  for (const stream of [true, false]) {
+    const reply = await chat({ ...saying('[demo:hang]'), stream })
+    expect(reply.status).toBe(504)
+    expect(reply.json()).toMatchObject({ error: { code: 'upstream_timeout' } })
+  }
+  await demo.until(() => demo.aborted() === 2 && demo.openStreams() === 0)
+})
+
+test('an upstream that falls silent in mid-stream ends in an error event, or is a 504', async () => {
+  const { chat, openChat, demo } = await openProxy({ file: shortTimeouts })
+  const outcome = streamReply([event('one ')], { ending: 'hold' })
+  demo.script('/chat/completions', { outcome }, { outcome })
+  const text = await (await openChat()).rest()
+  expect(contentOf(text)).toBe('one ')
+  expect(JSON.parse(dataOf(text).at(-1) ?? '')).toMatchObject({
+    error: { type: 'timeout_error', code: 'upstream_timeout' },
+  })
+  expect((await chat()).status).toBe(504)
+  await demo.until(() => demo.aborted() === 2)
+})
+
+test('a stream that is slower than the idle limit in all, but never silent for that long, is served', async () => {
+  const { openChat } = await openProxy({ file: shortTimeouts })
+  const text = await (await openChat(saying('[demo:slow 40] one two three four'))).rest()
+  expect(dataOf(text).at(-1)).toBe('[DONE]')
+})
+
+const broken = [
+  ['[demo:cut] one two three', 'upstream_truncated'],
+  ['[demo:eof] one two three', 'upstream_truncated'],
+  ['[demo:error-mid] one two three', undefined],
+] as const
+
+test.each(broken)(
+  '%s ends in an error event without an end mark, and is a 502 for who wants it whole',
+  async (prompt, code) => {
+    for (const model of ['gpt-5-mini', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1']) {
+      const { openChat, chat, demo, log } = await openProxy()
+      const reply = await openChat({ model, ...saying(prompt) })
+      expect(reply.status).toBe(200)
+      const events = dataOf(await reply.rest())
+      expect(events).not.toContain('[DONE]')
+      const last = JSON.parse(events.at(-1) ?? '')
+      expect(last).toEqual({
+        error: { message: expect.any(String), type: expect.any(String), param: null, code: code ?? expect.anything() },
+      })
+      expect(last).not.toHaveProperty('choices')
+      expect(events.slice(0, -1).some((data) => data.includes('"finish_reason":"'))).toBe(false)
+      const whole = await chat({ model, ...saying(prompt) })
+      expect(whole.status).toBe(502)
+      expect(whole.json()).toMatchObject({ error: { code: last.error.code, message: last.error.message } })
+      expect(demo.count('/chat/completions')).toBe(2)
+      expect(log.find(({ message }) => message.includes('error event'))).toMatchObject({ level: 'warn' })
+    }
+  },
+)
+
+test('a web page in place of a stream is a 502 that shows nothing of it', async () => {
+  const { chat } = await openProxy()
+  for (const stream of [true, false]) {
+    const reply = await chat({ ...saying('[demo:html]'), stream })
+    expect(reply.status).toBe(502)
+    expect(reply.json()).toMatchObject({
+      error: { code: 'upstream_unusable', message: expect.stringContaining('web page') },
+    })
+    expect(reply.text).not.toContain('<')
+  }
+})
+
+test('an empty stream is a 502', async () => {
+  const { chat, demo } = await openProxy()
+  const outcome = streamReply([])
+  demo.script('/chat/completions', { outcome }, { outcome })
+  for (const stream of [true, false]) expect((await chat({ stream })).status).toBe(502)
+})
+
+test('an error in the very first event is a status, not a stream', async () => {
+  const { chat, demo } = await openProxy()
+  const outcome = streamReply([`data: {"error":{"message":"quota used up","code":"quota_exceeded"}}\n\n`])
+  demo.script('/chat/completions', { outcome }, { outcome })
+  for (const stream of [true, false]) {
+    const reply = await chat({ stream })
+    expect(reply.status).toBe(402)
+    expect(reply.json()).toMatchObject({ error: { message: 'quota used up', code: 'quota_exceeded' } })
+  }
+})
+
+test('a complete answer without the end mark is complete', async () => {
+  const { chat, openChat } = await openProxy()
+  const text = await (await openChat(saying('[demo:no-done] one two'))).rest()
+  expect(dataOf(text).at(-1)).toBe('[DONE]')
+  expect(contentOf(text)).toContain('one two')
+  expect((await chat(saying('[demo:no-done] one two'))).json()).toMatchObject({ choices: [{ finish_reason: 'stop' }] })
+})
+
+/** Text in which every character that framing could trip over occurs. */
+const oddText =
+  '\u2028\u2029\u0085\u000b\u000c\r\n\r\ndata: [DONE]\n\n: no comment\nevent: x\nid: 1\n\u0000\u001b[31m\uFEFF\u200d👩‍👩‍👧‍👦é e\u0301 ﷽ 𝕏 \\n \\" </script> %0A \t end'
+
+test('text arrives character by character as upstream wrote it, wherever its bytes are cut', async () => {
+  const bytes = Buffer.from(event(oddText) + event('', 'stop') + done)
+  for (const size of [1, 2, 3, 7, 64, bytes.length]) {
+    const { openChat, chat, demo } = await openProxy()
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.subarray(at * size, (at + 1) * size),
+    )
+    const outcome = streamReply(pieces)
+    demo.script('/chat/completions', { outcome }, { outcome })
+    expect(contentOf(await (await openChat()).rest())).toBe(oddText)
+    expect((await chat()).json()).toMatchObject({ choices: [{ message: { content: oddText } }] })
+  }
+})
+
+test('lone surrogates, which JSON can hold and UTF-8 cannot, keep their escapes', async () => {
+  const { openChat, demo } = await openProxy()
+  const said = event('X').replace('"X"', String.raw`"\ud83d"`)
+  demo.script('/chat/completions', { outcome: streamReply([said, event('', 'stop'), done]) })
+  expect(await (await openChat()).rest()).toContain(String.raw`"\ud83d"`)
+})
+
+test('what upstream sends beyond the known fields passes in its own words', async () => {
+  const { openChat, demo } = await openProxy()
+  const said = event('one').replace('"choices"', '"new_field":{"a":[1.50,1e3,null]},"choices"')
+  demo.script('/chat/completions', { outcome: streamReply([said, event('', 'stop'), done]) })
+  expect(await (await openChat()).rest()).toContain('"new_field":{"a":[1.50,1e3,null]}')
+})
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+test('a slow caller slows upstream, memory stays bounded, and every byte arrives', { timeout: 20_000 }, async () => {
+  const { openChat, demo } = await openProxy()
+  const count = 3000
+  const text = 'x'.repeat(16_000)
+  let sent = 0
+  const events = Array.from({ length: count }, (_, at) => event(`${at}:${text}`))
+  const pieces = Object.assign([...events, event('', 'stop'), done], {
+    *[Symbol.iterator](this: readonly string[]) {
+      for (let at = 0; at < this.length; at += 1) {
+        sent += 1
+        yield this[at] ?? ''
+      }
+    },
+  })
+  demo.script('/chat/completions', { outcome: streamReply(pieces) })
+  const before = process.memoryUsage().arrayBuffers
+  const reply = await openChat()
+  expect(await reply.next()).toContain('0:xxx')
+  // Nothing is read: what the sockets and buffers between take is taken, then upstream stands still.
+  let earlier = -1
+  while (sent !== earlier) {
+    earlier = sent
+    await wait(150)
+  }
+  expect(sent).toBeLessThan(count / 2)
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024)
+  const rest = await reply.rest()
+  expect(dataOf(rest).at(-1)).toBe('[DONE]')
+  const expected = Array.from({ length: count - 1 }, (_, at) => `${at + 1}:${text}`).join('')
+  expect(hash(contentOf(rest))).toBe(hash(expected))
+})
+
+test('a caller that takes nothing for as long as upstream may be silent is given up', async () => {
+  const { openChat, demo, log } = await openProxy({ file: shortTimeouts })
+  const pieces = Array.from({ length: 3000 }, () => event('x'.repeat(16_000)))
+  demo.script('/chat/completions', { outcome: streamReply(pieces) })
+  const reply = await openChat()
+  await reply.next()
+  await demo.until(() => demo.aborted() === 1 && demo.openStreams() === 0)
+  await expect(reply.rest()).rejects.toThrow()
+  expect(log.filter(({ level }) => level === 'error')).toEqual([])
+})
+
+test('a caller that stops reading and then leaves closes the upstream connection', async () => {
+  const { openChat, demo } = await openProxy()
+  demo.script('/chat/completions', {
+    outcome: streamReply(Array.from({ length: 3000 }, () => event('x'.repeat(16_000)))),
+  })
+  const reply = await openChat()
+  await reply.next()
+  reply.leave()
+  await demo.until(() => demo.aborted() === 1 && demo.openStreams() === 0)
+})
+
+test('an event of more than 16 MB is refused instead of kept', async () => {
+  const { chat, demo } = await openProxy()
+  const huge = streamReply(['data: ', ...Array.from({ length: 20 }, () => 'x'.repeat(1024 * 1024))])
+  demo.script('/chat/completions', { outcome: huge })
+  const reply = await chat({ stream: true })
+  expect(reply.status).toBe(502)
+  expect(reply.json()).toMatchObject({ error: { code: 'upstream_unusable' } })
+  await demo.until(() => demo.openStreams() === 0)
+})
+
+test('100 streams at once each get their own text', async () => {
+  const { openChat } = await openProxy({ file: 'server: { max-concurrent-requests: 100 }' })
+  const texts = await Promise.all(
+    Array.from({ length: 100 }, async (_, at) =>
+      contentOf(await (await openChat(saying(`caller ${at} [demo:slow 1]`))).rest()),
+    ),
+  )
+  texts.forEach((text, at) => expect(text).toContain(`You said: caller ${at} `))
+})

@@ -1,0 +1,340 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
+import { startDemoServer } from '../../src/demo/server.ts'
+import { dataOf, saying } from './client.ts'
+import { chatsOf, openProxy, recordOf } from './harness.ts'
+
+test('an expired token is renewed once and the request repeated with the new one', async () => {
+  const { chat, openChat, demo } = await openProxy()
+  expect((await chat()).status).toBe(200)
+  demo.tokens.expireAll()
+  expect((await chat()).status).toBe(200)
+  expect(demo.exchanges()).toBe(2)
+  const [, refused, repeated] = chatsOf(demo)
+  expect(repeated?.body).toBe(refused?.body)
+  expect(repeated?.headers['authorization']).not.toBe(refused?.headers['authorization'])
+  expect(dataOf(await (await openChat()).rest()).at(-1)).toBe('[DONE]')
+  expect(demo.count('/chat/completions')).toBe(4)
+})
+
+test('1,000 requests that meet an expired token share one exchange', { timeout: 30_000 }, async () => {
+  const { chat, demo } = await openProxy({ file: 'server: { max-concurrent-requests: 1000 }' })
+  await chat()
+  demo.tokens.expireAll()
+  const replies = await Promise.all(Array.from({ length: 1000 }, () => chat()))
+  expect(replies.filter(({ status }) => status !== 200)).toEqual([])
+  expect(demo.exchanges()).toBe(2)
+})
+
+test('1,000 requests that arrive before the first token share one exchange', { timeout: 30_000 }, async () => {
+  const { chat, demo } = await openProxy({ file: 'server: { max-concurrent-requests: 1000 }' })
+  const replies = await Promise.all(Array.from({ length: 1000 }, () => chat()))
+  expect(replies.filter(({ status }) => status !== 200)).toEqual([])
+  expect(demo.exchanges()).toBe(1)
+})
+
+test('a 401 that a new token does not cure is passed on after one repetition', async () => {
+  const { chat, demo } = await openProxy()
+  demo.script('/chat/completions', { outcome: textReply(401, 'unauthorized: token expired'), times: 3 })
+  const reply = await chat()
+  expect(reply.status).toBe(401)
+  expect(reply.json()).toEqual({
+    error: { message: 'Invalid API key', type: 'authentication_error', code: 'invalid_api_key', param: null },
+  })
+  expect(demo.count('/chat/completions')).toBe(2)
+  expect(demo.exchanges()).toBe(2)
+})
+
+test('refresh-on-unauthorized: false passes a 401 on at once', async () => {
+  const { chat, demo } = await openProxy({ file: 'copilot: { refresh-on-unauthorized: false }' })
+  expect((await chat()).status).toBe(200)
+  demo.tokens.expireAll()
+  expect((await chat()).status).toBe(401)
+  expect(demo.exchanges()).toBe(1)
+  expect(demo.count('/chat/completions')).toBe(2)
+})
+
+test.each([
+  [429, '30', 'rate_limit_error'],
+  [402, expect.stringMatching(/GMT$/), 'insufficient_quota'],
+])('a %i is passed on with its retry-after and never repeated', async (status, retryAfter, type) => {
+  const { chat, demo } = await openProxy()
+  for (const stream of [true, false]) {
+    const reply = await chat({ ...saying(`[demo:error ${status}]`), stream })
+    expect(reply.status).toBe(status)
+    expect(reply.headers['retry-after']).toEqual(retryAfter)
+    expect(reply.json()).toMatchObject({ error: { type, code: expect.any(String) } })
+  }
+  expect(demo.count('/chat/completions')).toBe(2)
+})
+
+test.each([
+  [400, 400, 'simulated: the request body is not acceptable'],
+  [403, 403, 'unauthorized: not authorized to use this Copilot feature'],
+  [413, 413, 'Request Entity Too Large'],
+  [466, 466, 'the specified API version is no longer supported'],
+  [500, 500, 'internal server error'],
+  [502, 502, 'web page'],
+  [503, 503, 'upstream provider is rate limited'],
+  [504, 504, 'web page'],
+])('a %i is passed on as %i with its message, once', async (status, expected, message) => {
+  const { chat, demo, log } = await openProxy()
+  const reply = await chat(saying(`[demo:error ${status}]`))
+  expect(reply.status).toBe(expected)
+  expect(reply.json()).toMatchObject({ error: { message: expect.stringContaining(message) } })
+  expect(reply.text).not.toContain('<')
+  expect(demo.count('/chat/completions')).toBe(1)
+  const line = log.find((each) => each.message === 'upstream refused the request')
+  expect(line?.fields).toMatchObject({
+    status,
+    headers: { 'x-github-request-id': expect.stringContaining('DEMO:') },
+  })
+  expect(reply.headers['x-github-request-id']).toContain('DEMO:')
+})
+
+test.each([
+  ['a redirect', { ...textReply(302, 'elsewhere'), headers: { location: 'http://127.0.0.1:1/' } }],
+  ['an empty success', { ...textReply(204, ''), body: '' }],
+  ['a 304', { ...textReply(304, ''), body: '' }],
+])('%s in place of an answer is a 502', async (_what, outcome) => {
+  const { chat, demo } = await openProxy()
+  demo.script('/chat/completions', { outcome })
+  const reply = await chat()
+  expect(reply.status).toBe(502)
+  expect(reply.json()).toMatchObject({ error: { code: 'upstream_unusable' } })
+})
+
+test('a connection that breaks before any answer is a 502, asked once', async () => {
+  const { chat, demo } = await openProxy()
+  await demo.until(() => demo.count('/models') === 1)
+  demo.script('/chat/completions', { outcome: { kind: 'drop' }, times: 5 })
+  const reply = await chat()
+  expect(reply.status).toBe(502)
+  expect(reply.json()).toMatchObject({ error: { code: 'upstream_unreachable' } })
+  // Once more where the connection was a kept one, which may have been closed for its age.
+  expect(demo.count('/chat/completions')).toBeLessThanOrEqual(2)
+})
+
+test('idle connections that upstream closes cost no request', async () => {
+  const { chat, demo } = await openProxy()
+  for (let round = 0; round < 30; round += 1) {
+    expect((await chat()).status).toBe(200)
+    demo.dropSockets()
+  }
+})
+
+test('an upstream that is not there is a 502 that says so', async () => {
+  const { chat, demo } = await openProxy()
+  await chat()
+  await demo.close()
+  const reply = await chat()
+  expect(reply.status).toBe(502)
+  expect(reply.json()).toMatchObject({
+    error: { code: 'upstream_unreachable', message: expect.stringContaining('refused') },
+  })
+})
+
+test('a 421 moves on to the next endpoint, and stays there', async () => {
+  const wrong = await startDemoServer({ record: 10 })
+  onTestFinished(() => wrong.close())
+  const { chat, demo, store } = await openProxy({
+    login: 'none',
+    prepare: (right) => {
+      wrong.script('/chat/completions', { outcome: textReply(421, 'Misdirected Request'), times: 10 })
+      wrong.script('/models', { outcome: textReply(421, 'Misdirected Request'), times: 10 })
+      right.configure({ apiUrl: right.url })
+    },
+  })
+  await store.write(recordOf(demo.tokens.issueGithub(), { attributes: { base_url: wrong.url } }))
+  await expect.poll(async () => (await chat()).status, { timeout: 5000 }).toBe(200)
+  const before = wrong.log.length
+  expect((await chat()).status).toBe(200)
+  expect(wrong.log.length).toBe(before)
+  expect(before).toBeLessThanOrEqual(2)
+})
+
+test('of the upstream headers only those on the list reach the caller', async () => {
+  const { chat, openChat, demo } = await openProxy()
+  const headers = {
+    'set-cookie': 'session=example',
+    'access-control-allow-origin': '*',
+    server: 'upstream',
+    'x-request-id': 'theirs',
+    'x-internal': 'secret',
+    'x-quota-snapshot-chat': 'ent=1',
+    'x-usage-ratelimit-session': 'ent=2',
+    'x-github-request-id': 'GH:1',
+    'transfer-encoding': 'chunked',
+  }
+  const said = 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+  const outcome = streamReply([said], { headers })
+  demo.script('/chat/completions', { outcome }, { outcome })
+  const streamed = await openChat()
+  await streamed.rest()
+  for (const reply of [streamed, await chat()]) {
+    expect(reply.headers).toMatchObject({
+      'x-quota-snapshot-chat': 'ent=1',
+      'x-usage-ratelimit-session': 'ent=2',
+      'x-github-request-id': 'GH:1',
+    })
+    expect(reply.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+    for (const name of ['set-cookie', 'access-control-allow-origin', 'server', 'x-internal', 'x-github-backend']) {
+      expect(reply.headers).not.toHaveProperty(name)
+    }
+  }
+})
+
+test('every reply has a request id of its own, which upstream is sent too, and names its route once it has one', async () => {
+  const { send, chat, openChat, demo } = await openProxy()
+  const streamed = await openChat()
+  await streamed.rest()
+  const routed = [
+    streamed,
+    await chat(),
+    await chat(saying('[demo:error 429]')),
+    await chat(saying('[demo:error 500]')),
+    await chat(saying('[demo:eof] a b c')),
+  ]
+  for (const [at, { headers }] of routed.entries()) {
+    expect(headers['x-copilot-proxy-route']).toBe('copilot/chat')
+    expect(chatsOf(demo)[at]?.headers['x-request-id']).toBe(headers['x-request-id'])
+  }
+  const embeddings = { body: '{"model":"text-embedding-3-small","input":"a"}' }
+  expect((await send('/v1/embeddings', embeddings)).headers['x-copilot-proxy-route']).toBe('copilot/embeddings')
+  demo.script('/embeddings', { outcome: textReply(429, 'slow down') })
+  expect((await send('/v1/embeddings', embeddings)).headers['x-copilot-proxy-route']).toBe('copilot/embeddings')
+  const unrouted = [
+    await send('/v1/models'),
+    await send('/nowhere'),
+    await chat({ model: 'nothing' }),
+    await send('/healthz'),
+  ]
+  for (const { headers } of unrouted) expect(headers).not.toHaveProperty('x-copilot-proxy-route')
+  const ids = [...routed, ...unrouted].map(({ headers }) => headers['x-request-id'])
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('the request id is ours, whatever the caller sends', async () => {
+  const { chat, demo } = await openProxy()
+  const reply = await chat({}, { headers: { 'x-request-id': 'chosen-by-caller' } })
+  expect(reply.headers['x-request-id']).not.toBe('chosen-by-caller')
+  expect(chatsOf(demo)[0]?.headers['x-request-id']).toBe(reply.headers['x-request-id'])
+})
+
+test('what could not be carried over is said in a header, on streams and errors too, and logged', async () => {
+  const { chat, openChat, log } = await openProxy()
+  const change = { max_tokens: 50, temperature: 0.2 }
+  const streamed = await openChat(change)
+  await streamed.rest()
+  for (const { headers } of [streamed, await chat(change), await chat({ ...change, ...saying('[demo:error 429]') })]) {
+    expect(headers['x-copilot-proxy-warnings']).toMatch(/max_tokens/)
+    expect(headers['x-copilot-proxy-warnings']).toMatch(/temperature/)
+  }
+  expect((await chat()).headers).not.toHaveProperty('x-copilot-proxy-warnings')
+  expect(log.filter(({ fields }) => 'warnings' in fields).length).toBeGreaterThanOrEqual(2)
+})
+
+const history = [
+  { role: 'user', content: 'Hello' },
+  { role: 'assistant', content: 'Hi' },
+]
+const toolTurn = [
+  { role: 'user', content: 'Read it' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'read', arguments: '{}' } }],
+  },
+  { role: 'tool', tool_call_id: 'call_1', content: 'text' },
+]
+
+const first = [{ role: 'user', content: 'Hello' }]
+const afterSystem = [{ role: 'system', content: 'Be brief' }, ...first]
+const later = [...history, { role: 'user', content: 'And?' }]
+
+test.each([
+  ['history', 'a first message', 'user', first],
+  ['history', 'a system text and a first message', 'user', afterSystem],
+  ['history', 'a later message of the user', 'agent', later],
+  ['history', 'the result of a tool', 'agent', toolTurn],
+  ['last-message', 'a first message', 'user', first],
+  ['last-message', 'a later message of the user', 'user', later],
+  ['last-message', 'the result of a tool', 'agent', toolTurn],
+])('under the rule "%s", %s counts as made by the %s', async (rule, _what, initiator, messages) => {
+  const { chat, demo } = await openProxy({ file: `copilot: { initiator: ${rule} }` })
+  expect((await chat({ messages })).status).toBe(200)
+  expect(chatsOf(demo)[0]?.headers['x-initiator']).toBe(initiator)
+  for (const stated of ['user', 'agent']) {
+    await chat({ messages }, { headers: { 'x-initiator': stated } })
+    expect(chatsOf(demo).at(-1)?.headers['x-initiator']).toBe(stated)
+  }
+  // A value upstream would refuse does not reach it.
+  expect((await chat({ messages }, { headers: { 'x-initiator': 'robot' } })).status).toBe(200)
+  expect(chatsOf(demo).at(-1)?.headers['x-initiator']).toBe(initiator)
+})
+
+test('upstream gets the configured identity, and no header of the caller', async () => {
+  const { chat, demo } = await openProxy({
+    file: 'copilot: { headers: { editor-version: vscode/1.99, openai-intent: "" } }\nserver: { api-keys: [example-key] }',
+  })
+  await chat(
+    {},
+    {
+      headers: {
+        authorization: 'Bearer example-key',
+        cookie: 'a=b',
+        'user-agent': 'curl',
+        'editor-version': 'mine/1',
+        'x-forwarded-for': '10.0.0.1',
+        'openai-organization': 'org',
+      },
+    },
+  )
+  const { headers = {} } = chatsOf(demo)[0] ?? {}
+  expect(headers).toMatchObject({
+    'editor-version': 'vscode/1.99',
+    'user-agent': 'GitHubCopilotChat/0.26.7',
+    'copilot-integration-id': 'vscode-chat',
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+  })
+  for (const name of ['cookie', 'x-forwarded-for', 'openai-organization', 'openai-intent', 'copilot-vision-request']) {
+    expect(headers).not.toHaveProperty(name)
+  }
+  expect(JSON.stringify(headers)).not.toContain('example-key')
+})
+
+test('an image anywhere in the request raises the vision flag', async () => {
+  const { chat, demo } = await openProxy()
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+  const messages = [
+    { role: 'user', content: [image] },
+    { role: 'assistant', content: 'A dot' },
+    { role: 'user', content: 'Sure?' },
+  ]
+  expect((await chat({ messages })).status).toBe(200)
+  expect(chatsOf(demo)[0]?.headers['copilot-vision-request']).toBe('true')
+})
+
+test('an embeddings request is split as upstream wants it, and put together again', async () => {
+  const { send, demo } = await openProxy()
+  const input = Array.from({ length: 1100 }, (_, at) => `text ${at}`)
+  const reply = await send('/v1/embeddings', {
+    body: JSON.stringify({ model: 'text-embedding-3-small', input, dimensions: 4 }),
+  })
+  expect(reply.status).toBe(200)
+  expect(reply.json()).toMatchObject({ object: 'list', model: 'text-embedding-3-small', data: { length: 1100 } })
+  const sent = demo.log.filter(({ route }) => route === '/embeddings')
+  expect(sent.flatMap(({ body }) => JSON.parse(body).input)).toEqual(input)
+  expect(sent.length).toBe(3)
+})
+
+test('an embeddings reply without embeddings is a 502', async () => {
+  const { send, demo } = await openProxy()
+  demo.script('/embeddings', { outcome: jsonReply(200, { data: [] }) }, { outcome: textReply(200, 'fine') })
+  for (let round = 0; round < 2; round += 1) {
+    const reply = await send('/v1/embeddings', { body: '{"model":"text-embedding-3-small","input":"a"}' })
+    expect(reply.status).toBe(502)
+    expect(reply.json()).toMatchObject({ error: { code: 'upstream_unusable' } })
+  }
+})
