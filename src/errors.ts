@@ -13,6 +13,8 @@ export type ProxyError =
   /** The body could not be read as JSON: syntax, encoding, truncation, or a broken content-encoding. */
   | { readonly kind: 'malformed_body'; readonly detail: string }
   | { readonly kind: 'body_too_large'; readonly limitBytes: number }
+  /** The rest of the body did not arrive. */
+  | { readonly kind: 'body_stalled'; readonly afterMs: number }
   | { readonly kind: 'unsupported_media_type'; readonly detail: string }
   /** The caller did not present one of the configured `server.api-keys`. */
   | { readonly kind: 'key_required' }
@@ -108,6 +110,8 @@ export function statusOf(error: ProxyError): number {
       return 404
     case 'method_not_allowed':
       return 405
+    case 'body_stalled':
+      return 408
     case 'body_too_large':
       return 413
     case 'unsupported_media_type':

@@ -1,9 +1,11 @@
 import { Agent, EnvHttpProxyAgent, buildConnector } from 'undici'
 import type { Dispatcher } from 'undici'
+import { formatConfigError } from '../config/problem.ts'
+import { readProxyUrls } from '../config/proxy-variables.ts'
 
 export interface AgentOptions {
   readonly connectMs: number
-  /** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` in either case are read from here. */
+  /** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` in either case are read from here; `loadConfig` has checked them. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -20,6 +22,7 @@ export interface ConnectionPool {
 /**
  * A pool that keeps idle connections for a minute, so that the next turn of a conversation finds one open. Deadlines for
  * headers and silence are set per request.
+ * @throws TypeError for proxy variables that `loadConfig` refuses; it names the variable and not its value
  */
 export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
   const proxyOptions = toProxyOptions(env)
@@ -47,13 +50,15 @@ const poolOptions = {
 } satisfies Agent.Options
 
 function toProxyOptions(env: AgentOptions['env']): EnvHttpProxyAgent.Options | undefined {
-  const httpProxy = env['http_proxy'] ?? env['HTTP_PROXY']
-  const httpsProxy = env['https_proxy'] ?? env['HTTPS_PROXY']
-  if (!httpProxy && !httpsProxy) return undefined
+  const proxies = readProxyUrls(env)
+  if (!proxies.ok) throw new TypeError(formatConfigError(proxies))
+  const { http, https } = proxies.value
+  if (http === undefined && https === undefined) return undefined
   const noProxy = env['no_proxy'] ?? env['NO_PROXY']
   return {
-    ...(httpProxy && { httpProxy }),
-    ...(httpsProxy && { httpsProxy }),
+    // '' and not undefined, for which undici would read the variables of the process itself.
+    httpProxy: http ?? '',
+    httpsProxy: https ?? '',
     noProxy: [noProxy, 'localhost', '127.0.0.1', '[::1]'].filter(Boolean).join(','),
   }
 }

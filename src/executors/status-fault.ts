@@ -1,5 +1,5 @@
 import { Fault } from '../errors.ts'
-import { redactText } from '../redact.ts'
+import { toUpstreamMessage } from '../upstream-message.ts'
 
 export interface ErrorReply {
   readonly status: number
@@ -23,7 +23,8 @@ export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply)
   return new Fault({
     kind: 'upstream_status',
     status,
-    message: redactText(found.message ?? `Upstream answered ${status} without a message.`),
+    message:
+      found.message === undefined ? `Upstream answered ${status} without a message.` : toUpstreamMessage(found.message),
     ...(found.code !== undefined && { code: found.code }),
     ...(found.type !== undefined && { type: found.type }),
     ...(found.param !== undefined && { param: found.param }),
@@ -39,20 +40,15 @@ interface ErrorBody {
   readonly param?: string | undefined
 }
 
-const longestMessage = 4000
-
 function readErrorBody(text: string, depth = 0): ErrorBody {
   const trimmed = text.trim()
   if (trimmed === '') return { message: undefined }
-  if (trimmed.startsWith('<')) {
-    return { message: 'The answer was a web page, not the API (a sign-in page, a firewall or an outage page).' }
-  }
   const value = parseObject(trimmed)
-  if (value === undefined) return { message: trimmed.slice(0, longestMessage) }
+  if (value === undefined) return { message: trimmed }
   const error = isRecord(value['error']) ? value['error'] : value
   const message = typeof value['error'] === 'string' ? value['error'] : error['message']
   const own: ErrorBody = {
-    message: typeof message === 'string' ? message.slice(0, longestMessage) : undefined,
+    message: typeof message === 'string' ? message : undefined,
     code: textOf(error['code']),
     type: textOf(error['type']),
     param: textOf(error['param']),

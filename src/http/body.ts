@@ -18,21 +18,26 @@ export interface RequestBody {
   readonly text: string
 }
 
+export interface ReadBodyOptions {
+  readonly limitBytes: number
+  /** The longest silence of a caller that is not done yet. Ms. */
+  readonly idleMs: number
+  readonly signal: AbortSignal
+}
+
 /**
  * The request body. The limit holds for the decoded size too, so a small compressed body cannot become a large
  * one. Bytes over the limit are never kept.
- * @throws Fault `body_too_large`, `unsupported_media_type`, `malformed_body`; the signal's reason on abort
+ * @throws Fault `body_too_large`, `body_stalled`, `unsupported_media_type`, `malformed_body`; the signal's reason on
+ * abort
  */
-export async function readBody(
-  request: IncomingMessage,
-  limitBytes: number,
-  signal: AbortSignal,
-): Promise<RequestBody> {
+export async function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<RequestBody> {
+  const { limitBytes } = options
   const declared = Number(request.headers['content-length'])
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') {
     if (declared > limitBytes) throw new Fault({ kind: 'body_too_large', limitBytes })
-    return toBody(await collect(request, limitBytes, signal))
+    return toBody(await collect(request, options))
   }
   const createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (createDecoder === undefined) {
@@ -41,21 +46,20 @@ export async function readBody(
       detail: `content-encoding "${encoding}" is not supported; send gzip, deflate, br, zstd or none`,
     })
   }
-  return toBody(await inflate(request, createDecoder(), encoding, limitBytes, signal))
+  return toBody(await inflate(request, createDecoder(), encoding, options))
 }
 
 async function inflate(
   request: Readable,
   decoder: Transform,
   encoding: string,
-  limitBytes: number,
-  signal: AbortSignal,
+  options: ReadBodyOptions,
 ): Promise<Buffer> {
   // Not `pipeline`: it destroys the request on failure, and with it the socket the error has to be written to.
   request.once('error', (error) => decoder.destroy(error))
   request.pipe(decoder)
   try {
-    return await collect(decoder, limitBytes, signal)
+    return await collect(decoder, options)
   } catch (error) {
     request.unpipe(decoder)
     const isDecoders = error instanceof Fault && error.error.kind === 'malformed_body' && !request.errored
@@ -66,17 +70,20 @@ async function inflate(
   }
 }
 
-function collect(source: Readable, limitBytes: number, signal: AbortSignal): Promise<Buffer> {
+function collect(source: Readable, { limitBytes, idleMs, signal }: ReadBodyOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    const silence = setTimeout(() => giveUp(new Fault({ kind: 'body_stalled', afterMs: idleMs })), idleMs)
     const onData = (chunk: Buffer) => {
+      silence.refresh()
       size += chunk.length
       if (size <= limitBytes) chunks.push(chunk)
       else giveUp(new Fault({ kind: 'body_too_large', limitBytes }))
     }
     const onAbort = () => giveUp(signal.reason)
     const giveUp = (reason: unknown) => {
+      clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
       source.off('data', onData)
       source.pause()
@@ -85,6 +92,7 @@ function collect(source: Readable, limitBytes: number, signal: AbortSignal): Pro
     signal.addEventListener('abort', onAbort, { once: true })
     source.on('data', onData)
     source.once('end', () => {
+      clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
       // The request outlives its body for as long as the answer streams, and its listeners with it.

@@ -6,6 +6,9 @@ import { dialects } from '../translate/dialects.ts'
 import type { Dialect } from '../translate/dialect.ts'
 import { flatHeaders } from './flat-headers.ts'
 
+/** What is left of the request will not be waited for. */
+const endsConnection: ReadonlySet<ProxyError['kind']> = new Set(['body_too_large', 'body_stalled', 'shutting_down'])
+
 /** How long a refused upload may go on being thrown away, so that its sender gets to read the answer. Ms. */
 const uploadLingerMs = 2000
 
@@ -35,7 +38,7 @@ export function createFaultHandler(log: Logger) {
     if (error.kind === 'upstream_status' && error.headers !== undefined) reply.headers(error.headers)
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
-    const isLast = error.kind === 'body_too_large' || error.kind === 'shutting_down' || !reply.raw.shouldKeepAlive
+    const isLast = endsConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
     const body = JSON.stringify(dialectOf(request).errorBody(error, request.id))
     reply.code(status).header('content-type', 'application/json; charset=utf-8')

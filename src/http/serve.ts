@@ -26,6 +26,9 @@ export interface ServeDeps extends CallerDeps {
   readonly now: () => number
 }
 
+/** An upload that stalls would hold its place among the running requests. Ms. */
+const uploadIdleMs = 30_000
+
 /** What a handler gets of an admitted request. */
 export interface Admitted {
   /** Reads the body, which nothing here keeps: a held stream must not hold megabytes of history. */
@@ -47,7 +50,10 @@ export async function admit<Result>(
     const leave = await deps.admission.enter(flowOf(request), signal)
     try {
       const limitBytes = deps.config().server.bodyLimitMb * 1024 * 1024
-      return await handle({ readBody: () => readBody(request.raw, limitBytes, signal), signal })
+      return await handle({
+        readBody: () => readBody(request.raw, { limitBytes, idleMs: uploadIdleMs, signal }),
+        signal,
+      })
     } finally {
       leave()
     }

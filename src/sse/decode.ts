@@ -1,5 +1,4 @@
 import { createParser } from 'eventsource-parser'
-import type { ParseError } from 'eventsource-parser'
 import { Fault } from '../errors.ts'
 
 /** One server-sent event. `event` is '' when the stream named none. */
@@ -28,11 +27,13 @@ export interface SseDecoder {
 
 const LF = 10
 const CR = 13
+const SPACE = 32
 
 /**
  * Bytes to events, for one stream. Takes LF, CR and CRLF, a byte order mark, comments, several `data:` lines, fields
- * without a space, and invalid UTF-8 (U+FFFD). A line that starts with `{` and has no field name is an event too:
- * upstream appends a bare `{"error":…}` to a stream that fails (copilot-upstream §6.2, 16).
+ * without a space or with one before them, and invalid UTF-8 (U+FFFD). Bare JSON is an event too: upstream appends a
+ * `{"error":…}` to a stream that fails (copilot-upstream §6.2, 16), and one that does not stream answers with a whole
+ * body, which may be written over many lines.
  */
 export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecoderOptions = {}): SseDecoder {
   const utf8 = new TextDecoder()
@@ -41,23 +42,47 @@ export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecode
   // Fragments are joined once, when the line is complete: a long line in small chunks stays linear.
   let cutLine: string[] = []
   let cutLength = 0
+  let afterReturn = false
+  // Lines of a bare JSON object, from its `{` on, which is an event once something else comes.
+  let bareLines: string[] = []
+  let bareLength = 0
 
   const parser = createParser({
     maxBufferSize: maxEventBytes,
     onEvent: ({ event = '', data }) => {
+      if (bareLength > 0) endBare()
       events.push({ event, data })
     },
     onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') throw tooLong(maxEventBytes)
-      if (isBareObject(error)) events.push({ event: '', data: error.line })
+      if (error.type === 'unknown-field' && error.line !== undefined) takeBare(error.line)
     },
   })
+
+  function takeBare(line: string): void {
+    if (bareLength === 0) {
+      if (!line.trimStart().startsWith('{')) return
+      if (isWhole(line)) {
+        events.push({ event: '', data: line })
+        return
+      }
+    }
+    bareLines.push(line)
+    bareLength += line.length + 1
+    if (bareLength > maxEventBytes) throw tooLong(maxEventBytes)
+  }
+
+  function endBare(): void {
+    events.push({ event: '', data: bareLines.join('\n') })
+    bareLines = []
+    bareLength = 0
+  }
 
   function feed(text: string): void {
     const lines = wholeLinesLength(text)
     if (lines > 0) {
       const whole = lines === text.length ? text : text.slice(0, lines)
-      parser.feed(cutLength === 0 ? whole : cutLine.join('') + whole)
+      feedLines(cutLength === 0 ? whole : cutLine.join('') + whole)
       cutLine = []
       cutLength = 0
     }
@@ -65,6 +90,12 @@ export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecode
     cutLine.push(lines === 0 ? text : text.slice(lines))
     cutLength += text.length - lines
     if (cutLength > maxEventBytes) throw tooLong(maxEventBytes)
+  }
+
+  function feedLines(text: string): void {
+    const isIndented = text.includes('\n ') || (text.charCodeAt(0) === SPACE && !afterReturn)
+    parser.feed(isIndented ? withoutIndent(text, afterReturn) : text)
+    afterReturn = text.charCodeAt(text.length - 1) === CR
   }
 
   function take(): readonly SseEvent[] {
@@ -82,6 +113,7 @@ export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecode
       // The final line may lack its end, the final event its blank line: both are supplied. A stream that ended in a
       // lone CR reads the first LF as the other half of CRLF, so there is one to spare.
       feed(`${utf8.decode()}\n\n\n`)
+      if (bareLength > 0) endBare()
       return take()
     },
   }
@@ -95,8 +127,22 @@ function wholeLinesLength(text: string): number {
   return Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1
 }
 
-function isBareObject(error: ParseError): error is ParseError & { line: string } {
-  return error.type === 'unknown-field' && error.line?.startsWith('{') === true
+/** After LF only: nobody who indents ends lines with CR, and a second search would cost every chunk. */
+const indentedField = /(^|\n) [ \t]*(?=(?:data|event):)/g
+
+/** Lines as GitHub's own client reads them, which trims them first. */
+function withoutIndent(lines: string, afterReturn: boolean): string {
+  return lines.replaceAll(indentedField, (match, start: string) => (start === '' && afterReturn ? match : start))
+}
+
+function isWhole(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function tooLong(maxEventBytes: number): Fault {

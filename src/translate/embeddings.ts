@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { Fault } from '../errors.ts'
+import { parseBody } from './parts/json-body.ts'
 
 /** As OpenAI's API limits it (specification of CreateEmbeddingRequest). */
 const mostInputs = 2048
+
+/** Beyond any real request, far below what the parser and the serialiser bear. Values: 50 for each of the most texts. */
+const limits = { maxDepth: 100, maxMembers: 100, maxValues: 100_000 }
 
 /** Body of POST /v1/embeddings. Keys we do not read pass through; `input` is read by `decodeInput`. */
 const embeddingsBody = z.looseObject(
@@ -36,7 +40,7 @@ interface EmbeddingsModel {
  * @throws Fault `malformed_body`, `invalid_request`
  */
 export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
-  const body = embeddingsBody.safeParse(parseJson(text))
+  const body = embeddingsBody.safeParse(parseBody(text, limits).value)
   if (!body.success) {
     const [issue] = body.error.issues
     throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not an embeddings request')
@@ -177,13 +181,4 @@ function unusable(detail: string): Fault {
 
 function invalid(path: string, detail: string): Fault {
   return new Fault({ kind: 'invalid_request', path, detail })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // V8's error is not kept as the cause: its message quotes the body, which must not reach a log.
-    throw new Fault({ kind: 'malformed_body', detail: 'the body is not valid JSON' })
-  }
 }

@@ -30,6 +30,7 @@ describe('lines', () => {
     ['no blank line at the end', 'data: a\n\ndata: b\n'],
     ['no line end at the end', 'data: a\n\ndata: b'],
     ['a carriage return at the end', 'data: a\r\rdata: b\r'],
+    ['a space before the field', ' data: a\n\n  data: b\n\n'],
   ])('reads the same events with %s', (_title, text) => {
     expect(dataOf(text)).toEqual(['a', 'b'])
   })
@@ -51,6 +52,35 @@ describe('lines', () => {
 
   test('puts a replacement character where bytes are not UTF-8', () => {
     expect(dataOf(Uint8Array.of(...utf8.encode('data: a'), 0xff, ...utf8.encode('b\n\n')))).toEqual(['a\ufffdb'])
+  })
+})
+
+test('an indented line belongs to the event it stands in', () => {
+  expect(decode(['event: e\ndata: a\n data: b\n\n event: f\n data: c\n\n'])).toEqual([
+    { event: 'e', data: 'a\nb' },
+    { event: 'f', data: 'c' },
+  ])
+})
+
+describe('a bare JSON body', () => {
+  const body = { id: 'x', choices: [{ message: { content: 'a: {b}\ndata: no' } }], list: [] }
+
+  test.each([
+    ['with line feeds', JSON.stringify(body, null, 2)],
+    ['with tabs and CRLF', JSON.stringify(body, null, '\t').replaceAll('\n', '\r\n')],
+    ['on one line', JSON.stringify(body)],
+    ['after blank lines and spaces', `\n\n ${JSON.stringify(body, null, 4)}\n\n`],
+  ])('is one event: %s', (_title, text) => {
+    expect(dataOf(text).map((data) => JSON.parse(data))).toEqual([body])
+    expect(dataOf(...Array.from(text))).toEqual(dataOf(text))
+  })
+
+  test('comes before the event that follows it', () => {
+    expect(dataOf('{\n"a": 1\n}\n\ndata: b\n\n')).toEqual(['{\n"a": 1\n}', 'b'])
+  })
+
+  test('on one line is an event before anything follows', () => {
+    expect(createSseDecoder().push(utf8.encode('{"error":1}\n'))).toEqual([{ event: '', data: '{"error":1}' }])
   })
 })
 
@@ -79,6 +109,7 @@ describe('bounds', () => {
     ['many data lines', (n: number) => Array.from({ length: n / 10 }, () => 'data: 789\n')],
     ['a comment without an end', (n: number) => [`: ${'x'.repeat(n)}`]],
     ['text that is no field', (n: number) => ['x'.repeat(n)]],
+    ['a bare body of many lines', (n: number) => ['{\n', ...Array.from({ length: n / 10 }, () => '"a": 12,\n')]],
   ])('refuses %s', (_title, chunks) => {
     expect(() => decode(chunks(80), 100)).not.toThrow()
     expect(() => decode(chunks(1000), 100)).toThrow(refusal)
@@ -104,7 +135,23 @@ describe('bounds', () => {
 describe('properties', () => {
   const lineEnds = fc.constantFrom('\n', '\r\n', '\r')
   const lines = fc.oneof(
-    fc.constantFrom('', '', '', ':', ': comment', 'data', 'data:', 'event: e', 'id: 1', 'nonsense', 'datax: 1', '{}'),
+    fc.constantFrom(
+      '',
+      '',
+      '',
+      ':',
+      ': comment',
+      'data',
+      'data:',
+      'event: e',
+      'id: 1',
+      'nonsense',
+      'datax: 1',
+      '{}',
+      '{',
+      '}',
+      ' data: 1',
+    ),
     fc.string({ unit: 'binary' }).map((text) => `data: ${text.replaceAll(/[\r\n]/g, '')}`),
     fc.json().map((text) => `data:${text}`),
     fc.json().map((text) => `{"error":${text}}`),

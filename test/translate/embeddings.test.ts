@@ -96,6 +96,26 @@ describe('the caller’s body', () => {
     },
   )
 
+  test.each([
+    ['nesting', '['.repeat(1000), 'nesting_too_deep'],
+    ['members', `{${'"k":1,'.repeat(200)}`, 'too_many_members'],
+    ['values', `{"input":[${'[],'.repeat(200_000)}`, 'too_many_values'],
+  ])('too much %s is refused before it is parsed', (_what, text, code) => {
+    expect(refusal(() => decodeEmbeddingsRequest(text))).toMatchObject({ kind: 'invalid_request', path: '', code })
+  })
+
+  test('2048 texts and a member of many values are taken', () => {
+    const input = Array.from({ length: 2048 }, () => 'a, [b]')
+    expect(decode({ model: 'm', input, x: Array.from({ length: 90_000 }, () => 1) }).inputs).toHaveLength(2048)
+  })
+
+  test('a fault in the JSON is named by line and column', () => {
+    expect(refusal(() => decodeEmbeddingsRequest('{\n"model":x}'))).toEqual({
+      kind: 'malformed_body',
+      detail: 'not valid JSON at line 2, column 9 (position 10)',
+    })
+  })
+
   test('no JSON value causes anything but a request or a Fault', () => {
     const body = fc.record({ model: fc.jsonValue(), input: fc.jsonValue(), encoding_format: fc.jsonValue() })
     fc.assert(

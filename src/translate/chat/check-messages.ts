@@ -1,11 +1,10 @@
+import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { isPartType, PART_TYPES, partTypeOf, type PartType } from './content-parts.ts'
-import { refuseType, refuseValue } from './invalid.ts'
+import { refuseType, refuseValue } from '../parts/invalid.ts'
 import { CHAT_ROLES, type ChatMessage, type ChatRole } from './wire-request.ts'
 
 /** More than any conversation holds; keeps a body of small messages from growing many times in memory. */
 const MAX_MESSAGES = 250_000
-
-type Json = Readonly<Record<string, unknown>>
 
 /**
  * Checks `messages` in one pass that stops at the first fault. By hand and not by zod: 100,000 messages take about 1 ms
@@ -81,7 +80,7 @@ const checkPayload: Readonly<Record<PartType, (payload: unknown, path: () => str
   },
 }
 
-function checkCalls(message: Json, path: () => string): void {
+function checkCalls(message: JsonObject, path: () => string): void {
   const calls = message['tool_calls']
   if (calls !== undefined && calls !== null) {
     if (!Array.isArray(calls)) refuseType(`${path()}.tool_calls`, 'an array of tool calls', calls)
@@ -120,10 +119,6 @@ function checkString(value: unknown, path: () => string): void {
 
 function checkOptionalString(value: unknown, path: () => string): void {
   if (value !== undefined && value !== null) checkString(value, path)
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isRole(role: unknown): role is ChatRole {

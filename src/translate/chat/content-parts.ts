@@ -1,3 +1,4 @@
+import { isObject } from '../parts/is-object.ts'
 import type { ChatMessage } from './wire-request.ts'
 
 /** Names of the part types we know; each has its payload in a member of the same name. */
@@ -16,6 +17,16 @@ export function partTypeOf(part: Readonly<Record<string, unknown>>): string | un
   const { type } = part
   if (typeof type === 'string') return type
   return PART_TYPES.find((known) => part[known] !== undefined && part[known] !== null)
+}
+
+/** Images in the spellings of Chat Completions, Messages and Responses; callers mix them, and unknown parts pass. */
+const IMAGE_TYPES = new Set(['image_url', 'image', 'input_image'])
+
+/** The part is an image or holds one, as a `tool_result` of the Messages API does. */
+export function isImagePart(part: unknown): boolean {
+  if (!isObject(part)) return false
+  if (IMAGE_TYPES.has(partTypeOf(part) ?? '')) return true
+  return Array.isArray(part['content']) && part['content'].some(isImagePart)
 }
 
 /** Nothing to read: no content, no parts, or a string of white space. */

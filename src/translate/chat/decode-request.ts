@@ -1,14 +1,20 @@
-import { Fault } from '../../errors.ts'
 import type { CallerRequest } from '../dialect.ts'
+import { formatPath, refuseType, refuseValue } from '../parts/invalid.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import { parseBody } from '../parts/json-body.ts'
 import { checkMessages } from './check-messages.ts'
-import { partTypeOf } from './content-parts.ts'
-import { formatPath, refuseType, refuseValue } from './invalid.ts'
-import { jsonFaultAt, lineAndColumn } from './json-fault.ts'
-import { scanMembers, type ScanLimits } from './members.ts'
+import { isImagePart } from './content-parts.ts'
 import { ChatBody, chatRequest, type ChatMessage, type ChatRequest } from './wire-request.ts'
 
-/** Depth: beyond any real tool schema, far below what recursion in serialisers bears. OpenAI knows some 40 members. */
-const LIMITS = { maxDepth: 500, maxMembers: 1000 }
+/**
+ * Depth: beyond any real tool schema, far below what recursion in serialisers bears. OpenAI knows some 40 members. A
+ * message with a text part counts 6 values, one with a tool call 10, so that 100,000 messages have room; `JSON.parse`
+ * takes 0.1 s for so many, 0.7 s if all of them have keys of their own.
+ */
+const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
+
+/** OpenAI takes no more, and neither does upstream (HARD_TOOL_LIMIT of the official client, Copilot reference §6.4). */
+const MAX_TOOLS = 128
 
 /**
  * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.
@@ -18,9 +24,8 @@ const LIMITS = { maxDepth: 500, maxMembers: 1000 }
  */
 export function decodeChatRequest(text: string, bytes: Buffer = Buffer.from(text)): CallerRequest<ChatBody> {
   // As many bytes as characters: the text is ASCII and is its own latin1 reading.
-  const scan = scanMembers(text.length === bytes.length ? text : bytes.toString('latin1'), LIMITS)
-  if (!scan.ok) refuseScan(scan.exceeded)
-  const value = parseJson(text)
+  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
+  const { value, members } = parseBody(text, LIMITS, latin1)
   checkRequest(value)
   return {
     model: value.model,
@@ -29,35 +34,13 @@ export function decodeChatRequest(text: string, bytes: Buffer = Buffer.from(text
     hasImage: value.messages.some(hasImage),
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: value.messages.at(-1)?.role === 'user',
-    body: new ChatBody(bytes, value, scan.members),
+    body: new ChatBody(bytes, value, members),
   }
-}
-
-function refuseScan(exceeded: keyof ScanLimits): never {
-  if (exceeded === 'maxDepth') refuseValue('', `JSON nested deeper than ${LIMITS.maxDepth} levels`, 'nesting_too_deep')
-  refuseValue('', `more than ${LIMITS.maxMembers} top-level members`, 'too_many_members')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Without a cause: V8's message quotes the body, and causes are logged.
-    throw new Fault({ kind: 'malformed_body', detail: faultDetail(text) })
-  }
-}
-
-/** Says where, and nothing of what: the body may hold anything. */
-function faultDetail(text: string): string {
-  if (text.trim() === '') return 'the body is empty, expected a JSON object'
-  const at = jsonFaultAt(text) ?? 0
-  const { line, column } = lineAndColumn(text, at)
-  const place = `line ${line}, column ${column} (position ${at})`
-  return at === text.length ? `the JSON ends too early, at ${place}` : `not valid JSON at ${place}`
 }
 
 function checkRequest(value: unknown): asserts value is ChatRequest {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseType('', 'a JSON object', value)
+  if (!isObject(value)) refuseType('', 'a JSON object', value)
+  checkToolCount(value)
   // Only the verdict is used: zod's copy of the object puts known keys first.
   const { data, error } = chatRequest.safeParse(value)
   const issue = error?.issues[0]
@@ -69,16 +52,28 @@ function checkRequest(value: unknown): asserts value is ChatRequest {
   }
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), value)
+/** Before the schema looks at them: it reports on every element that is wrong. */
+function checkToolCount({ tools, functions }: JsonObject): void {
+  const count = lengthOf(tools) + lengthOf(functions)
+  if (count <= MAX_TOOLS) return
+  const path = lengthOf(tools) > 0 ? 'tools' : 'functions'
+  refuseValue(path, `expected at most ${MAX_TOOLS} tools, got ${count}`, 'array_above_max_length')
 }
 
-function isRecord(value: unknown): value is Readonly<Record<PropertyKey, unknown>> {
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((inner, key) => (isContainer(inner) ? inner[key] : undefined), value)
+}
+
+function isContainer(value: unknown): value is Readonly<Record<PropertyKey, unknown>> {
   return typeof value === 'object' && value !== null
 }
 
 function hasImage(message: ChatMessage): boolean {
-  return Array.isArray(message.content) && message.content.some((part) => partTypeOf(part) === 'image_url')
+  return Array.isArray(message.content) && message.content.some(isImagePart)
 }
 
 function isFromAgent(message: ChatMessage): boolean {

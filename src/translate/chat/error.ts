@@ -41,6 +41,12 @@ function wordingOf(error: ProxyError, requestId: string): Wording {
     }
     case 'malformed_body':
       return { type: 'invalid_request_error', message: sentence(`Could not read the request: ${error.detail}`) }
+    case 'body_stalled':
+      return {
+        type: 'invalid_request_error',
+        message: `The rest of the request body did not arrive within ${error.afterMs / 1000} seconds.`,
+        code: 'request_timeout',
+      }
     case 'body_too_large':
       return {
         type: 'invalid_request_error',

@@ -4,23 +4,39 @@ import type { WireChunk } from './wire-chunk.ts'
 /** Keys we do not know, kept for the caller. */
 export type Extras = Readonly<Record<string, unknown>>
 
-/** Keys every chunk has; what they say is not an extra. */
-export function isEnvelopeKey(key: string): boolean {
+/** How a key is treated; all that are not named here are state, of which the last value counts. */
+export type KeyKind = 'envelope' | 'repeated' | 'padding' | 'text' | 'state'
+
+/** The one table of keys that are not looked at where they are read. Source: copilot-upstream §6.2, 10 and 11. */
+export function kindOf(key: string): KeyKind {
   switch (key) {
+    // What every chunk says of the reply.
     case 'id':
     case 'object':
     case 'created':
     case 'model':
     case 'choices':
     case 'usage':
-      return true
+      return 'envelope'
+    // Come with every chunk and say the same.
+    case 'system_fingerprint':
+    case 'service_tier':
+      return 'repeated'
+    // Random filling that hides the length of a chunk; elsewhere it says nothing.
+    case 'obfuscation':
+    case 'padding':
+      return 'padding'
+    // Pieces of one readable text.
+    case 'reasoning_text':
+    case 'reasoning_content':
+    case 'reasoning':
+    case 'thinking':
+    case 'cot_summary':
+      return 'text'
     default:
-      return false
+      return 'state'
   }
 }
-
-/** Keys that come with every chunk, or mean nothing but to the chunk they come with. */
-const repeatedKeys: ReadonlySet<string> = new Set(['system_fingerprint', 'service_tier', 'obfuscation'])
 
 /** null, '' and absent all mean that upstream had nothing to say. */
 export function isBlank(value: unknown): boolean {
@@ -29,9 +45,10 @@ export function isBlank(value: unknown): boolean {
 
 /** What a chunk without a choice has to say that no other chunk says; undefined where there is nothing. */
 export function extrasOf(chunk: WireChunk): Extras | undefined {
-  const extras = Object.entries(chunk).filter(
-    ([key, value]) => !isEnvelopeKey(key) && !repeatedKeys.has(key) && !isBlank(value),
-  )
+  const extras = Object.entries(chunk).filter(([key, value]) => {
+    const kind = kindOf(key)
+    return (kind === 'state' || kind === 'text') && !isBlank(value)
+  })
   // Not assignment by key: `__proto__` is a key like any other in JSON.
   return extras.length === 0 ? undefined : Object.fromEntries(extras)
 }

@@ -1,8 +1,7 @@
 import type { ChatCompletion, ChatToolCall, ChatUsage, FinishReason } from './completion.ts'
 import { isFinishReason } from './completion.ts'
-import { isBlank, isEnvelopeKey, mergeValue } from './extras.ts'
-import { countOf } from './response-end.ts'
-import { isFilled, isObject, objectsOf } from './wire-chunk.ts'
+import { isBlank, kindOf, mergeValue } from './extras.ts'
+import { countOf, isFilled, isObject, objectsOf } from './wire-chunk.ts'
 import type { WireChoice, WireChunk, WireDelta, WireToolCall } from './wire-chunk.ts'
 
 /** What the chunks said so far. Owned by one reply, updated in place: copying it per chunk would be quadratic. */
@@ -32,18 +31,6 @@ interface ToolCallDraft {
   readonly extras: Map<string, unknown>
 }
 
-/** Pieces of one readable text (copilot-upstream §6.2, 11). All other keys, opaque state among them, keep the last value. */
-const textKeys: ReadonlySet<string> = new Set([
-  'reasoning_text',
-  'reasoning_content',
-  'reasoning',
-  'thinking',
-  'cot_summary',
-])
-
-/** Random filling that hides the length of a chunk; in a body it would say nothing. */
-const paddingKeys: ReadonlySet<string> = new Set(['obfuscation', 'padding'])
-
 export function startAnswer(): ChatAnswer {
   return {
     id: '',
@@ -69,7 +56,7 @@ export function foldChunk(answer: ChatAnswer, chunk: WireChunk): ChatAnswer {
   if (isFilled(chunk.model)) answer.model = chunk.model
   if (isObject(chunk.usage)) answer.usage = chunk.usage
   for (const key in chunk) {
-    if (!isEnvelopeKey(key)) addExtra(answer.bodyExtras, key, chunk[key])
+    if (kindOf(key) !== 'envelope') addExtra(answer.bodyExtras, key, chunk[key])
   }
   for (const choice of objectsOf(chunk.choices)) foldChoice(answer, choice)
   return answer
@@ -112,7 +99,8 @@ function foldChoice(answer: ChatAnswer, choice: WireChoice): void {
     const value = choice[key]
     switch (key) {
       case 'index':
-      // Some backends put a message beside the delta; it says the same, and would replace what was folded.
+      // Some backends put a message beside the delta; it says the same, and would replace what was folded. One in place
+      // of a delta was mended into a delta.
       case 'message':
         break
       case 'delta':
@@ -137,7 +125,7 @@ function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
       case 'role':
         break
       case 'content':
-        if (typeof value === 'string') answer.content = (answer.content ?? '') + value
+        foldContent(answer, value)
         break
       case 'refusal':
         if (typeof value === 'string') answer.refusal += value
@@ -152,6 +140,37 @@ function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
         addExtra(answer.messageExtras, key, value)
     }
   }
+}
+
+/** Text, nearly always. What is not (images and other parts) is kept as a list of parts, with the text among them. */
+function foldContent(answer: ChatAnswer, value: unknown): void {
+  const parts = answer.messageExtras.get('content')
+  if (typeof value === 'string') {
+    if (!Array.isArray(parts)) answer.content = (answer.content ?? '') + value
+    else if (value !== '') appendText(parts, value)
+    return
+  }
+  if (value === undefined || value === null) return
+  if (Array.isArray(parts)) return void appendAll(parts, asParts(value))
+  const before = isFilled(answer.content) ? [textPart(answer.content)] : []
+  // Under its own key among the extras, which say last what the message holds.
+  answer.messageExtras.set('content', appendAll(before, asParts(value)))
+}
+
+function textPart(text: string) {
+  return { type: 'text', text }
+}
+
+/** Pieces of text that follow each other are one part, as they are one text elsewhere. */
+function appendText(parts: unknown[], text: string): void {
+  const last: unknown = parts.at(-1)
+  const isOurs = isObject(last) && last['type'] === 'text' && Object.keys(last).length === 2
+  if (isOurs && typeof last['text'] === 'string') last['text'] += text
+  else parts.push(textPart(text))
+}
+
+function asParts(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value]
 }
 
 function foldToolCall(
@@ -189,9 +208,11 @@ function appendAll(list: unknown[] | null, items: readonly unknown[]): unknown[]
 }
 
 function addExtra(extras: Map<string, unknown>, key: string, value: unknown): void {
-  if (isBlank(value) || paddingKeys.has(key)) return
+  if (isBlank(value)) return
+  const kind = kindOf(key)
+  if (kind === 'padding') return
   const before = extras.get(key)
-  const isText = typeof before === 'string' && typeof value === 'string' && textKeys.has(key)
+  const isText = kind === 'text' && typeof before === 'string' && typeof value === 'string'
   extras.set(key, isText ? before + value : mergeValue(before, value))
 }
 

@@ -1,7 +1,7 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../dialect.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { windowMessages } from './history-window.ts'
-import { spliceMembers } from './members.ts'
+import { spliceMembers } from '../parts/json-members.ts'
 import { chatBodyOf, type ChatRequest } from './wire-request.ts'
 
 /**
@@ -13,14 +13,15 @@ import { chatBodyOf, type ChatRequest } from './wire-request.ts'
 export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest {
   const body = chatBodyOf(request)
   const messages = windowMessages(body.value.messages, context.historyWindow)
-  const adapted = adaptRequest({ ...body.value, messages }, context.model, context.strict)
+  const leftOut = body.value.messages.length - messages.length
+  const windowed = leftOut === 0 ? body.value : { ...body.value, messages }
+  const adapted = adaptRequest(windowed, context.model, context.strict)
   const upstream: ChatRequest = {
     ...adapted.request,
     model: context.model.id,
     stream: true,
     stream_options: withUsage(adapted.request.stream_options),
   }
-  const leftOut = body.value.messages.length - messages.length
   const windowWarnings =
     leftOut === 0 ? [] : [`messages: ${leftOut} left out by history-window ${context.historyWindow}`]
   return {

@@ -1,11 +1,10 @@
 import { encodeData } from '../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream, Usage } from '../dialect.ts'
 import { foldChunk, startAnswer, toCompletion } from './fold.ts'
-import { startMend } from './mend-state.ts'
-import type { Frame, MendState } from './mend-state.ts'
-import { endMend, stepMend } from './mend.ts'
-import { countOf } from './response-end.ts'
-import { isObject, stringify } from './wire-chunk.ts'
+import { startMend } from './mend/mend-state.ts'
+import type { Frame, MendState } from './mend/mend-state.ts'
+import { endMend, stepMend } from './mend/mend.ts'
+import { countOf, isObject, stringify } from './wire-chunk.ts'
 
 const endMark = encodeData('[DONE]')
 

@@ -25,6 +25,8 @@ export interface WireChunk {
 export interface WireChoice {
   index?: unknown
   delta?: unknown
+  /** Of an answer that is not streamed. */
+  message?: unknown
   finish_reason?: unknown
   logprobs?: unknown
   [extra: string]: unknown
@@ -78,6 +80,11 @@ export function isFilled(value: unknown): value is string {
 /** The objects of an array; none where there is no array. */
 export function objectsOf(value: unknown): { [key: string]: unknown }[] {
   return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** A token count; 0 where upstream gives none. */
+export function countOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0
 }
 
 /** @throws Fault `upstream_unusable` for a value nested more deeply than the runtime can write */

@@ -1,23 +1,25 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import type { JsonObjectBytes, Member } from './members.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
 
 // The `error` of every schema completes the sentence "expected …" of the 400.
 const aString = z.string('a string')
 const aNumber = z.number('a number')
 const anInteger = z.int('an integer')
 const aBoolean = z.boolean('true or false')
-const anObject = z.looseObject({}, 'an object')
+// Looked at from outside: `z.looseObject` walks and copies every member.
+const anObject = z.custom<JsonObject>(isObject, 'an object')
 
-const namedFunction = z.looseObject({ name: aString }, 'an object with the name of a function')
+const namedFunction = z.object({ name: aString }, 'an object with the name of a function')
 
 /** One entry of `tools`. Types we do not know pass. Source: OpenAI API reference, chat completions, 2026-08. */
 const tool = z
-  .looseObject(
+  .object(
     {
       type: aString,
       function: z
-        .looseObject(
+        .object(
           {
             name: aString,
             description: aString.nullish(),
@@ -27,7 +29,7 @@ const tool = z
           'an object that describes the function',
         )
         .optional(),
-      custom: z.looseObject({ name: aString }, 'an object that describes the tool').optional(),
+      custom: z.object({ name: aString }, 'an object that describes the tool').optional(),
     },
     'an object with type and function',
   )
@@ -41,20 +43,21 @@ const tool = z
   })
 
 const toolChoice = z.union(
-  [z.enum(['none', 'auto', 'required']), z.looseObject({ type: z.string(), function: namedFunction.optional() })],
+  [z.enum(['none', 'auto', 'required']), z.object({ type: z.string(), function: namedFunction.optional() })],
   '"none", "auto", "required" or an object that names a tool',
 )
 
 /**
  * Body of POST /v1/chat/completions without its messages, which `check-messages.ts` checks by hand: there are many of
  * them, and a union of unions reports too much and too vaguely. Keys we do not read pass. `null` means "default" as it
- * does in OpenAI's schema. Source: OpenAI API reference, chat completions, 2026-08.
+ * does in OpenAI's schema. Only the verdict on a value is used, never zod's copy of it, so inner objects may be plain
+ * `z.object`. Source: OpenAI API reference, chat completions, 2026-08.
  */
 export const chatRequest = z.looseObject({
   model: aString.min(1, 'a non-empty string'),
   messages: z.unknown().optional(),
   stream: aBoolean.nullish(),
-  stream_options: z.looseObject({ include_usage: aBoolean.nullish() }, 'an object').nullish(),
+  stream_options: z.object({ include_usage: aBoolean.nullish() }, 'an object').nullish(),
   n: anInteger.nullish(),
   max_tokens: anInteger.nullish(),
   max_completion_tokens: anInteger.nullish(),
@@ -67,15 +70,15 @@ export const chatRequest = z.looseObject({
   logprobs: aBoolean.nullish(),
   top_logprobs: anInteger.nullish(),
   logit_bias: anObject.nullish(),
-  stop: z.union([z.string(), z.array(z.string())], 'a string or an array of strings').nullish(),
+  stop: z.custom<string | readonly string[]>(isStop, 'a string or an array of strings').nullish(),
   tools: z.array(tool, 'an array of tools').nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: aBoolean.nullish(),
   functions: z.array(namedFunction, 'an array of functions').nullish(),
   function_call: z
-    .union([z.enum(['none', 'auto']), z.looseObject({ name: z.string() })], '"none", "auto" or an object with a name')
+    .union([z.enum(['none', 'auto']), z.object({ name: z.string() })], '"none", "auto" or an object with a name')
     .nullish(),
-  response_format: z.looseObject({ type: aString }, 'an object with a type').nullish(),
+  response_format: z.object({ type: aString }, 'an object with a type').nullish(),
   reasoning_effort: aString.nullish(),
   prediction: anObject.nullish(),
   metadata: anObject.nullish(),
@@ -84,6 +87,11 @@ export const chatRequest = z.looseObject({
   user: aString.nullish(),
 })
 export type ChatRequest = Readonly<z.infer<typeof chatRequest>> & { readonly messages: readonly ChatMessage[] }
+
+/** `z.array` would go on after the first element that is wrong, and report each. */
+function isStop(value: unknown): boolean {
+  return typeof value === 'string' || (Array.isArray(value) && value.every((word) => typeof word === 'string'))
+}
 
 export const CHAT_ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
 export type ChatRole = (typeof CHAT_ROLES)[number]

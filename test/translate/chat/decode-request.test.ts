@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
+import { chatRequest } from '../../../src/translate/chat/wire-request.ts'
 import { errorOf, hello } from './request-helpers.ts'
 
 const decode = (body: unknown) => decodeChatRequest(JSON.stringify(body))
@@ -25,6 +26,36 @@ test.each([
     'an image has no type',
     { messages: [{ role: 'user', content: [{ image_url: { url: 'data:image/png;base64,' } }] }] },
     { hasImage: true },
+  ],
+  [
+    'an image is spelled as Messages does',
+    { messages: [{ role: 'user', content: [{ type: 'image', source: {} }] }] },
+    { hasImage: true },
+  ],
+  [
+    'an image is spelled as Responses does',
+    { messages: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,' }] }] },
+    { hasImage: true },
+  ],
+  [
+    'an image is inside another part',
+    { messages: [{ role: 'user', content: [{ type: 'tool_result', content: ['x', { type: 'image' }] }] }] },
+    { hasImage: true },
+  ],
+  [
+    'parts hold text only',
+    {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'image' },
+            { type: 'tool_result', content: 'image' },
+          ],
+        },
+      ],
+    },
+    { hasImage: false },
   ],
   [
     'a tool result of the history holds an image',
@@ -227,6 +258,66 @@ test('refuses more top-level members than anybody sends', () => {
   })
 })
 
+const filled = (unit: string, times: number, open: string, close: string) =>
+  `{"model":"m","messages":[{"role":"user","content":"x"}],${open}${Array.from({ length: times }, () => unit).join()}${close}}`
+
+test.each([
+  ['tools', '{}', '"tools":[', ']'],
+  ['stop words', '1', '"stop":[', ']'],
+  ['lists', '[]', '"x":[', ']'],
+  ['keys', '"k":1', '"metadata":{', '}'],
+])('refuses more values than any request has, before they are parsed: %s', (_, unit, open, close) => {
+  // Not JSON: a parser that saw it would say so.
+  const text = `${filled(unit, 1_600_000, open, close)}!`
+  expect(errorOf(() => decodeChatRequest(text))).toEqual({
+    kind: 'invalid_request',
+    path: '',
+    detail: 'more than 1500000 JSON values',
+    code: 'too_many_values',
+  })
+})
+
+test.each([
+  ['tools', '"tools":[', 'tools', 'expected at most 128 tools, got 500000'],
+  ['functions', '"functions":[', 'functions', 'expected at most 128 tools, got 500000'],
+])('refuses half a million wrong %s at the first', (_, open, path, detail) => {
+  const text = filled('{}', 500_000, open, ']')
+  const started = performance.now()
+  expect(errorOf(() => decodeChatRequest(text))).toMatchObject({ kind: 'invalid_request', path, detail })
+  // Around 0.1 s on a slow machine; a report on every element takes seconds.
+  expect(performance.now() - started).toBeLessThan(1000)
+})
+
+test('reports wrong stop words once and not each', () => {
+  const { error } = chatRequest.safeParse({ model: 'm', stop: ['a', 1, 2, 3] })
+  expect(error?.issues).toEqual([{ code: 'custom', path: ['stop'], message: 'a string or an array of strings' }])
+})
+
+test.each([
+  ['tools', { tools: 129 }, 'tools'],
+  ['functions', { functions: 129 }, 'functions'],
+  ['tools and functions', { tools: 100, functions: 29 }, 'tools'],
+])('refuses more %s than upstream takes', (_, counts: { tools?: number; functions?: number }, path) => {
+  const tools = Array.from({ length: counts.tools ?? 0 }, () => ({ type: 'function', function: { name: 'f' } }))
+  const functions = Array.from({ length: counts.functions ?? 0 }, () => ({ name: 'f' }))
+  expect(refused({ model: 'm', messages: hello, tools, functions })).toEqual({
+    kind: 'invalid_request',
+    path,
+    detail: 'expected at most 128 tools, got 129',
+    code: 'array_above_max_length',
+  })
+  expect(decode({ model: 'm', messages: hello, tools: tools.slice(1), functions: functions.slice(1) }).model).toBe('m')
+})
+
+test('takes 128 tools with large schemas', () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 200 }, (_, n) => [`p${n}`, { type: 'string', description: 'x', enum: ['a', 'b', 'c', 'd'] }]),
+  )
+  const parameters = { type: 'object', properties, additionalProperties: false }
+  const tools = Array.from({ length: 128 }, (_, n) => ({ type: 'function', function: { name: `f${n}`, parameters } }))
+  expect(decode({ model: 'm', messages: hello, tools }).body.value.tools).toHaveLength(128)
+})
+
 test('takes JSON nested as deep as tool schemas are', () => {
   const deep = `${'{"items":'.repeat(400)}{}${'}'.repeat(400)}`
   const text = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`
@@ -251,7 +342,13 @@ test('reads a body that is not ASCII, from text alone and with its bytes', () =>
 
 test('takes 100,000 messages', () => {
   const messages = Array.from({ length: 100_000 }, (_, at) =>
-    at % 2 === 0 ? { role: 'user', content: [{ type: 'text', text: 'x' }] } : { role: 'assistant', content: 'y' },
+    at % 2 === 0
+      ? { role: 'user', content: [{ type: 'text', text: 'x' }, image] }
+      : {
+          role: 'assistant',
+          content: [{ type: 'text', text: 'y' }],
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
   )
   const started = performance.now()
   expect(decode({ model: 'm', messages }).hasAgentHistory).toBe(true)

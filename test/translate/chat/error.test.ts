@@ -28,6 +28,13 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     null,
   ],
   [
+    { kind: 'body_stalled', afterMs: 30_000 },
+    'invalid_request_error',
+    'The rest of the request body did not arrive within 30 seconds.',
+    null,
+    'request_timeout',
+  ],
+  [
     { kind: 'body_too_large', limitBytes: 64 * 1024 * 1024 },
     'invalid_request_error',
     'The request body is larger than 64 MB (server.body-limit-mb).',

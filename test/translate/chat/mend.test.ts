@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
-import { bytes, dataEvent, dataOf, readStream, seedOf, stream } from './fixture-streams.ts'
+import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream } from './fixture-streams.ts'
 
 const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_764_940_861, model: 'gpt-5-mini' }
 
@@ -127,6 +127,14 @@ describe('pace', () => {
     ['twenty line ends', `{}${'\n'.repeat(20)}`],
     ['spaces', `{${' '.repeat(500)}}`],
     ['line ends inside a string', JSON.stringify('\n'.repeat(50)).replaceAll('\\n', '\n')],
+    [
+      'a tab for every level',
+      JSON.stringify(
+        Array.from({ length: 60 }).reduce((inner) => [inner], 1),
+        null,
+        '\t',
+      ),
+    ],
     ['line ends between values', '[1,\n\n\n\n\n\n\n\n\n\n\n2,\n\n\n\n\n\n\n\n\n\n\n3]'],
   ])('%s in arguments are not endless', (_title, text) => {
     const open = opened(0, 'c', 'f', text)
@@ -191,6 +199,35 @@ describe('tool calls', () => {
     )
   })
 
+  test('a name that may go on is sent when the next call starts', () => {
+    expect(
+      toolDeltas(
+        toolDelta({ index: 0, id: 'a', function: { name: 'get' } }),
+        toolDelta({ index: 0, function: { name: '_it' } }),
+        toolDelta(entry(1, 'b', 'g', '{}')),
+        toolDelta(entry(0, undefined, undefined, '{"x":1}')),
+      ),
+    ).toEqual([opened(0, 'a', 'get_it', ''), opened(1, 'b', 'g', '{}'), more(0, '{"x":1}')])
+  })
+
+  test('a name with arguments, even empty ones, is sent at once', () => {
+    const reply = createChatStream(seedOf({ usage: true }))
+    const text = reply.push({ event: '', data: JSON.stringify(toolDelta(entry(0, 'a', 'f', ''))) })
+    expect(text).toContain('"name":"f"')
+  })
+
+  test('a call whose name waits is sent when the answer is cut', () => {
+    const { text } = streamed(toolDelta({ index: 0, id: 'a', function: { name: 'f' } }), finish('length'), '[DONE]')
+    expect(text).toContain('"name":"f"')
+  })
+
+  test('two calls with the same arguments and their own ids stay two', () => {
+    expect(toolDeltas(toolDelta(entry(0, 'a', 'f', '{}'), entry(0, 'b', 'f', '{}')))).toEqual([
+      opened(0, 'a', 'f', '{}'),
+      opened(1, 'b', 'f', '{}'),
+    ])
+  })
+
   test('an entry that says nothing at all opens nothing', () => {
     expect(toolDeltas(chunk({ content: 'x' }), toolDelta({}, null, { index: 4 }))).toEqual([])
   })
@@ -204,6 +241,98 @@ describe('tool calls', () => {
   test('a cut call without arguments is not completed', () => {
     const { text } = streamed(toolDelta(opened(0, 'a', 'f', '')), finish('length'), '[DONE]')
     expect(dataOf(text)).toHaveLength(3)
+  })
+})
+
+const completed = (...output: unknown[]) => ({ type: 'response.completed', response: { output } })
+const message = (text: string) => ({ type: 'message', content: [{ type: 'output_text', text }] })
+const said = (...chunks: unknown[]) => fold([bytes(chunks.map(dataEvent).join(''))])
+const call = (call_id: string, args: string) => ({ type: 'function_call', call_id, name: 'f', arguments: args })
+
+describe('an end in the Responses dialect', () => {
+  test('says the rest of a text whose last piece waits with a carriage return', () => {
+    expect(said(chunk({ content: 'a\r' }), completed(message('a\r\nb'))).body).toMatchObject({
+      choices: [{ message: { content: 'a\r\nb' } }],
+    })
+  })
+
+  test.each([
+    ['repeats what was said', 'Hello', 'Hello'],
+    ['says less than was said', 'Hello\n', 'Hello'],
+    ['says nothing', 'Hello', ''],
+  ])('adds no text where it %s', (_title, before, whole) => {
+    expect(said(chunk({ content: before }), completed(message(whole))).body).toMatchObject({
+      choices: [{ message: { content: before } }],
+    })
+  })
+
+  test('adds reasoning only where none was told', () => {
+    const reasoning = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Summed up.' }] }
+    expect(said(chunk({ reasoning_text: 'At length.' }), completed(reasoning)).body).toMatchObject({
+      choices: [{ message: { reasoning_text: 'At length.' } }],
+    })
+  })
+
+  test('knows a call by its place where its id differs, and whatever spaces its arguments have', () => {
+    const { body } = said(toolDelta(opened(0, 'a', 'f', '{"x":1}')), completed(call('other', '{ "x": 1 }')))
+    expect(body).toMatchObject({ choices: [{ message: { tool_calls: [{ id: 'a' }] } }] })
+  })
+
+  test('fails where arguments begun are not the arguments of the end', () => {
+    expect(said(toolDelta(opened(0, 'a', 'f', '{"x"')), completed(call('a', '{"y":1}'))).fault).toMatchObject({
+      kind: 'upstream_unusable',
+    })
+  })
+
+  test('stays cut where a response is incomplete', () => {
+    const response = { output: [call('a', '{"x"')], incomplete_details: { reason: 'max_output_tokens' } }
+    expect(said({ type: 'response.incomplete', response }).body).toMatchObject({
+      choices: [{ finish_reason: 'length', message: { tool_calls: [{ function: { arguments: '{"x"' } }] } }],
+    })
+  })
+
+  test('takes texts from events that only come whole', () => {
+    const whole = [
+      { type: 'response.output_text.done', output_index: 1, content_index: 0, text: 'Hello' },
+      { type: 'response.custom_tool_call_input.done', output_index: 2, input: 'in' },
+      { type: 'response.refusal.delta', output_index: 3, delta: 'No.' },
+      { type: 'response.output_item.done', output_index: 0, item: message('Oh. ') },
+      { type: 'response.output_item.done', output_index: 4, item: call('a', '{}') },
+    ]
+    expect(said(...whole, completed()).fault).toEqual({
+      kind: 'upstream_unusable',
+      detail: 'it called a tool without naming it',
+    })
+    const named = { type: 'response.output_item.added', output_index: 2, item: { type: 'custom_tool_call', name: 't' } }
+    expect(said(...whole, named, completed()).body).toMatchObject({
+      choices: [
+        {
+          message: {
+            content: 'Oh. Hello',
+            refusal: 'No.',
+            tool_calls: [{ custom: { name: 't', input: 'in' } }, { id: 'a' }],
+          },
+        },
+      ],
+    })
+  })
+})
+
+test('of lines joined in one event, those before a failure reach the caller', () => {
+  const joined = `data: ${JSON.stringify(chunk({ content: 'a' }))}\ndata: {"error":{"code":503,"message":"gone"}}\n\n`
+  const { text, fault } = stream([bytes(joined)])
+  expect(text).toContain('"content":"a"')
+  expect(fault).toMatchObject({ kind: 'upstream_status', status: 503 })
+})
+
+describe('an answer of which nothing could be read', () => {
+  test('is a failure', () => {
+    expect(streamed('{"choices":', finish('stop'), '[DONE]').fault).toMatchObject({ kind: 'upstream_unusable' })
+  })
+
+  test('is empty where all was read, or a filter says why', () => {
+    expect(streamed(finish('stop'), '[DONE]').fault).toBeUndefined()
+    expect(streamed('{"choices":', finish('content_filter'), '[DONE]').fault).toBeUndefined()
   })
 })
 

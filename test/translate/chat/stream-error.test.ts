@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toStreamFault } from '../../../src/translate/chat/stream-error.ts'
+import { toStreamFault } from '../../../src/translate/chat/mend/stream-error.ts'
 
 test.each([
   [{ code: 429, message: 'm' }, 429],
@@ -45,4 +45,13 @@ test('code, type and param are kept, a status is not repeated as a code', () => 
     param: 'p',
   })
   expect(toStreamFault({ code: '429', message: 'm' }).error).not.toHaveProperty('code')
+})
+
+test.each([
+  ['<html><body>502 Bad Gateway</body></html>', expect.stringContaining('web page')],
+  ['token ghu_example0000 expired', 'token [redacted] expired'],
+  ['x'.repeat(9000), 'x'.repeat(4000)],
+])('upstream says no more than a caller may read', (message, expected) => {
+  expect(toStreamFault({ code: 502, message }).error).toMatchObject({ message: expected })
+  expect(toStreamFault(message).error).toMatchObject({ message: expected })
 })

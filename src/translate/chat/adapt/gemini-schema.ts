@@ -1,5 +1,7 @@
+import { isObject, type JsonObject } from '../../parts/is-object.ts'
+
 export interface StrippedSchema {
-  readonly schema: Readonly<Record<string, unknown>>
+  readonly schema: JsonObject
   /** Keywords that were taken out, each once. */
   readonly removed: readonly string[]
   /** A keyword that constrains values is gone, so that the model may call with more than the schema allowed. */
@@ -31,13 +33,11 @@ const SCHEMA_KEYWORDS = new Set([
 /** Keywords whose value maps names to schemas: the names are the tool author's, not keywords. */
 const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 
-type Json = Readonly<Record<string, unknown>>
-
 /**
  * A copy of a tool's parameters without the keywords Gemini refuses; `const` becomes an `enum` of one. Everything that
  * is not a schema (`default`, `enum`, `examples`) and everything unknown is left alone.
  */
-export function stripSchema(parameters: Json): StrippedSchema {
+export function stripSchema(parameters: JsonObject): StrippedSchema {
   const removed = new Set<string>()
   let loosened = false
 
@@ -45,7 +45,7 @@ export function stripSchema(parameters: Json): StrippedSchema {
     if (Array.isArray(schema)) return schema.map(strip)
     return isObject(schema) ? stripObject(schema) : schema
   }
-  const stripObject = (schema: Json): Json =>
+  const stripObject = (schema: JsonObject): JsonObject =>
     Object.fromEntries(
       Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
         const constrains = Object.hasOwn(REFUSED, keyword) ? REFUSED[keyword] : undefined
@@ -69,8 +69,4 @@ export function stripSchema(parameters: Json): StrippedSchema {
     )
 
   return { schema: stripObject(parameters), removed: [...removed], loosened }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

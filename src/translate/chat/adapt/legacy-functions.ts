@@ -2,8 +2,8 @@ import type { ChatMessage, ChatRequest } from '../wire-request.ts'
 import { always, counted, type Note, type Rule } from './rule.ts'
 
 /**
- * `functions` and `function_call`, which OpenAI replaced by tools in November 2023, in today's words. Runs first, so that
- * the rules for tools see them.
+ * `functions` and `function_call`, which OpenAI replaced by tools in November 2023, in today's words. Runs before the
+ * rules for tools, so that those see them.
  */
 export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
@@ -27,8 +27,8 @@ function note(path: string, action: string): Note {
 }
 
 function tools(request: ChatRequest): Step | undefined {
-  if (request.functions === undefined) return undefined
-  const functions = (request.functions ?? []).map((definition) => ({ type: 'function', function: definition }))
+  if (!request.functions) return undefined
+  const functions = request.functions.map((definition) => ({ type: 'function', function: definition }))
   return {
     patch: { functions: undefined, tools: [...(request.tools ?? []), ...functions] },
     note: note('functions', 'sent as tools'),
@@ -37,11 +37,8 @@ function tools(request: ChatRequest): Step | undefined {
 
 function toolChoice(request: ChatRequest): Step | undefined {
   const choice = request.function_call
-  if (choice === undefined) return undefined
-  const converted =
-    typeof choice === 'object' && choice !== null
-      ? { type: 'function', function: { name: choice.name } }
-      : (choice ?? undefined)
+  if (!choice) return undefined
+  const converted = typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice
   return {
     patch: { function_call: undefined, tool_choice: request.tool_choice ?? converted },
     note: note('function_call', 'sent as tool_choice'),

@@ -5,10 +5,12 @@ import { always, type Outcome, type Rule, type Target } from './rule.ts'
 interface DropRow {
   readonly parameter: string
   readonly source: string
-  readonly applies: (target: Target, request: ChatRequest) => boolean
+  readonly applies: (target: Target) => boolean
+  /** Absent where the rest of the request is of no account. */
+  readonly when?: (request: ChatRequest) => boolean
   /** Values the model takes, which stay. */
   readonly keeps?: (value: unknown) => boolean
-  /** Values that ask for nothing, so that dropping them changes nothing. `null` never does. */
+  /** Values that ask for nothing, so that dropping them changes nothing. */
   readonly idle?: (value: unknown) => boolean
   readonly reason: (target: Target) => string
 }
@@ -38,7 +40,8 @@ const dropRows: readonly DropRow[] = [
   ...['temperature', 'top_p'].map((parameter) => ({
     parameter,
     source: '§6.4 temperature: with thinking on, Claude takes the default only',
-    applies: ({ family }: Target, request: ChatRequest) => family.kind === 'claude' && wantsThinking(request),
+    applies: ({ family }: Target) => family.kind === 'claude',
+    when: wantsThinking,
     keeps: isDefaultSampling,
     reason: ({ traits }: Target) => `not supported by ${traits.id} together with thinking`,
   })),
@@ -74,8 +77,22 @@ const dropRows: readonly DropRow[] = [
 /** Levels of `reasoning_effort`, lowest first. §6.4 reasoning_effort. */
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
+/** In order: whether sampling is dropped depends on the effort that is left, and a cap that is discarded needs no limit. */
 export const parameterRules: readonly Rule[] = [
+  {
+    name: 'reasoning_effort among the listed levels',
+    source:
+      '§6.4 reasoning_effort: others are 400 invalid_reasoning_effort; dialect map §4.1: nearest lower, else lowest',
+    applies: ({ traits }) => traits.supports.reasoningEffort !== undefined,
+    adapt: clampEffort,
+  },
   ...dropRows.map(toRule),
+  {
+    name: 'one output cap of two',
+    source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; §6.4 max_tokens',
+    applies: always,
+    adapt: dropSecondCap,
+  },
   {
     name: 'output cap within the limit',
     source: '§6.4 max_tokens: above max_output_tokens upstream answers 400',
@@ -94,25 +111,17 @@ export const parameterRules: readonly Rule[] = [
     applies: ({ family }) => !isReasoningGpt(family),
     adapt: (request) => renameCap(request, 'max_completion_tokens', 'max_tokens'),
   },
-  {
-    name: 'reasoning_effort among the listed levels',
-    source:
-      '§6.4 reasoning_effort: others are 400 invalid_reasoning_effort; dialect map §4.1: nearest lower, else lowest',
-    applies: ({ traits }) => traits.supports.reasoningEffort !== undefined,
-    adapt: clampEffort,
-  },
 ]
 
-function toRule({ parameter, source, applies, keeps, idle, reason }: DropRow): Rule {
+function toRule({ parameter, source, applies, when, keeps, idle, reason }: DropRow): Rule {
   return {
     name: `${parameter} dropped`,
     source,
-    applies: always,
+    applies,
     adapt: (request, target) => {
       const value = request[parameter]
-      if (value === undefined || !applies(target, request)) return undefined
-      if (keeps?.(value) === true) return undefined
-      const changesMeaning = value !== null && idle?.(value) !== true
+      if (value === undefined || keeps?.(value) === true || when?.(request) === false) return undefined
+      const changesMeaning = idle?.(value) !== true
       return {
         patch: { [parameter]: undefined },
         notes: [{ path: parameter, reason: reason(target), action: 'dropped', changesMeaning }],
@@ -123,7 +132,8 @@ function toRule({ parameter, source, applies, keeps, idle, reason }: DropRow): R
 
 /** Claude's ways of asking for thinking on this route: §6.4 reasoning_effort. */
 function wantsThinking(request: ChatRequest): boolean {
-  const { thinking, thinking_budget: budget } = request
+  const { thinking, thinking_budget: budget, reasoning_effort: effort } = request
+  if (typeof effort === 'string' && effort !== 'none') return true
   if (typeof budget === 'number' && budget > 0) return true
   return typeof thinking === 'object' && thinking !== null && 'type' in thinking && thinking.type !== 'disabled'
 }
@@ -145,12 +155,17 @@ function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | und
 
 type CapName = 'max_tokens' | 'max_completion_tokens'
 
-/** Where both are there, `max_completion_tokens` counts: the other is the deprecated one. */
+function dropSecondCap({ max_tokens: older, max_completion_tokens: newer }: ChatRequest): Outcome | undefined {
+  if (older === undefined || newer === undefined) return undefined
+  const note = { path: 'max_tokens', reason: 'max_completion_tokens is given too', action: 'dropped' }
+  return { patch: { max_tokens: undefined }, notes: [{ ...note, changesMeaning: older !== newer }] }
+}
+
+/** Runs where at most one of the two is left. */
 function renameCap(request: ChatRequest, from: CapName, to: CapName): Outcome | undefined {
   if (request[from] === undefined) return undefined
-  const value = request.max_completion_tokens ?? request.max_tokens
   return {
-    patch: { [from]: undefined, [to]: value },
+    patch: { [from]: undefined, [to]: request[from] },
     notes: [{ path: from, action: `sent as ${to}`, changesMeaning: false }],
   }
 }

@@ -31,10 +31,7 @@ export interface Rule {
   /** Where the fact comes from; § are sections of the Copilot wire reference. */
   readonly source: string
   readonly applies: (target: Target) => boolean
-  /**
-   * Never changes its input. `undefined`: nothing to do.
-   * @throws Fault `invalid_request` where no adaptation can help
-   */
+  /** Never changes its input. `undefined`: nothing to do. */
   readonly adapt: (request: ChatRequest, target: Target) => Outcome | undefined
 }
 

@@ -1,19 +1,13 @@
-import { refuseValue } from '../invalid.ts'
 import type { ChatRequest } from '../wire-request.ts'
 import { stripSchema } from './gemini-schema.ts'
 import { always, counted, type Outcome, type Rule } from './rule.ts'
 
-/** Upstream refuses more. §6.4 tools (HARD_TOOL_LIMIT of the official client). */
-const MAX_TOOLS = 128
-
 export const toolRules: readonly Rule[] = [
-  { name: 'no more tools than upstream takes', source: '§6.4 tools', applies: always, adapt: refuseTooMany },
   {
     name: 'empty tools dropped',
     source: '§6.4 tools: empty tools are 400',
     applies: always,
-    adapt: (request) =>
-      request.tools === null || request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined,
+    adapt: (request) => (request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined),
   },
   {
     name: 'tool_choice without tools dropped',
@@ -22,7 +16,7 @@ export const toolRules: readonly Rule[] = [
     adapt: (request) => {
       const choice = request.tool_choice
       if (choice === undefined || request.tools) return undefined
-      return drop('tool_choice', 'there are no tools', choice !== null && choice !== 'auto' && choice !== 'none')
+      return drop('tool_choice', 'there are no tools', choice !== 'auto' && choice !== 'none')
     },
   },
   {
@@ -54,13 +48,6 @@ export const toolRules: readonly Rule[] = [
 
 function drop(path: string, reason: string, changesMeaning: boolean): Outcome {
   return { patch: { [path]: undefined }, notes: [{ path, reason, action: 'dropped', changesMeaning }] }
-}
-
-function refuseTooMany(request: ChatRequest): undefined {
-  const count = request.tools?.length ?? 0
-  if (count > MAX_TOOLS) {
-    refuseValue('tools', `expected at most ${MAX_TOOLS} tools, got ${count}`, 'array_above_max_length')
-  }
 }
 
 function stripToolSchemas(request: ChatRequest): Outcome | undefined {

@@ -1,0 +1,64 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { saying } from './client.ts'
+import { openProxy } from './harness.ts'
+
+test.each([true, false])(
+  'no prompt and no answer is logged unless log.bodies asks for it (stream: %s)',
+  async (stream) => {
+    const { chat, log } = await openProxy()
+    await chat({ stream, ...saying('a private question') })
+    expect(inspect(log, { depth: 20 })).not.toMatch(/private|question/)
+  },
+)
+
+test.each([true, false])('log.bodies logs what was asked and what was answered (stream: %s)', async (stream) => {
+  const { chat, log } = await openProxy({ file: 'log: { bodies: true }' })
+  const reply = await chat({ stream, ...saying('a private question') })
+  const textOf = (message: string) =>
+    log
+      .filter((line) => line.message === message)
+      .map(({ fields }) => fields['text'])
+      .join('')
+  expect(textOf('request')).toContain('a private question')
+  expect(textOf('answer')).toBe(reply.text)
+})
+
+test('a served request is one line that says what it cost', async () => {
+  const { chat, log } = await openProxy()
+  await chat({ max_completion_tokens: 100, model: 'claude-sonnet-4.5' })
+  expect(log.filter(({ message }) => message === 'request served')).toEqual([
+    {
+      level: 'info',
+      message: 'request served',
+      fields: {
+        requestId: expect.any(String),
+        model: 'claude-sonnet-4.5',
+        route: 'copilot/chat',
+        stream: false,
+        status: 200,
+        ms: expect.any(Number),
+        tokensIn: expect.any(Number),
+        tokensOut: expect.any(Number),
+        tokensCached: 0,
+        warnings: [expect.stringContaining('max_completion_tokens')],
+      },
+    },
+  ])
+})
+
+test('a refused request is one line with its route and its warnings', async () => {
+  const { chat, log } = await openProxy()
+  await chat({ max_completion_tokens: 100, model: 'claude-sonnet-4.5', ...saying('[demo:error 429]') })
+  expect(log.filter(({ message }) => message === 'request refused')).toMatchObject([
+    {
+      level: 'info',
+      fields: {
+        status: 429,
+        route: 'copilot/chat',
+        warnings: expect.stringContaining('max_completion_tokens'),
+        error: { kind: 'upstream_status' },
+      },
+    },
+  ])
+})

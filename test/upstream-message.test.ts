@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { toUpstreamMessage } from '../src/upstream-message.ts'
+
+const webPage = 'The answer was a web page, not the API (a sign-in page, a firewall or an outage page).'
+
+test('passes plain words on', () => {
+  expect(toUpstreamMessage(' The requested model is not supported.\n')).toBe('The requested model is not supported.')
+})
+
+test.each([
+  ['a document', '<!doctype html>\n<p>Sign in</p>'],
+  ['a fragment', '\ufeff  <h1>502 Bad Gateway</h1>'],
+  ['XML', '<?xml version="1.0"?><Error/>'],
+  ['a page after words', 'upstream said: <HTML lang="en"><head><title>504</title></head></HTML>'],
+])('puts a sentence in place of %s', (_title, text) => {
+  expect(toUpstreamMessage(text)).toBe(webPage)
+})
+
+test('leaves words about markup alone', () => {
+  expect(toUpstreamMessage('unexpected tag <html> in messages[0]')).toBe('unexpected tag <html> in messages[0]')
+})
+
+test('takes out credentials', () => {
+  expect(toUpstreamMessage('bad token ghu_example0000')).toBe('bad token [redacted]')
+})
+
+test('cuts what is too long, and no half of a credential stays', () => {
+  expect(toUpstreamMessage('x'.repeat(100_000))).toHaveLength(4000)
+  const across = `${'x'.repeat(3980)} https://user:example-password@host/`
+  expect(toUpstreamMessage(across)).not.toContain('user:ex')
+})
+
+test('cuts no character in half', () => {
+  expect(toUpstreamMessage(`${'x'.repeat(3999)}\u{1f600}`).isWellFormed()).toBe(true)
+})
