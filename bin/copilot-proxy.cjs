@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Old syntax on purpose: this file must run, and say its one sentence, on whatever Node someone has.
-/* oxlint-disable no-var, prefer-template, import/no-unassigned-import -- as above */
+/* oxlint-disable no-var, no-unused-vars, prefer-template, import/no-unassigned-import -- as above */
 var floor = require('../package.json').engines.node.replace('>=', '')
 var needed = floor.split('.').map(Number)
 var running = process.versions.node.split('.').map(Number)

@@ -4,6 +4,7 @@ import { findLoginInUse } from './auth/login-in-use.ts'
 import type { CopilotAccount } from './auth/quota.ts'
 import { RecordStoreError } from './auth/record-fs.ts'
 import type { RecordStore } from './auth/record-store.ts'
+import { loginFix } from './auth/token-origin.ts'
 import type { Config } from './config/schema.ts'
 import { Fault } from './errors.ts'
 
@@ -17,7 +18,6 @@ export interface AccountDeps {
 }
 
 const timeoutMs = 15_000
-const loginFix = 'copilot-proxy login'
 
 /**
  * Plan and quota of the account that requests are made with.
@@ -32,12 +32,16 @@ export async function fetchAccountInUse(
   const login = await findLoginInUse(sources).catch((cause: unknown) => {
     if (!(cause instanceof RecordStoreError)) throw cause
     const detail = 'The stored login cannot be read.'
-    throw new Fault({ kind: 'copilot_unavailable', detail, fix: 'copilot-proxy status' }, { cause })
+    throw new Fault(
+      { kind: 'copilot_unavailable', detail, fix: 'See what is wrong with: copilot-proxy status' },
+      { cause },
+    )
   })
   if (login === undefined) {
     throw new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in.', fix: loginFix })
   }
-  const api = { fetch, now, headers: copilot.headers, timeoutMs, apiBaseUrl: login.apiBaseUrl }
+  const { apiBaseUrl, tokenOrigin } = login
+  const api = { fetch, now, headers: copilot.headers, timeoutMs, apiBaseUrl, tokenOrigin }
   const answer = await fetchCopilotUser(api, login.githubToken, signal)
   if (answer.kind === 'ok') return answer.account
   throw answer.kind === 'aborted' ? signal.reason : toFault(answer)
@@ -47,7 +51,6 @@ function toFault(failure: Exclude<GithubFailure, { kind: 'aborted' }>): Fault {
   const { kind, detail } = failure
   switch (kind) {
     case 'bad_credentials':
-      return new Fault({ kind: 'copilot_unavailable', detail, fix: loginFix })
     case 'no_access':
       return new Fault({ kind: 'copilot_unavailable', detail, fix: failure.fix })
     case 'rate_limited': {

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import type { Logger as PinoLogger } from 'pino'
 import type { LogSink } from './log-sink.ts'
 import { createLogSink } from './log-sink.ts'
 import type { LogMethod, Logger } from './log.ts'
@@ -28,17 +29,21 @@ const maxQueued = 4_000_000
 
 /**
  * The program's log, on stderr, so that stdout stays for results. Secrets are removed twice: by field name before a
- * line is made, by shape from the finished lines, because an upstream may reflect a credential in any text.
+ * line is made, by shape from the finished lines, because an upstream may reflect a credential in any text. Stacks are
+ * kept at the levels debug and trace, and of defects.
  */
 export function createLog(options: LogOptions): ProgramLog {
   const finish = (jsonLines: string): string =>
     redactText(options.format === 'json' ? jsonLines : formatLogLines(jsonLines, { colors: options.colors }))
   const sink = (options.createSink ?? createStderrSink)(finish)
-  const logger = pino(
+  const logger: PinoLogger = pino(
     {
       level: options.level,
       base: null,
-      formatters: { level: (label) => ({ level: label }), log: redactFields },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => redactFields(fields, { keepStacks: logger.isLevelEnabled('debug') || isDefect(fields) }),
+      },
       // Errors are already plain objects by then; pino's own serializer would bring back what was left out.
       serializers: { err: (error: unknown) => error },
     },
@@ -59,6 +64,11 @@ export function createLog(options: LogOptions): ProgramLog {
     },
     flush: (withinMs) => sink.flush(withinMs),
   }
+}
+
+/** A line about a defect of this program, as the places that answer requests write it. Its stack is the report. */
+function isDefect({ error }: Readonly<Record<string, unknown>>): boolean {
+  return typeof error === 'object' && error !== null && 'kind' in error && error.kind === 'internal'
 }
 
 function createStderrSink(finish: (lines: string) => string): LogSink {

@@ -24,6 +24,8 @@ export interface DaemonOptions {
   readonly demo: boolean
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
+  /** Called when requests begin to be made as somebody else; undefined: nobody is logged in (any more). */
+  readonly onAccount?: (account: string | undefined) => void
   /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -84,6 +86,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       clientId = next
     }
     if (token !== undefined) refresh.tokenChanged()
+    tellAccount(token)
+  }
+
+  /** Once for each account: a new connection announces the one in use again. */
+  let toldOf: string | undefined
+  function tellAccount(token: CopilotToken | undefined): void {
+    const account = token === undefined ? undefined : (copilot.tokens.status().login ?? token.recordId)
+    const key = account ?? ''
+    if (key === toldOf) return
+    toldOf = key
+    options.onAccount?.(account)
   }
   let unfollow = copilot.tokens.onChange(followAccount)
 

@@ -89,6 +89,11 @@ export class Fault extends Error {
   }
 }
 
+/** A fault as log fields: what went wrong, and what a library threw, where one did. */
+export function faultFields({ error, cause }: Fault): Record<string, unknown> {
+  return { error, ...(cause !== undefined && { cause }) }
+}
+
 /** Statuses upstream sends that a caller can act on; anything else unexpected becomes 502. */
 function upstreamStatus(status: number): number {
   return status >= 400 && status <= 599 ? status : 502

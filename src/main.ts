@@ -27,16 +27,28 @@ function readVersion(): string {
   return version
 }
 
-function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }): Output {
-  // A reader that left (`models | head -1`) is no failure, and a daemon serves on without one.
+/**
+ * @param onFailure called once when text could not be written. A reader that left (`models | head -1`) is no failure,
+ * and a daemon serves on either way.
+ */
+function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailure: (error: Error) => void): Output {
+  let failed = false
+  // Nobody has to listen to it: each write is told, and earlier.
   stream.on('error', () => {})
-  const isTty = isatty(stream.fd)
-  const hasColors = wantsColors({ isTty, env: process.env })
+  const onWritten = (error?: NodeJS.ErrnoException | null): void => {
+    if (failed || !error) return
+    failed = true
+    if (error.code !== 'EPIPE') onFailure(error)
+  }
+  const isTerminal = isatty(stream.fd)
+  const hasColors = wantsColors({ isTty: isTerminal, env: process.env })
   return {
     write: (text) => {
-      stream.write(text)
+      // After a failure every further write would fail as well, or leave a gap.
+      if (!failed) stream.write(text, onWritten)
     },
-    columns: isTty ? stream.columns : Infinity,
+    columns: isTerminal ? stream.columns : Infinity,
+    isTerminal,
     hasColors,
     style: createStyle(hasColors),
   }
@@ -90,14 +102,18 @@ function reportDefects(stderr: Output): void {
 }
 
 async function main(): Promise<void> {
-  const stdout = toOutput(process.stdout)
-  const stderr = toOutput(process.stderr)
+  let lost = false
+  const stderr = toOutput(process.stderr, () => {})
+  const stdout = toOutput(process.stdout, ({ message }) => {
+    lost = true
+    stderr.write(`Standard output could not be written: ${message}\n`)
+  })
   reportDefects(stderr)
   const network = createNetwork()
   const context: CommandContext = {
     env: process.env,
-    workingDir: process.cwd(),
-    homeDir: homedir(),
+    workingDir: () => process.cwd(),
+    homeDir: homedir,
     platform: process.platform,
     stdout,
     stderr,
@@ -111,10 +127,13 @@ async function main(): Promise<void> {
     version: readVersion(),
   }
   const outcome = await runProgram(process.argv.slice(2), context)
-  const code = outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : outcome
+  const ended = outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : outcome
   // Idle connections must not hold the process up, but text on its way to a pipe must arrive: Windows writes in the
   // background.
-  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
+  process.stdout.write('', () => {
+    const code = lost && ended === exitCode.done ? exitCode.failed : ended
+    process.stderr.write('', () => process.exit(code))
+  })
 }
 
 // Not a top-level await: bin/copilot-proxy.cjs loads this file with require().

@@ -1,3 +1,5 @@
+import { Fault } from './errors.ts'
+
 const replacement = '[redacted]'
 
 /** Where a value ends inside running text, JSON (also escaped JSON) or a URL. */
@@ -76,37 +78,45 @@ const maxDepth = 8
 /**
  * A copy of log fields in which values of secret names are replaced, at any depth, and errors become plain objects
  * (name, message, code, stack, cause and their own fields), so that nothing a library hangs on an error slips through.
+ * @param keepStacks false: for lines about what is expected to happen now and then, where a stack is noise
  */
-export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return copyFields(fields, 0)
+export function redactFields(
+  fields: Readonly<Record<string, unknown>>,
+  { keepStacks = true }: { readonly keepStacks?: boolean } = {},
+): Record<string, unknown> {
+  return copyFields(fields, keepStacks, 0)
 }
 
-function copyFields(fields: object, depth: number): Record<string, unknown> {
+function copyFields(fields: object, keepStacks: boolean, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(fields)) {
-    copy[name] = isSecretName(name) && field !== undefined && field !== null ? replacement : copyValue(field, depth + 1)
+    copy[name] =
+      isSecretName(name) && field !== undefined && field !== null
+        ? replacement
+        : copyValue(field, keepStacks, depth + 1)
   }
   return copy
 }
 
-function copyValue(field: unknown, depth: number): unknown {
+function copyValue(field: unknown, keepStacks: boolean, depth: number): unknown {
   if (typeof field === 'bigint') return field.toString()
   if (typeof field !== 'object' || field === null) return field
   if (depth > maxDepth) return '[deeper]'
-  if (field instanceof Error) return copyError(field, depth)
-  if (Array.isArray(field)) return field.map((item) => copyValue(item, depth + 1))
+  if (field instanceof Error) return copyError(field, keepStacks, depth)
+  if (Array.isArray(field)) return field.map((item) => copyValue(item, keepStacks, depth + 1))
   if (ArrayBuffer.isView(field)) return `[${field.byteLength} bytes]`
   if (field instanceof Date || field instanceof URL) return field.toString()
   if (field instanceof Map || field instanceof Set) return `[${field.size} entries]`
-  return copyFields(field, depth)
+  return copyFields(field, keepStacks, depth)
 }
 
-function copyError(error: Error, depth: number): Record<string, unknown> {
+function copyError(error: Error, keepStacks: boolean, depth: number): Record<string, unknown> {
   return {
     name: error.name,
     message: error.message,
-    stack: error.stack,
-    ...copyFields(error, depth),
-    ...(error.cause === undefined ? {} : { cause: copyValue(error.cause, depth + 1) }),
+    // A Fault is made where a failure is named; the stack of what failed is its cause's.
+    ...(keepStacks && !(error instanceof Fault) && { stack: error.stack }),
+    ...copyFields(error, keepStacks, depth),
+    ...(error.cause === undefined ? {} : { cause: copyValue(error.cause, keepStacks, depth + 1) }),
   }
 }

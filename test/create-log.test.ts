@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../src/create-log.ts'
 import type { LogOptions } from '../src/create-log.ts'
+import { Fault } from '../src/errors.ts'
 import { formatLogLine } from '../src/pretty-log.ts'
 
 function recordedLog(options: Partial<LogOptions> = {}) {
@@ -54,6 +55,35 @@ describe('log', () => {
 })
 
 const format = (fields: object) => formatLogLine(`${JSON.stringify(fields)}\n`, { colors: false })
+
+describe('stacks', () => {
+  const failed = new Fault({ kind: 'upstream_unreachable', detail: 'x' }, { cause: new Error('socket closed') })
+
+  test.each(['json', 'pretty'] as const)('are left out of ordinary lines (%s)', (kind) => {
+    const { log, lines } = recordedLog({ format: kind })
+    log.warn({ error: failed.error, cause: failed.cause }, 'stream ended in an error event')
+    log.warn({ err: failed }, 'failed')
+    expect(lines.join('')).toContain('socket closed')
+    expect(lines.join('')).not.toMatch(/stack|create-log\.test/)
+  })
+
+  test.each(['json', 'pretty'] as const)('are kept at debug level, but for those of a Fault (%s)', (kind) => {
+    const { log, lines } = recordedLog({ format: kind })
+    log.setLevel('debug')
+    log.warn({ err: failed }, 'failed')
+    const [line = ''] = lines
+    expect(line).toContain('create-log.test.ts')
+    const { log: other, lines: otherLines } = recordedLog({ format: kind, level: 'debug' })
+    other.warn({ err: new Fault({ kind: 'shutting_down' }) }, 'failed')
+    expect(otherLines.join('')).not.toContain('create-log.test.ts')
+  })
+
+  test('of a defect are kept: they are its report', () => {
+    const { log, lines } = recordedLog({ format: 'pretty' })
+    log.error({ error: { kind: 'internal' }, cause: new TypeError('ghu_example is not a function') }, 'request failed')
+    expect(lines.join('')).toMatch(/\[redacted\] is not a function.*\n {4}at .*create-log\.test\.ts/)
+  })
+})
 
 describe('pretty log line', () => {
   test('is time, level, message and fields', () => {

@@ -59,7 +59,7 @@ export function awaitCallback(options: CallbackOptions, signal: AbortSignal): Pr
     finish(
       error.code === 'EADDRINUSE'
         ? { kind: 'port_taken', port: options.port }
-        : { kind: 'failed', detail: `cannot listen on 127.0.0.1:${options.port} (${error.code ?? 'unknown'})` },
+        : { kind: 'failed', detail: `Cannot listen on 127.0.0.1:${options.port} (${error.code ?? 'unknown'})` },
     ),
   )
   server.listen(options.port, '127.0.0.1', () => {

@@ -1,5 +1,6 @@
-import { toGithubFailure, type GithubFailure } from './github-failure.ts'
-import { isHeaderSafe, parseJson, sendRequest } from './http-json.ts'
+import { toGithubFailure, toUnusableReply, type GithubFailure } from './github-failure.ts'
+import { isHeaderSafe, parseJson, sendRequest, type Reply } from './http-json.ts'
+import { originWords, type TokenOrigin } from './token-origin.ts'
 import { copilotTokenReply } from './wire.ts'
 
 export interface GithubApiDeps {
@@ -9,6 +10,8 @@ export interface GithubApiDeps {
   /** `copilot.headers`: an exchange without the editor's identity yields tokens that inference refuses later. */
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
+  /** Decides how a refused token is spoken of; a stored login by default. */
+  readonly tokenOrigin?: TokenOrigin
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -25,9 +28,24 @@ export interface ExchangedToken {
   readonly sku?: string
 }
 
-/** Headers of a call with a GitHub token; configured names are lower case already, so no name appears twice. */
-export function githubHeaders(deps: GithubApiDeps, githubToken: string): Record<string, string> {
-  return { ...deps.headers, accept: 'application/json', authorization: `token ${githubToken}` }
+/** One GET with a GitHub token; the reply when its status is 200. A token that no header can carry is not sent. */
+export async function askGithub(
+  deps: GithubApiDeps,
+  path: string,
+  githubToken: string,
+  signal: AbortSignal,
+): Promise<Reply | GithubFailure> {
+  const { tokenOrigin = 'record' } = deps
+  if (!isHeaderSafe(githubToken)) {
+    const { unusable: detail, fix } = originWords[tokenOrigin]
+    return { kind: 'bad_credentials', detail, fix }
+  }
+  // Configured names are lower case already, so no name appears twice.
+  const headers = { ...deps.headers, accept: 'application/json', authorization: `token ${githubToken}` }
+  const outcome = await sendRequest(deps, `${deps.apiBaseUrl}${path}`, { headers }, signal)
+  return outcome.kind === 'reply' && outcome.status === 200
+    ? outcome
+    : toGithubFailure(outcome, { githubToken, tokenOrigin, nowMs: deps.now() })
 }
 
 /** Trades the GitHub token for a Copilot token: GET /copilot_internal/v2/token. One request, never repeated here. */
@@ -36,16 +54,11 @@ export async function exchangeCopilotToken(
   githubToken: string,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
-  const outcome = await sendRequest(
-    deps,
-    `${deps.apiBaseUrl}/copilot_internal/v2/token`,
-    { headers: githubHeaders(deps, githubToken) },
-    signal,
-  )
-  if (outcome.kind !== 'reply' || outcome.status !== 200) return toGithubFailure(outcome, githubToken, deps.now())
+  const outcome = await askGithub(deps, '/copilot_internal/v2/token', githubToken, signal)
+  if (outcome.kind !== 'reply') return outcome
   const reply = copilotTokenReply.safeParse(parseJson(outcome.text))
   if (!reply.success || !isHeaderSafe(reply.data.token)) {
-    return { kind: 'transient', detail: 'the reply of the token endpoint holds no usable token', timedOut: false }
+    return toUnusableReply(outcome, 'The reply of the token endpoint holds no usable token')
   }
   const { token, expires_at, refresh_in, sku, endpoints } = reply.data
   return {

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../config/loopback.ts'
 import { describeRefusal, parseJsonOrForm } from './access-token.ts'
-import { isHeaderSafe, sendRequest, type RequestDeps, type RequestOutcome } from './http-json.ts'
+import { describeWebPage, isHeaderSafe, sendRequest, type RequestDeps, type RequestOutcome } from './http-json.ts'
 import { accessTokenReply, deviceCodeReply } from './wire.ts'
 
 export interface DeviceFlowDeps extends RequestDeps {
@@ -64,15 +64,17 @@ export async function startDeviceFlow(
   const reply = deviceCodeReply.safeParse(body)
   if (!reply.success) {
     const refusal = accessTokenReply.safeParse(body)
-    const told =
-      refusal.success && refusal.data.error ? `: ${describeRefusal(refusal.data)}` : ` (status ${outcome.status})`
-    return { kind: 'failed', detail: `GitHub gave no login code${told}` }
+    const detail =
+      refusal.success && refusal.data.error
+        ? `GitHub gave no login code: ${describeRefusal(refusal.data)}`
+        : (describeWebPage(outcome) ?? `GitHub gave no login code (status ${outcome.status})`)
+    return { kind: 'failed', detail }
   }
   const { device_code, user_code, verification_uri, expires_in, interval } = reply.data
   if (!isOwnPage(verification_uri, options.githubBaseUrl)) {
-    return { kind: 'failed', detail: 'the reply names a login page that is not GitHub’s; it was not opened' }
+    return { kind: 'failed', detail: 'The reply names a login page that is not GitHub’s; it was not opened' }
   }
-  if (!/^[A-Za-z0-9-]{4,32}$/.test(user_code)) return { kind: 'failed', detail: 'the login code cannot be shown' }
+  if (!/^[A-Za-z0-9-]{4,32}$/.test(user_code)) return { kind: 'failed', detail: 'The login code cannot be shown' }
   return {
     kind: 'started',
     code: {

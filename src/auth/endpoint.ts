@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../config/loopback.ts'
+import { tokenBaseUrl } from '../config/upstream-hosts.ts'
 import type { CopilotRecord } from './wire.ts'
 
 /** Where a Copilot token goes when nothing names a better host. */
@@ -6,8 +6,6 @@ const DEFAULT_BASE_URL = 'https://api.githubcopilot.com'
 
 /** A path that belongs to another API; older tools stored it as part of the Copilot base. */
 const CODEX_SUFFIX = '/backend-api/codex'
-
-const COPILOT_DOMAINS = ['githubcopilot.com', 'githubusercontent.com', 'ghe.com']
 
 export interface EndpointOptions {
   /** `copilot.base-url`; before everything a record says. Empty or absent: not set. */
@@ -75,26 +73,9 @@ export function hasCodexSuffix(url: string): boolean {
   return trimSlashes(url).endsWith(CODEX_SUFFIX)
 }
 
-/**
- * The base URL in its plain form, or undefined when a Copilot token may not be sent there: https on the standard port
- * of githubcopilot.com, githubusercontent.com, ghe.com, a configured GitHub host or a subdomain of one; or loopback,
- * for development. No user information, query or fragment.
- */
+/** As `tokenBaseUrl`, without blanks around it and without `/backend-api/codex`. */
 export function allowedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
-  const stripped = stripCodexSuffix(text.trim())
-  if (!URL.canParse(stripped)) return undefined
-  const url = new URL(stripped)
-  // `@`, `?` and `#` are looked for in the text too: the parser drops them when they carry nothing.
-  if (url.username !== '' || url.password !== '' || /[@?#\\]/.test(stripped)) return undefined
-  const loopback = isLoopbackHost(url.hostname)
-  const allowed = loopback
-    ? url.protocol === 'https:' || url.protocol === 'http:'
-    : url.protocol === 'https:' && url.port === '' && isAllowedHost(url.hostname, githubHosts)
-  return allowed ? trimSlashes(url.origin + url.pathname) : undefined
-}
-
-function isAllowedHost(host: string, githubHosts: readonly string[]): boolean {
-  return [...COPILOT_DOMAINS, ...githubHosts].some((domain) => host === domain || host.endsWith(`.${domain}`))
+  return tokenBaseUrl(stripCodexSuffix(text.trim()), githubHosts)
 }
 
 /** `proxy.X.githubcopilot.com` serves completions only; its sibling `api.X.githubcopilot.com` serves chat. */

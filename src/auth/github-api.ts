@@ -1,6 +1,6 @@
-import { githubHeaders, type GithubApiDeps } from './copilot-exchange.ts'
-import { toGithubFailure, type GithubFailure } from './github-failure.ts'
-import { parseJson, sendRequest } from './http-json.ts'
+import { askGithub, type GithubApiDeps } from './copilot-exchange.ts'
+import { toUnusableReply, type GithubFailure } from './github-failure.ts'
+import { parseJson } from './http-json.ts'
 import { toCopilotAccount, type CopilotAccount } from './quota.ts'
 import { copilotUserReply, githubUserReply } from './wire.ts'
 
@@ -13,10 +13,12 @@ export async function fetchGithubUser(
   githubToken: string,
   signal: AbortSignal,
 ): Promise<GithubUserOutcome> {
-  const read = await getJson(deps, '/user', githubToken, signal)
-  if (read.kind !== 'json') return read
-  const user = githubUserReply.safeParse(read.body)
-  return user.success ? { kind: 'ok', login: user.data.login } : unusable('/user')
+  const reply = await askGithub(deps, '/user', githubToken, signal)
+  if (reply.kind !== 'reply') return reply
+  const user = githubUserReply.safeParse(parseJson(reply.text))
+  return user.success
+    ? { kind: 'ok', login: user.data.login }
+    : toUnusableReply(reply, 'The reply of /user is not what GitHub sends')
 }
 
 /**
@@ -28,28 +30,10 @@ export async function fetchCopilotUser(
   githubToken: string,
   signal: AbortSignal,
 ): Promise<CopilotUserOutcome> {
-  const read = await getJson(deps, '/copilot_internal/user', githubToken, signal)
-  if (read.kind !== 'json') return read
-  const user = copilotUserReply.safeParse(read.body)
-  return user.success ? { kind: 'ok', account: toCopilotAccount(user.data) } : unusable('/copilot_internal/user')
-}
-
-async function getJson(
-  deps: GithubApiDeps,
-  path: string,
-  githubToken: string,
-  signal: AbortSignal,
-): Promise<{ readonly kind: 'json'; readonly body: unknown } | GithubFailure> {
-  const outcome = await sendRequest(
-    deps,
-    `${deps.apiBaseUrl}${path}`,
-    { headers: githubHeaders(deps, githubToken) },
-    signal,
-  )
-  if (outcome.kind !== 'reply' || outcome.status !== 200) return toGithubFailure(outcome, githubToken, deps.now())
-  return { kind: 'json', body: parseJson(outcome.text) }
-}
-
-function unusable(path: string): GithubFailure {
-  return { kind: 'transient', detail: `the reply of ${path} is not what GitHub sends`, timedOut: false }
+  const reply = await askGithub(deps, '/copilot_internal/user', githubToken, signal)
+  if (reply.kind !== 'reply') return reply
+  const user = copilotUserReply.safeParse(parseJson(reply.text))
+  return user.success
+    ? { kind: 'ok', account: toCopilotAccount(user.data) }
+    : toUnusableReply(reply, 'The reply of /copilot_internal/user is not what GitHub sends')
 }

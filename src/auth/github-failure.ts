@@ -1,24 +1,25 @@
-import { parseJson, type RequestOutcome } from './http-json.ts'
+import { describeWebPage, isFromGithub, parseJson, type Reply, type RequestOutcome } from './http-json.ts'
 import { explainNotification } from './notifications.ts'
 import { toPlainLine } from './plain-text.ts'
+import { originWords, type TokenOrigin } from './token-origin.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
 
 /** Why a call with a GitHub token gave nothing. `detail` is a plain sentence without credentials. */
 export type GithubFailure =
-  /** 401: the GitHub token is bad or revoked; only a new login helps. */
-  | { readonly kind: 'bad_credentials'; readonly detail: string }
+  /** 401, or a token that cannot be sent: bad or revoked; only a new login, or another token, helps. */
+  | { readonly kind: 'bad_credentials'; readonly detail: string; readonly fix: string }
   /** 403: the account or the kind of token may not use Copilot. */
   | {
       readonly kind: 'no_access'
       readonly detail: string
       readonly fix: string
       readonly notificationId?: string
-      /** The page GitHub suggests. */
+      /** The page GitHub suggests, where neither `detail` nor `fix` names it. */
       readonly url?: string
     }
   | { readonly kind: 'rate_limited'; readonly detail: string; readonly retryAfterSeconds?: number }
   /** 404: this kind of token has no such endpoint, or the account lives on another host. */
-  | { readonly kind: 'not_available'; readonly detail: string }
+  | { readonly kind: 'not_available'; readonly detail: string; readonly fix: string }
   /** Network, time limit, 5xx, or a reply that is not GitHub's: worth another try. */
   | { readonly kind: 'transient'; readonly detail: string; readonly timedOut: boolean }
   | { readonly kind: 'redirected'; readonly detail: string }
@@ -29,11 +30,17 @@ const MAX_RETRY_AFTER_SECONDS = 3600
 
 const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
 
-/**
- * Reads an ending that is not a usable 2xx. `githubToken` is blotted out of upstream's words; `nowMs` (since epoch)
- * serves `retry-after` dates.
- */
-export function toGithubFailure(outcome: RequestOutcome, githubToken: string, nowMs: number): GithubFailure {
+/** What was asked with. */
+export interface GithubCall {
+  /** Blotted out of upstream's words. */
+  readonly githubToken: string
+  readonly tokenOrigin: TokenOrigin
+  /** Since epoch; serves `retry-after` dates. */
+  readonly nowMs: number
+}
+
+/** Reads an ending that is not a usable 2xx. */
+export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): GithubFailure {
   switch (outcome.kind) {
     case 'aborted':
       return outcome
@@ -44,18 +51,20 @@ export function toGithubFailure(outcome: RequestOutcome, githubToken: string, no
     case 'unreachable':
       return { kind: 'transient', detail: outcome.detail, timedOut: false }
     case 'reply':
-      return toStatusFailure(outcome, githubToken, nowMs)
+      return toStatusFailure(outcome, call)
   }
 }
 
-function toStatusFailure(
-  reply: Extract<RequestOutcome, { kind: 'reply' }>,
-  githubToken: string,
-  nowMs: number,
-): GithubFailure {
+/** Something that is not what the API sends, with a status that says that all is well. */
+export function toUnusableReply(reply: Reply, what: string): GithubFailure {
+  return { kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }
+}
+
+function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: GithubCall): GithubFailure {
+  const { name, fix } = originWords[tokenOrigin]
   const parsed = githubErrorBody.safeParse(parseJson(reply.text))
   const body: GithubErrorBody = parsed.success ? parsed.data : {}
-  const words = toPlainLine(body.error_details?.message ?? body.message ?? '', [githubToken])
+  const words = withoutPlaceholders(toPlainLine(body.error_details?.message ?? body.message ?? '', [githubToken]))
   const said = words === '' ? '' : `: ${words}`
 
   // 403 carries three different things; GitHub's client tells them apart by the wording (copilot_internal, 2026-03).
@@ -70,7 +79,7 @@ function toStatusFailure(
   }
   // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
   if (parsed.success && reply.status === 401) {
-    return { kind: 'bad_credentials', detail: `GitHub does not accept the stored login${said}` }
+    return { kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}`, fix }
   }
   if (parsed.success && reply.status === 403) return toNoAccess(body, words)
   if (parsed.success && reply.status === 404) {
@@ -78,38 +87,48 @@ function toStatusFailure(
       kind: 'not_available',
       detail:
         'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)',
+      fix,
     }
   }
-  return {
-    kind: 'transient',
-    detail: `GitHub answered ${reply.status}${said}${intermediaryHint(reply)}`,
-    timedOut: false,
-  }
+  const stranger = isFromGithub(reply.headers)
+    ? ''
+    : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
+  return toUnusableReply(reply, `GitHub answered ${reply.status}${said}${stranger}`)
 }
 
 function toNoAccess(body: GithubErrorBody, words: string): GithubFailure {
   const notificationId = body.error_details?.notification_id ?? undefined
   const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
-  const url = body.error_details?.url ?? undefined
   const personalToken = /personal access token/i.test(body.message ?? '')
+  const detail =
+    explained?.message ??
+    (personalToken
+      ? 'A personal access token cannot be used for Copilot.'
+      : `GitHub refused Copilot for this account${words === '' ? '' : `: ${words}`}`)
+  const fix = explained?.fix ?? (personalToken ? TOKEN_KIND_FIX : 'See https://github.com/settings/copilot')
+  const url = withoutPlaceholders(toPlainLine(body.error_details?.url ?? ''))
+  const isNews = url.startsWith('https://') && !urlsIn(`${detail} ${fix}`).includes(toComparable(url))
   return {
     kind: 'no_access',
-    detail:
-      explained?.message ??
-      (personalToken
-        ? 'A personal access token cannot be used for Copilot.'
-        : `GitHub refused Copilot for this account${words === '' ? '' : `: ${words}`}`),
-    fix: explained?.fix ?? (personalToken ? TOKEN_KIND_FIX : 'See https://github.com/settings/copilot'),
+    detail,
+    fix,
     ...(notificationId === undefined ? {} : { notificationId: toPlainLine(notificationId) }),
-    ...(url !== undefined && url.startsWith('https://') ? { url: toPlainLine(url) } : {}),
+    ...(isNews ? { url } : {}),
   }
 }
 
-/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
-function intermediaryHint(reply: Extract<RequestOutcome, { kind: 'reply' }>): string {
-  return reply.headers.has('x-github-request-id')
-    ? ''
-    : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
+/** Without what an editor is meant to fill in, as in `https://support.github.com?editor={EDITOR}`. */
+function withoutPlaceholders(text: string): string {
+  const pairs = /([?&])[\w.-]+=\{[^}\s]*\}(?:&[\w.-]+=\{[^}\s]*\})*(&?)/g
+  return text.replaceAll(pairs, (_, before: string, after: string) => (after === '' ? '' : before))
+}
+
+function urlsIn(text: string): readonly string[] {
+  return (text.match(/https:\/\/[^\s,;()]+/g) ?? []).map(toComparable)
+}
+
+function toComparable(url: string): string {
+  return url.replace(/[./:]+$/, '').toLowerCase()
 }
 
 /** `retry-after` in seconds or as a date, else `x-ratelimit-reset` (seconds since epoch). */

@@ -1,3 +1,5 @@
+import { connectionTrouble } from './connection-trouble.ts'
+
 /** Replies of the login and account endpoints are a few KB; more than this is not one of them. */
 const MAX_REPLY_BYTES = 1024 * 1024
 
@@ -7,9 +9,16 @@ export interface RequestDeps {
   readonly timeoutMs: number
 }
 
-/** How an exchange ended. `detail` names hosts and error codes, never a credential. */
+export interface Reply {
+  readonly kind: 'reply'
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** How an exchange ended. `detail` is a sentence without its period; it names hosts, never a credential. */
 export type RequestOutcome =
-  | { readonly kind: 'reply'; readonly status: number; readonly headers: Headers; readonly text: string }
+  | Reply
   /** 3xx. Not followed: the request carries a credential that belongs to one host. */
   | { readonly kind: 'redirected'; readonly detail: string }
   | { readonly kind: 'unreachable'; readonly detail: string }
@@ -40,18 +49,19 @@ export async function sendRequest(
       await response.body?.cancel()
       return {
         kind: 'redirected',
-        detail: `${host} answered with a redirect${redirectTarget(response)}, which is not followed`,
+        detail: `The answer of ${host} is a redirect${redirectTarget(response, host)}`,
       }
     }
     const text = await readText(response)
-    if (text === undefined) return { kind: 'unreachable', detail: `the reply of ${host} is too large to be its own` }
+    if (text === undefined) return { kind: 'unreachable', detail: `The reply of ${host} is too large to be its own` }
     return { kind: 'reply', status: response.status, headers: response.headers, text }
   } catch (error) {
     if (signal.aborted) return { kind: 'aborted' }
     if (timeout.aborted) {
-      return { kind: 'timed_out', detail: `${host} did not answer within ${deps.timeoutMs / 1000} s` }
+      return { kind: 'timed_out', detail: `No answer from ${host} within ${deps.timeoutMs / 1000} s` }
     }
-    return { kind: 'unreachable', detail: `could not reach ${host}${failureClass(error)}` }
+    const trouble = connectionTrouble(error)
+    return { kind: 'unreachable', detail: `Could not reach ${host}${trouble === '' ? '' : `: ${trouble}`}` }
   }
 }
 
@@ -69,10 +79,27 @@ export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)
 }
 
-/** ` to <host>`, without path and query: those may carry what was sent. */
-function redirectTarget(response: Response): string {
-  const location = response.headers.get('location')
-  return location !== null && URL.canParse(location) ? ` to ${new URL(location).host}` : ''
+/** Where it leads, without path and query: those may carry what was sent. */
+function redirectTarget(response: Response, host: string): string {
+  const target = URL.parse(response.headers.get('location') ?? '')?.host
+  return target === undefined || target === host
+    ? ', which is not followed'
+    : ` to ${target}, which is not followed: ${inTheWay}`
+}
+
+const inTheWay = 'the sign-in page of a network, a company proxy or firewall may be in the way'
+
+/** That a web page came where GitHub’s answer was awaited; undefined for any other reply, and for a page of GitHub’s own. */
+export function describeWebPage({ status, headers, text }: Reply): string | undefined {
+  const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
+  return isPage && !isFromGithub(headers)
+    ? `A web page came back instead of GitHub’s answer (status ${status}): ${inTheWay}`
+    : undefined
+}
+
+/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
+export function isFromGithub(headers: Headers): boolean {
+  return headers.has('x-github-request-id')
 }
 
 /** Undefined when the body is larger than any honest reply. */
@@ -87,12 +114,4 @@ async function readText(response: Response): Promise<string | undefined> {
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()
-}
-
-/** ` (ENOTFOUND)` and the like: fetch hides the reason in `cause`, sometimes one level deeper. */
-function failureClass(error: unknown): string {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string') return ` (${at.code})`
-  }
-  return ''
 }

@@ -1,10 +1,13 @@
 import type { RecordStore } from './record-store.ts'
+import type { TokenOrigin } from './token-origin.ts'
 import type { CopilotRecord } from './wire.ts'
 
 /** The GitHub token in use and the API it belongs to. */
 export interface LoginInUse {
   readonly githubToken: string
   readonly apiBaseUrl: string
+  /** For `GithubApiDeps`. */
+  readonly tokenOrigin: TokenOrigin
   /** Undefined when the token comes from the environment. */
   readonly record: CopilotRecord | undefined
 }
@@ -20,9 +23,11 @@ export interface LoginSources {
 /** The login that requests are made with; undefined when there is none. */
 export async function findLoginInUse(sources: LoginSources): Promise<LoginInUse | undefined> {
   const { store, githubToken, githubApiBaseUrl } = sources
-  if (githubToken !== undefined) return { githubToken, apiBaseUrl: githubApiBaseUrl, record: undefined }
+  if (githubToken !== undefined) {
+    return { githubToken, apiBaseUrl: githubApiBaseUrl, tokenOrigin: 'environment', record: undefined }
+  }
   const record = await store.current()
   if (record === undefined) return undefined
   const { github_access_token: stored, github_api_base_url: apiBaseUrl = githubApiBaseUrl } = record.metadata
-  return { githubToken: stored, apiBaseUrl, record }
+  return { githubToken: stored, apiBaseUrl, tokenOrigin: 'record', record }
 }

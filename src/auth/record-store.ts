@@ -76,7 +76,9 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
   const ids = async (): Promise<readonly string[]> => {
     const names = await fs.readdir(dir).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return []
-      throw new RecordStoreError('unreadable', `${dir} cannot be read: ${adviceFor(errnoOf(error))}`, { cause: error })
+      const message = `${dir} cannot be read: ${adviceFor(errnoOf(error))}`
+      warnOnce(message)
+      throw new RecordStoreError('unreadable', message, { cause: error })
     })
     if (!swept) {
       swept = true
@@ -205,7 +207,7 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
 }
 
 function unwritable(path: string, error: unknown): RecordStoreError {
-  const message = `${path} was not written, an earlier record is as it was: ${adviceFor(errnoOf(error))}`
+  const message = `${path} was not written, and nothing was changed: ${adviceFor(errnoOf(error))}`
   return new RecordStoreError('unwritable', message, { cause: error })
 }
 

@@ -1,11 +1,13 @@
+import { githubHostsOf } from '../config/upstream-hosts.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { exchangeCopilotToken, type ExchangedToken } from './copilot-exchange.ts'
 import type { CopilotToken, CopilotTokenStatus } from './copilot-token.ts'
 import { allowedBaseUrl, endpointCandidates } from './endpoint.ts'
+import { RecordStoreError } from './record-fs.ts'
 import { elapsedMs, isDue, isExpired, tokenLife, type Moment, type TokenLife } from './token-life.ts'
+import { loginFix } from './token-origin.ts'
 import {
-  LOGIN_FIX,
   MIN_EXCHANGE_GAP_MS,
   toLocalTrouble,
   toTrouble,
@@ -76,7 +78,7 @@ export function createTokenKeeper(
   announce: (token: CopilotToken | undefined) => void,
 ): TokenKeeper {
   const { log } = deps
-  const githubHosts = [options.githubBaseUrl, options.githubApiBaseUrl].map((url) => new URL(url).hostname)
+  const githubHosts = githubHostsOf([options.githubBaseUrl, options.githubApiBaseUrl])
   const warned = new Set<string>()
 
   let loaded = false
@@ -99,7 +101,6 @@ export function createTokenKeeper(
     at: moment(),
     failures,
     random: deps.random(),
-    fromEnvironment: options.githubToken !== undefined,
   })
 
   const warnOfRefused = (urls: readonly string[]): void => {
@@ -202,6 +203,7 @@ export function createTokenKeeper(
         headers: options.headers,
         timeoutMs: options.exchangeTimeoutMs ?? 15_000,
         now: deps.now,
+        tokenOrigin: options.githubToken === undefined ? 'record' : 'environment',
       },
       record.metadata.github_access_token,
       signal,
@@ -236,7 +238,7 @@ export function createTokenKeeper(
     if (usable() !== undefined) return { state: 'ok', detail: trouble?.detail ?? 'Logged in', fix: '', ...known }
     if (trouble !== undefined) return { state: trouble.state, detail: trouble.detail, fix: trouble.fix, ...known }
     if (loaded && account === undefined) {
-      return { state: 'login_required', detail: 'Nobody is logged in to GitHub Copilot', fix: LOGIN_FIX }
+      return { state: 'login_required', detail: 'Nobody is logged in to GitHub Copilot', fix: loginFix }
     }
     return held === undefined
       ? { state: 'starting', detail: 'The first token is being fetched', fix: '', ...known }
@@ -252,7 +254,9 @@ export function createTokenKeeper(
     noteStoreTrouble: (error) => {
       failures += 1
       trouble = toLocalTrouble(error, troubleContext())
-      log.warn({ err: error }, 'the stored login could not be used')
+      // The store itself tells of a file it cannot read, by name and once; this is met with every request.
+      const told = error instanceof RecordStoreError && trouble.state === 'unreadable'
+      log[told ? 'debug' : 'warn']({ err: error }, 'the stored login could not be used')
     },
     status,
     unavailable: () => {

@@ -25,7 +25,6 @@ const REFUSED_RETRY_MS = 60_000
 /** After a failure that came at once, so that a busy caller does not hammer an exchange that is down. */
 const FAST_FAILURE_MS = 1_000
 
-export const LOGIN_FIX = 'copilot-proxy login'
 const WAIT_FIX = 'Check the network connection; it is tried again by itself'
 
 export interface TroubleContext {
@@ -34,8 +33,6 @@ export interface TroubleContext {
   readonly failures: number
   /** 0…1. */
   readonly random: number
-  /** The login came from COPILOT_GITHUB_TOKEN. */
-  readonly fromEnvironment: boolean
 }
 
 export function toTrouble(failure: Exclude<GithubFailure, { kind: 'aborted' }>, context: TroubleContext): TokenTrouble {
@@ -45,14 +42,12 @@ export function toTrouble(failure: Exclude<GithubFailure, { kind: 'aborted' }>, 
     waitMs,
     waitWithoutTokenMs: waitMs,
   })
-  const loginFix = context.fromEnvironment ? 'Set COPILOT_GITHUB_TOKEN to a token that is valid' : LOGIN_FIX
   switch (failure.kind) {
     case 'bad_credentials':
-      return { state: 'login_required', detail: failure.detail, fix: loginFix, ...same(Infinity) }
+      return { state: 'login_required', detail: failure.detail, fix: failure.fix, ...same(Infinity) }
     case 'no_access':
-      return { state: 'no_access', detail: failure.detail, fix: failure.fix, ...same(REFUSED_RETRY_MS) }
     case 'not_available':
-      return { state: 'no_access', detail: failure.detail, fix: loginFix, ...same(REFUSED_RETRY_MS) }
+      return { state: 'no_access', detail: failure.detail, fix: failure.fix, ...same(REFUSED_RETRY_MS) }
     case 'rate_limited':
       return {
         state: 'rate_limited',

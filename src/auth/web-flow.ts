@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describeRefusal, parseJsonOrForm } from './access-token.ts'
 import { awaitCallback, type CallbackResult } from './callback-listener.ts'
-import { isHeaderSafe, sendRequest, type RequestDeps } from './http-json.ts'
+import { describeWebPage, isHeaderSafe, sendRequest, type RequestDeps } from './http-json.ts'
 import { accessTokenReply } from './wire.ts'
 
 export interface WebFlowDeps extends RequestDeps {
@@ -116,7 +116,8 @@ async function redeemCode(
   if (reply.success && reply.data.access_token && isHeaderSafe(reply.data.access_token)) {
     return { kind: 'authorized', githubToken: reply.data.access_token }
   }
-  return { kind: 'failed', detail: `the token endpoint answered ${outcome.status} without a usable token` }
+  const detail = describeWebPage(outcome) ?? `The token endpoint answered ${outcome.status} without a usable token`
+  return { kind: 'failed', detail }
 }
 
 function toBase64Url(bytes: Uint8Array): string {

@@ -95,7 +95,7 @@ const lenientNumber = z.number().nullish().catch(null)
 const lenientString = z.string().nullish().catch(null)
 const lenientBoolean = z.boolean().nullish().catch(null)
 
-/** One entry of `quota_snapshots`; test/fixtures/auth/user-business.json. */
+/** One entry of `quota_snapshots`; test/fixtures/auth/user-premium-requests.json. */
 const quotaSnapshot = z.looseObject({
   entitlement: lenientNumber,
   remaining: lenientNumber,

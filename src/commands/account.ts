@@ -2,9 +2,11 @@ import type { GithubApiDeps } from '../auth/copilot-exchange.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { findLoginInUse } from '../auth/login-in-use.ts'
 import type { LoginInUse } from '../auth/login-in-use.ts'
+import { RecordStoreError } from '../auth/record-fs.ts'
 import { createRecordStore } from '../auth/record-store.ts'
 import type { RecordStore } from '../auth/record-store.ts'
 import type { Logger } from '../log.ts'
+import { visibleLines } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -16,12 +18,22 @@ export const loginAdvice = 'Nobody is logged in. Log in first: copilot-proxy log
 
 const stayQuiet = (): void => {}
 
+/** For parts whose troubles somebody else tells. */
+export const quietLog: Logger = { debug: stayQuiet, info: stayQuiet, warn: stayQuiet, error: stayQuiet }
+
+function tellTroubles(tell: (sentence: string) => void): Logger {
+  const onTrouble = (first: string | Readonly<Record<string, unknown>>, message = ''): void =>
+    tell(typeof first === 'string' ? first : message)
+  return { ...quietLog, warn: onTrouble, error: onTrouble }
+}
+
+function writeNote(context: CommandContext, trouble: string): void {
+  context.stderr.write(visibleLines(`Note: ${trouble}\n`))
+}
+
 /** What the parts tell while a command runs: troubles on stderr, for a person; everything else stays quiet. */
 export function troubleLog(context: CommandContext): Logger {
-  const tell = (first: string | Readonly<Record<string, unknown>>, message?: string): void => {
-    context.stderr.write(`Note: ${typeof first === 'string' ? first : message}\n`)
-  }
-  return { debug: stayQuiet, info: stayQuiet, warn: tell, error: tell }
+  return tellTroubles((trouble) => writeNote(context, trouble))
 }
 
 export function openRecords(context: CommandContext, settings: Pick<LoadedSettings, 'authDir'>): RecordStore {
@@ -35,14 +47,23 @@ export function tokenOfEnvironment(context: CommandContext): string | undefined 
 
 /**
  * The environment's token, else the newest record; undefined when nobody is logged in.
- * @throws RecordStoreError when there are records and none can be read
+ * @throws RecordStoreError when there are records and none can be read. What it says is not in the notes on stderr.
  */
 export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
-  return findLoginInUse({
-    store: openRecords(context, settings),
-    githubToken: tokenOfEnvironment(context),
-    githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
-  })
+  const troubles = new Set<string>()
+  const log = tellTroubles((trouble) => troubles.add(trouble))
+  try {
+    return await findLoginInUse({
+      store: createRecordStore({ dir: settings.authDir, log }),
+      githubToken: tokenOfEnvironment(context),
+      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
+    })
+  } catch (error) {
+    if (error instanceof RecordStoreError) troubles.delete(error.message)
+    throw error
+  } finally {
+    for (const trouble of troubles) writeNote(context, trouble)
+  }
 }
 
 /** @throws CommandFailure `notLoggedIn` */
@@ -56,7 +77,8 @@ export async function requireLogin(context: CommandContext, settings: LoadedSett
 export function describeFailure(failure: GithubFailure): string {
   switch (failure.kind) {
     case 'bad_credentials':
-      return `${failure.detail}. Log in again: copilot-proxy login`
+    case 'not_available':
+      return `${failure.detail}. ${failure.fix}`
     case 'no_access':
       return `${failure.detail}
 ${failure.fix}.${
@@ -69,7 +91,6 @@ GitHub's page about it: ${failure.url}`
       return failure.retryAfterSeconds === undefined
         ? `${failure.detail}. Try again in a few minutes.`
         : `${failure.detail}. Try again in ${failure.retryAfterSeconds} seconds.`
-    case 'not_available':
     case 'redirected':
       return `${failure.detail}.`
     case 'transient':
@@ -80,9 +101,13 @@ GitHub's page about it: ${failure.url}`
 }
 
 /** How GitHub's API is asked with this configuration. */
-export function githubApi(context: CommandContext, settings: LoadedSettings, apiBaseUrl: string): GithubApiDeps {
+export function githubApi(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { apiBaseUrl, tokenOrigin }: Pick<LoginInUse, 'apiBaseUrl' | 'tokenOrigin'>,
+): GithubApiDeps {
   const { fetch, now } = context
-  return { fetch, now, apiBaseUrl, headers: settings.config.copilot.headers, timeoutMs: githubTimeoutMs }
+  return { fetch, now, apiBaseUrl, tokenOrigin, headers: settings.config.copilot.headers, timeoutMs: githubTimeoutMs }
 }
 
 /** @throws CommandFailure `usage` for a provider that this version does not serve */
@@ -90,6 +115,8 @@ export function requireCopilot(provider: string): void {
   if (provider === 'copilot') return
   throw new CommandFailure(
     exitCode.usage,
-    `This version of copilot-proxy does not support ${provider} yet; copilot is what it can log in to.`,
+    provider === 'codex'
+      ? 'This version of copilot-proxy does not support codex yet; copilot is what it can log in to.'
+      : `copilot-proxy does not know the provider ${JSON.stringify(provider)}; copilot is what it can log in to.`,
   )
 }

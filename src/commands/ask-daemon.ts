@@ -1,12 +1,19 @@
 import { z } from 'zod'
 
 /** Body of `GET /healthz`; the one route that answers anybody, key or not. */
-const health = z.looseObject({ ok: z.boolean(), copilot: z.string(), version: z.string() })
+const health = z.looseObject({
+  ok: z.boolean(),
+  copilot: z.string(),
+  version: z.string(),
+  demo: z.boolean().catch(false),
+})
 
 export interface DaemonHealth {
   /** `ok` or `unavailable`. */
   readonly copilot: string
   readonly version: string
+  /** It answers from the simulated Copilot. */
+  readonly demo: boolean
 }
 
 const answerTimeoutMs = 1000
@@ -23,7 +30,9 @@ export async function askHealth(url: string, fetch: typeof globalThis.fetch): Pr
   try {
     const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(answerTimeoutMs) })
     const answer = health.safeParse(await response.json())
-    return answer.success ? { copilot: answer.data.copilot, version: answer.data.version } : undefined
+    if (!answer.success) return undefined
+    const { copilot, version, demo } = answer.data
+    return { copilot, version, demo }
   } catch {
     return undefined
   }

@@ -3,9 +3,10 @@ import type { Output } from '../terminal/output.ts'
 /** Everything a command may touch of the process it runs in. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where a relative `--config` starts. */
-  readonly workingDir: string
-  readonly homeDir: string
+  /** Where a relative `--config` starts. Throws where the folder has been deleted. */
+  readonly workingDir: () => string
+  /** Throws where the system knows of none, as for a user id that is not in its list. */
+  readonly homeDir: () => string
   readonly platform: NodeJS.Platform
   readonly stdout: Output
   readonly stderr: Output

@@ -8,6 +8,9 @@ export const exitCode = {
 } as const
 export type ExitCode = (typeof exitCode)[keyof typeof exitCode]
 
+/** Takes what a command ended with. */
+export type Finish = (code: ExitCode) => void
+
 /**
  * Ends a command with one message for people. `message` is whole sentences, may have several lines, and holds no
  * secret; what caused it is in `cause`, for the log at debug level only.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { createRecordStore } from '../auth/record-store.ts'
 import { connectCopilot } from '../copilot-connection.ts'
 import { Fault } from '../errors.ts'
 import { toCopilotModel } from '../models/model.ts'
@@ -9,7 +10,7 @@ import { toChatError } from '../translate/chat/error.ts'
 import { daemonUrl } from './ask-daemon.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
-import { openRecords, requireLogin, tokenOfEnvironment, troubleLog } from './account.ts'
+import { quietLog, requireLogin, tokenOfEnvironment, troubleLog } from './account.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** As much of a row of `GET /v1/models` as is shown; a daemon of another version may leave some of it out. */
@@ -70,7 +71,8 @@ export async function fetchFromCopilot(
   const { env, fetch, now } = context
   const copilot = connectCopilot(
     {
-      store: openRecords(context, settings),
+      // What is wrong with the records has been told when the login was looked up.
+      store: createRecordStore({ dir: settings.authDir, log: quietLog }),
       githubToken: tokenOfEnvironment(context),
       log: troubleLog(context),
       fetch,

@@ -37,7 +37,11 @@ async function portInUse(context: CommandContext, server: Config['server']): Pro
   const choose = 'Choose another port with --port, or let --port 0 pick one.'
   switch (holder.kind) {
     case 'copilot-proxy':
-      return `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}. Use that one, or choose another port with --port.`
+      return (
+        `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
+        `${holder.demo ? ', with simulated answers (--demo)' : ''}. ` +
+        'Use that one, or choose another port with --port.'
+      )
     case 'process':
       return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`
     case 'unknown':

@@ -25,8 +25,18 @@ interface Account {
   readonly exchanged: ExchangedToken
 }
 
-/** Obtains a GitHub token, checks that it opens Copilot, and stores it as the account in use. */
+/** The command: connects an account, and says what comes next. */
 export async function login(context: CommandContext, flags: LoginFlags): Promise<ExitCode> {
+  await connectAccount(context, flags)
+  context.stdout.write('\nNext: copilot-proxy serve\n')
+  return exitCode.done
+}
+
+/**
+ * Obtains a GitHub token, checks that it opens Copilot, and stores it as the account in use.
+ * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
+ */
+export async function connectAccount(context: CommandContext, flags: LoginFlags): Promise<void> {
   requireCopilot(flags.provider)
   const settings = await loadSettings(context, flags.config)
   const hosts = githubHosts(settings, flags.host)
@@ -41,8 +51,6 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
   if (tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
   }
-  stdout.write('\nNext: copilot-proxy serve\n')
-  return exitCode.done
 }
 
 /** @throws CommandFailure `usage` for a host that cannot be GitHub's */
@@ -83,7 +91,7 @@ async function checkAccount(
   githubToken: string,
 ): Promise<Account> {
   const { signal } = context
-  const api = githubApi(context, settings, hosts.apiBaseUrl)
+  const api = githubApi(context, settings, { apiBaseUrl: hosts.apiBaseUrl, tokenOrigin: 'given' })
   const [user, exchanged, copilotUser] = await Promise.all([
     fetchGithubUser(api, githubToken, signal),
     exchangeCopilotToken(api, githubToken, signal),

@@ -38,7 +38,7 @@ export async function askWithCode(
   const deps = { fetch, now, sleep, timeoutMs: githubTimeoutMs }
   const started = await startDeviceFlow(deps, options, signal)
   if (started.kind === 'aborted') throw interrupted()
-  if (started.kind === 'failed') throw failed(`The login could not start: ${started.detail}.`)
+  if (started.kind === 'failed') throw failed(`The login could not start. ${started.detail}.`)
 
   const { code } = started
   const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
@@ -60,7 +60,7 @@ export async function askWithCode(
     case 'denied':
       throw failed('The login was cancelled at GitHub.')
     case 'failed':
-      throw failed(`The login failed: ${answer.detail}.`)
+      throw failed(`The login failed. ${answer.detail}.`)
     case 'aborted':
       throw interrupted()
   }
@@ -102,14 +102,14 @@ export async function askInBrowser(
         `Port ${answer.port}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
       )
     case 'failed':
-      throw failed(`The login failed: ${answer.detail}.`)
+      throw failed(`The login failed. ${answer.detail}.`)
     case 'aborted':
       throw interrupted()
   }
 }
 
 /**
- * Reads one line of standard input. From there and not from the command line, which every user of the machine can see.
+ * Reads the first line of standard input that is not empty. From there and not from the command line, which every user of the machine can see.
  * @throws CommandFailure `usage` when it is not a token that could work, `interrupted`
  */
 export async function readToken({ stdin, signal }: CommandContext): Promise<string> {
@@ -145,6 +145,8 @@ async function readLine(stdin: CommandContext['stdin']): Promise<string> {
   let text = ''
   for await (const chunk of stdin) {
     text += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8')
+    // Empty lines ahead of the token, as a here-document or a careless copy has them.
+    text = text.trimStart()
     const end = text.indexOf('\n')
     if (end !== -1) return text.slice(0, end)
     if (text.length > maxTokenLineLength) return text

@@ -1,4 +1,4 @@
-/** Plans by GitHub's own `copilot_plan`, plus `free` as `toCopilotAccount` tells it (copilot-upstream.md §3, 2026-11). */
+/** Plans by `copilot_plan` (docs/copilot-wire.md, "Account and quota"), plus `free` as `toCopilotAccount` tells it. */
 const planNames = new Map([
   ['free', 'Copilot Free'],
   ['individual', 'Copilot Pro'],

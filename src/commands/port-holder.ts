@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
 
 export type PortHolder =
-  | { readonly kind: 'copilot-proxy'; readonly version: string }
+  | { readonly kind: 'copilot-proxy'; readonly version: string; readonly demo: boolean }
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
 
@@ -18,7 +18,7 @@ export interface PortHolderQuery {
 /** Who listens on a port that is in use, as far as an ordinary user may know. Never throws. */
 export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
   const health = await askHealth(daemonUrl(query), query.fetch)
-  if (health !== undefined) return { kind: 'copilot-proxy', version: health.version }
+  if (health !== undefined) return { kind: 'copilot-proxy', version: health.version, demo: health.demo }
   try {
     const inodes = await listeningInodes(query.port, query.procDir)
     return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }

@@ -1,13 +1,12 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { RecordStoreError } from '../auth/record-fs.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
-import type { ExitCode } from './exit-code.ts'
+import type { ExitCode, Finish } from './exit-code.ts'
 import type { LoginFlags, LogoutFlags, ReportFlags, ServeFlags } from './flags.ts'
 import * as helpText from './help-text.ts'
-
-/** Takes what a command ended with. */
-type Finish = (code: ExitCode) => void
+import { addDefaultAction, serveOptions } from './root-command.ts'
 
 /** A command that reports something, as text or as JSON; loaded when it is asked for. */
 type LoadReport = () => Promise<(context: CommandContext, flags: ReportFlags) => Promise<ExitCode>>
@@ -24,7 +23,7 @@ export async function runProgram(argv: readonly string[], context: CommandContex
     outcome = code
   }
   try {
-    const program = createProgram(context, finish)
+    const program = createProgram(argv, context, finish)
     addDefaultAction(program, argv, context, finish)
     await program.parseAsync(argv, { from: 'user' })
     return outcome
@@ -32,7 +31,7 @@ export async function runProgram(argv: readonly string[], context: CommandContex
     // commander has written help, version or what is wrong. It exits with 1 on wrong usage; here 1 means failed.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage
     if (error instanceof CommandFailure || error instanceof RecordStoreError) {
-      context.stderr.write(`${error.message}\n`)
+      context.stderr.write(visibleLines(`${error.message}\n`))
       return error instanceof CommandFailure ? error.exitCode : exitCode.failed
     }
     if (context.signal.aborted) return exitCode.interrupted
@@ -40,16 +39,25 @@ export async function runProgram(argv: readonly string[], context: CommandContex
   }
 }
 
-function createProgram(context: CommandContext, finish: Finish): Command {
+function createProgram(argv: readonly string[], context: CommandContext, finish: Finish): Command {
   const program = new Command('copilot-proxy')
     .description(helpText.description)
     .usage('[command] [options]')
-    .version(context.version, '-V, --version', 'print the version')
+    .version(context.version, '-v, --version', 'print the version')
+    .addOption(new Option('-V').hideHelp())
+    .on('option:V', () => {
+      context.stdout.write(`${context.version}\n`)
+      throw new CommanderError(exitCode.done, 'commander.version', context.version)
+    })
     .option('--config <file>', 'read this configuration file')
     .helpOption('-h, --help', 'show this, or the help of a command')
-    .configureOutput({ writeOut: context.stdout.write, writeErr: context.stderr.write })
+    .configureOutput({
+      writeOut: context.stdout.write,
+      writeErr: context.stderr.write,
+      outputError: (message, write) => write(tellable(message, argv)),
+    })
     .configureHelp({ showGlobalOptions: true, helpWidth: helpText.width })
-    .showHelpAfterError('See copilot-proxy --help for what is possible.')
+    .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
     .addHelpText('after', helpText.root)
   addLogin(program, context, finish)
@@ -111,11 +119,28 @@ function createProgram(context: CommandContext, finish: Finish): Command {
     helpText.configShow,
     async () => (await import('./config.ts')).configShow,
   )
+  program
+    .command('version')
+    .description('print the version')
+    .action(() => context.stdout.write(`${context.version}\n`))
+  nameHelp(program, program.name())
   return program
 }
 
+/** A wrong command line is answered with where to read more: in the help of the very command. */
+function nameHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`See ${name} --help for what is possible.`)
+  for (const child of command.commands) nameHelp(child, `${name} ${child.name()}`)
+}
+
+/** commander repeats what was typed as it is, which may be long, or steer the terminal, or break the line. */
+function tellable(message: string, argv: readonly string[]): string {
+  const broken = argv.filter((argument) => argument.includes('\n'))
+  return visibleLines(broken.reduce((text, argument) => text.replaceAll(argument, visible(argument)), message))
+}
+
 function addLogin(program: Command, context: CommandContext, finish: Finish): void {
-  const provider = new Argument('[provider]', 'whose account').choices(['copilot', 'codex']).default('copilot')
+  const provider = new Argument('[provider]', 'whose account; so far only copilot').default('copilot')
   program
     .command('login')
     .description('connect a GitHub account that has Copilot')
@@ -141,16 +166,6 @@ function addLogin(program: Command, context: CommandContext, finish: Finish): vo
     })
 }
 
-function serveOptions(): readonly Option[] {
-  return [
-    new Option('--port <number>', 'TCP port; 0 picks a free one'),
-    new Option('--host <address>', 'address to listen on'),
-    new Option('--demo', 'simulated Copilot: no account, no network'),
-    new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
-    new Option('--log-format <format>', 'pretty or json'),
-  ]
-}
-
 function addServe(program: Command, context: CommandContext, finish: Finish): void {
   const serveCommand = program
     .command('serve')
@@ -161,18 +176,4 @@ function addServe(program: Command, context: CommandContext, finish: Finish): vo
       finish(await serve(context, command.optsWithGlobals<ServeFlags>()))
     })
   for (const option of serveOptions()) serveCommand.addOption(option)
-}
-
-/**
- * Gives a command line that names no command something to do: log in if need be, then serve. Only such a command line:
- * with a default action, commander takes every unknown word for its argument and can no longer suggest the command
- * that was meant.
- */
-function addDefaultAction(program: Command, argv: readonly string[], context: CommandContext, finish: Finish): void {
-  if (program.parseOptions([...argv]).operands.length > 0) return
-  for (const option of serveOptions()) program.addOption(option.hideHelp())
-  program.action(async () => {
-    const { start } = await import('./start.ts')
-    finish(await start(context, program.opts<ServeFlags>()))
-  })
 }

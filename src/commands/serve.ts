@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs'
 import type { Flag } from '../config/load.ts'
 import { formatConfigError } from '../config/problem.ts'
+import type { ConfigError } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
 import { watchConfig } from '../config/watch.ts'
 import { createLog } from '../create-log.ts'
@@ -10,7 +12,7 @@ import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { ServeFlags } from './flags.ts'
 import { toListenFailure } from './listen-failure.ts'
-import { findLogin, loginAdvice, tokenOfEnvironment } from './account.ts'
+import { loginAdvice, tokenOfEnvironment } from './account.ts'
 import { loadSettings } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
 
@@ -29,8 +31,12 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     const daemon = await start(context, settings, log, demo)
     // The only line on stdout: a script reads the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
-    if (demo) context.stderr.write(demoHint(daemon, config))
-    else if ((await findLogin(context, settings)) === undefined) log.warn(loginAdvice)
+    if (demo) {
+      log.info('answers come from a simulated Copilot; no account, no network')
+      if (level !== 'silent' && (format === 'pretty' || context.stderr.isTerminal)) {
+        context.stderr.write(demoHint(daemon, config))
+      }
+    }
     let current = config
     const watch = watchConfig({
       path: settings.configFile,
@@ -41,9 +47,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
         current = changed
         reload(daemon, log, changed, config)
       },
-      onInvalid: (error) => {
-        log.error(`the changed configuration is not valid, the old one stays in force\n${formatConfigError(error)}`)
-      },
+      onInvalid: (error) => tellInvalid(settings.configFile, log, error),
     })
     await aborted(context.signal)
     watch.close()
@@ -77,8 +81,14 @@ async function start(
   const { config, authDir } = settings
   const { env, version } = context
   const [{ startDaemon }] = await Promise.all([import('../daemon.ts'), context.prepareFetch()])
+  const githubToken = tokenOfEnvironment(context)
+  const onAccount = (account: string | undefined): void => {
+    if (demo) return
+    if (account === undefined) log.warn(loginAdvice)
+    else log.info({ account: githubToken === undefined ? account : 'COPILOT_GITHUB_TOKEN' }, 'logged in')
+  }
   try {
-    return await startDaemon({ config, authDir, version, log, demo, githubToken: tokenOfEnvironment(context), env })
+    return await startDaemon({ config, authDir, version, log, demo, githubToken, env, onAccount })
   } catch (error) {
     throw (await toListenFailure(context, config.server, error)) ?? error
   }
@@ -91,9 +101,30 @@ function demoHint(daemon: Daemon, config: Config): string {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello' }] })
   const key = config.server.apiKeys.length === 0 ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
   return (
-    'Answers come from a simulated Copilot: no account, no network. Try:\n' +
+    'The simulated Copilot answers. Try:\n' +
     `  curl ${daemon.url}/v1/chat/completions -H 'content-type: application/json'${key} -d '${body}'\n`
   )
+}
+
+/** A line for each problem, so that each can be found and read. */
+function tellInvalid(configFile: string, log: ProgramLog, error: ConfigError): void {
+  if (isGone(configFile)) {
+    log.error({ file: configFile }, 'the configuration file is gone; the old settings stay')
+    return
+  }
+  for (const problem of error.problems) {
+    const where = formatConfigError({ problems: [problem] })
+    log.error(`the changed configuration is not valid, the old settings stay: ${where}`)
+  }
+}
+
+function isGone(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined
+  } catch {
+    // It may be there, but may not be looked at.
+    return false
+  }
 }
 
 /** Hands a changed configuration on, and says what of it has to wait for a restart. */

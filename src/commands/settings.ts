@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path'
 import { loadConfig } from '../config/load.ts'
 import type { Flag, Sources } from '../config/load.ts'
-import { resolvePaths } from '../config/paths.ts'
+import { PathsError, resolvePaths } from '../config/paths.ts'
 import { formatConfigError } from '../config/problem.ts'
 import type { ConfigError } from '../config/problem.ts'
 import { readConfigFile } from '../config/read-config-file.ts'
@@ -28,12 +28,44 @@ export type SettingsResult =
   | { readonly ok: true; readonly settings: LoadedSettings }
   | { readonly ok: false; readonly places: FilePlaces; readonly error: ConfigError }
 
-/** @param configFlag `--config` as written */
+/**
+ * @param configFlag `--config` as written
+ * @throws CommandFailure `failed` where a folder that is needed does not exist for this process, `usage` where
+ * COPILOT_PROXY_HOME is not a path to use
+ */
 export function findFiles(context: CommandContext, configFlag: string | undefined): FilePlaces {
-  const { configFile, authDir } = resolvePaths(context.env, context.homeDir, context.platform)
+  const { configFile, authDir } = resolveFiles(context)
   if (configFlag === undefined) return { configFile, isNamed: false, authDir }
-  const named = isAbsolute(configFlag) ? configFlag : join(context.workingDir, configFlag)
+  const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context), configFlag)
   return { configFile: named, isNamed: true, authDir }
+}
+
+function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> {
+  try {
+    return resolvePaths(context.env, () => homeOf(context), context.platform)
+  } catch (error) {
+    if (error instanceof PathsError) throw new CommandFailure(exitCode.usage, error.message)
+    throw error
+  }
+}
+
+function homeOf(context: CommandContext): string {
+  try {
+    const home = context.homeDir()
+    if (isAbsolute(home)) return home
+  } catch {
+    // Said below: a home that is no path is as little use as none.
+  }
+  throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.')
+}
+
+function workingDirOf(context: CommandContext): string {
+  try {
+    return context.workingDir()
+  } catch (cause) {
+    const message = 'The working directory has been deleted: give --config a path that starts at the root.'
+    throw new CommandFailure(exitCode.failed, message, { cause })
+  }
 }
 
 /** Reads and checks file, environment and flags. */

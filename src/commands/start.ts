@@ -14,9 +14,9 @@ export async function start(context: CommandContext, flags: ServeFlags): Promise
   const settings = await loadSettings(context, flags.config)
   if (!flags.demo && (await findLogin(context, settings)) === undefined) {
     if (!context.interactive) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
-    const { login } = await import('./login.ts')
-    const outcome = await login(context, { config: flags.config, provider: 'copilot', browser: true })
-    if (outcome !== exitCode.done) return outcome
+    const { connectAccount } = await import('./login.ts')
+    await connectAccount(context, { config: flags.config, provider: 'copilot', browser: true })
+    context.stdout.write('\n')
   }
   return serve(context, flags)
 }

@@ -1,6 +1,8 @@
 import type { LoginInUse } from '../auth/login-in-use.ts'
+import { RecordStoreError } from '../auth/record-fs.ts'
 import { isExpired, tokenLife } from '../auth/token-life.ts'
 import type { CopilotRecord } from '../auth/wire.ts'
+import type { Style } from '../terminal/style.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
@@ -21,25 +23,41 @@ type TokenState =
   | { readonly kind: 'expired' }
   | { readonly kind: 'none' }
 
-/** Shows login, token, daemon and files. Asks this machine only. Ends with 3 when nobody is logged in. */
+/**
+ * Shows login, token, daemon and files. Asks this machine only. Ends with 3 when nobody is logged in, with 1 when the
+ * stored login cannot be read.
+ */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   const url = daemonUrl(settings.config.server)
-  const [login, health] = await Promise.all([findLogin(context, settings), askHealth(url, context.fetch)])
-  const token = tokenState(login?.record, settings, context.now())
-  if (flags.json) {
-    writeJson(context, statusDocument(context, settings, { login, token, url, health }))
-  } else {
-    context.stdout.write(statusText(context, settings, { login, token, url, health }))
-  }
-  return login === undefined ? exitCode.notLoggedIn : exitCode.done
+  const [stored, health] = await Promise.all([readLogin(context, settings), askHealth(url, context.fetch)])
+  const token = tokenState(stored.login?.record, settings, context.now())
+  const findings = { ...stored, token, url, health }
+  if (flags.json) writeJson(context, statusDocument(context, settings, findings))
+  else context.stdout.write(statusText(context, settings, findings))
+  if (stored.problem !== undefined) return exitCode.failed
+  return stored.login === undefined ? exitCode.notLoggedIn : exitCode.done
 }
 
-interface Findings {
+interface StoredLogin {
   readonly login: LoginInUse | undefined
+  /** Why it is not known whether somebody is logged in: a sentence that names the file. */
+  readonly problem: string | undefined
+}
+
+interface Findings extends StoredLogin {
   readonly token: TokenState
   readonly url: string
   readonly health: DaemonHealth | undefined
+}
+
+async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
+  try {
+    return { login: await findLogin(context, settings), problem: undefined }
+  } catch (error) {
+    if (!(error instanceof RecordStoreError)) throw error
+    return { login: undefined, problem: error.message }
+  }
 }
 
 function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings, nowMs: number): TokenState {
@@ -53,17 +71,14 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
   return isExpired(life, at) ? { kind: 'expired' } : { kind: 'usable', untilMs: nowMs + life.expiresAfterMs }
 }
 
-function statusText(
-  context: CommandContext,
-  settings: LoadedSettings,
-  { login, token, url, health }: Findings,
-): string {
+function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
+  const { login, token, url, health } = findings
   const { style } = context.stdout
   const stored = login?.record === undefined ? '' : openRecords(context, settings).locationOf(login.record.id)
   const file = settings.hasFile ? settings.configFile : `${settings.configFile} (not there; defaults are in force)`
   return formatPairs(
     [
-      ['Login', login === undefined ? style.yellow('nobody; log in with: copilot-proxy login') : describeLogin(login)],
+      ['Login', describeLogin(findings, style)],
       ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
       ['Stored in', stored],
       ['Daemon', describeDaemon(url, health)],
@@ -74,7 +89,10 @@ function statusText(
   )
 }
 
-function describeLogin({ record }: LoginInUse): string {
+function describeLogin({ login, problem }: StoredLogin, style: Style): string {
+  if (problem !== undefined) return style.red(visible(problem))
+  if (login === undefined) return style.yellow('nobody; log in with: copilot-proxy login')
+  const { record } = login
   if (record === undefined) return 'the token in COPILOT_GITHUB_TOKEN'
   const { sku, github_base_url: baseUrl } = record.metadata
   const plan = planNameOfSku(sku) ?? sku
@@ -95,11 +113,12 @@ function describeToken(token: TokenState, nowMs: number): string {
 
 function describeDaemon(url: string, health: DaemonHealth | undefined): string {
   if (health === undefined) return `not running at ${url}; start it with: copilot-proxy serve`
-  return `running at ${url}, version ${visible(health.version)}, Copilot ${visible(health.copilot)}`
+  const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
+  return `running at ${url}, version ${visible(health.version)}, Copilot ${copilot}`
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, token, url, health } = findings
+  const { login, problem, token, url, health } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -114,11 +133,18 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
             sku: metadata?.sku ?? null,
             record: login.record === undefined ? null : openRecords(context, settings).locationOf(login.record.id),
           },
+    problem: problem ?? null,
     token: {
       state: token.kind,
       expires_at: token.kind === 'usable' ? new Date(token.untilMs).toISOString() : null,
     },
-    daemon: { url, running: health !== undefined, version: health?.version ?? null, copilot: health?.copilot ?? null },
+    daemon: {
+      url,
+      running: health !== undefined,
+      version: health?.version ?? null,
+      copilot: health?.copilot ?? null,
+      demo: health?.demo ?? null,
+    },
     config: { path: settings.configFile, exists: settings.hasFile },
   }
 }

@@ -19,7 +19,7 @@ const barWidth = 20
 export async function usage(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   const login = await requireLogin(context, settings)
-  const api = githubApi(context, settings, login.apiBaseUrl)
+  const api = githubApi(context, settings, login)
   const answer = await fetchCopilotUser(api, login.githubToken, context.signal)
   if (answer.kind === 'aborted') return exitCode.interrupted
   if (answer.kind !== 'ok') throw new CommandFailure(exitCode.failed, describeFailure(answer))

@@ -1,7 +1,7 @@
 import { nearMatch } from './near-match.ts'
 import type { Problem, Source } from './problem.ts'
 import type { LeafKind, SettingLeaf } from './setting-leaves.ts'
-import { isTable } from './settings-tree.ts'
+import { isTable, withLowerCaseKeys } from './settings-tree.ts'
 import { readFlow } from './yaml-document.ts'
 
 /** Variables of the process, as in `process.env`. */
@@ -24,9 +24,26 @@ export function variableName(path: readonly string[]): string {
   return prefix + path.join('_').replaceAll('-', '_').toUpperCase()
 }
 
+/**
+ * What Kubernetes sets in every container beside a service that is called `copilot-proxy`: without the prefix,
+ * `SERVICE_HOST`, `SERVICE_PORT`, `SERVICE_PORT_<port name>`, `PORT_4141_TCP`, `PORT_4141_TCP_ADDR` …
+ * Source: "Service", discovering services by environment variables (kubernetes.io, 2026-11).
+ */
+const serviceVariable =
+  /^(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
+
+/** `COPILOT_PROXY_PORT` as Kubernetes sets it. As a person does, it is `server.port` with the section left out. */
+const serviceAddress = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/
+
+function isOfKubernetes(name: string, text: string): boolean {
+  const ending = name.slice(prefix.length)
+  return serviceVariable.test(ending) || (ending === 'PORT' && serviceAddress.test(text))
+}
+
+/** Plain decimal notation only: `0x10` and `1e3` are more likely a slip than a number that is meant. */
 function numberFrom(text: string): unknown {
-  const value = Number(text)
-  return text.trim() !== '' && Number.isFinite(value) ? value : text
+  const value = /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : NaN
+  return Number.isFinite(value) ? value : text
 }
 
 function booleanFrom(text: string): unknown {
@@ -59,7 +76,8 @@ function valueFrom(kind: LeafKind, text: string): unknown {
 export function assignText(leaf: SettingLeaf, text: string, source: Source): readonly Assignment[] {
   const value = valueFrom(leaf.kind, text)
   if (leaf.kind !== 'table' || !isTable(value)) return [{ path: leaf.path, value, source }]
-  return Object.entries(value).map(([key, entry]) => ({ path: [...leaf.path, key], value: entry, source }))
+  const table = leaf.caseless ? withLowerCaseKeys(value) : value
+  return Object.entries(table).map(([key, entry]) => ({ path: [...leaf.path, key], value: entry, source }))
 }
 
 /** One entry of a table: `COPILOT_PROXY_COPILOT_HEADERS_USER_AGENT` sets `user-agent`. */
@@ -102,7 +120,8 @@ function unknownVariable(name: string, leaves: readonly SettingLeaf[], source: S
 
 /**
  * The settings in `COPILOT_PROXY_*` variables, those of a single table entry after the table's own. A variable that
- * names no setting is a problem: it would be a setting that silently has no effect.
+ * names no setting is a problem: it would be a setting that silently has no effect. An empty one counts as not set,
+ * because compose files pass on as empty what they do not have.
  */
 export function readEnvironment(
   environment: Environment,
@@ -112,7 +131,8 @@ export function readEnvironment(
   const assignments: Assignment[] = []
   const problems: Problem[] = []
   for (const [name, text] of Object.entries(environment).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if (text === undefined || !name.startsWith(prefix) || name === homeVariable) continue
+    if (text === undefined || text === '' || !name.startsWith(prefix) || name === homeVariable) continue
+    if (isOfKubernetes(name, text)) continue
     const source: Source = { kind: 'environment', name }
     const leaf = byName.get(name)
     const assigned = leaf === undefined ? assignEntry(name, text, leaves, source) : assignText(leaf, text, source)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { textPhrase } from './setting-types.ts'
 
 /**
  * Headers that each request gets from the program itself. A fixed value in the configuration would either be lost
@@ -18,22 +19,26 @@ const reservedNames: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
-// RFC 9110 §5.1 and §5.6.2; upper case is left out so that an entry can only be written one way.
+/** RFC 9110 §5.1 and §5.6.2. Names are in lower case by now, except one that is there in lower case as well. */
 const headerName = z
   .string()
-  .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name in lower case')
+  .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/i, 'expected a header name')
+  .refine((name) => name === name.toLowerCase(), 'this header is given twice')
   .refine((name) => !reservedNames.has(name), 'this header is set by copilot-proxy itself')
 
 /** RFC 9110 §5.5: visible characters, with spaces and tabs between them only. */
 const legalValue = /^(?:[!-~\u{80}-\u{ff}](?:[\t -~\u{80}-\u{ff}]*[!-~\u{80}-\u{ff}])?)?$/u
 
 const headerValue = z
-  .string('text (a number needs quotes)')
+  .string({ error: textPhrase })
   // Not repeated in the message: a header may carry a key.
   .refine((value) => legalValue.test(value), 'expected a legal header value: one line of plain characters')
   .nullable()
 
-/** A table of request headers whose entries are laid over `defaults`; an empty or null entry removes a default. */
+/**
+ * A table of request headers whose entries are laid over `defaults`; an empty or null entry removes a default. Expects
+ * names in lower case (`withLowerCaseKeys`).
+ */
 export function headerTable(defaults: Readonly<Record<string, string>>) {
   return z
     .record(headerName, headerValue, 'a table of header names and values')

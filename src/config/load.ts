@@ -4,8 +4,9 @@ import { type SettingFault, settingFaults } from './issues.ts'
 import type { ConfigError, Problem, Source } from './problem.ts'
 import { givesWayToDefault, sanitizeCopilotOAuth } from './sanitize-copilot-oauth.ts'
 import { type Config, configSchema, type SettingKey } from './schema.ts'
+import { readProxyUrls } from './proxy-variables.ts'
 import { settingLeaves } from './setting-leaves.ts'
-import { isTable, valueAt, valuePaths, withoutEmptySections, withValue } from './settings-tree.ts'
+import { isTable, valueAt, valuePaths, withLowerCaseKeys, withoutEmptySections, withValue } from './settings-tree.ts'
 import { readYaml } from './yaml-document.ts'
 
 export interface ConfigFile {
@@ -46,6 +47,13 @@ interface FileSettings {
   readonly locate: Locate
 }
 
+function caselessTablesInLowerCase(tree: unknown): unknown {
+  return leaves.reduce((all, { path, caseless }) => {
+    const table = caseless ? valueAt(all, path) : undefined
+    return isTable(table) ? withValue(all, path, withLowerCaseKeys(table)) : all
+  }, tree)
+}
+
 function readFile(file: ConfigFile | undefined): FileSettings | Problem {
   if (file === undefined) return { tree: {}, locate: () => ({ kind: 'default' }) }
   const { path } = file
@@ -55,7 +63,7 @@ function readFile(file: ConfigFile | undefined): FileSettings | Problem {
     return { source: { kind: 'file', path, ...position }, key, detail }
   }
   return {
-    tree: withoutEmptySections(configSchema, read.value.value ?? {}),
+    tree: caselessTablesInLowerCase(withoutEmptySections(configSchema, read.value.value ?? {})),
     locate: (at, part) => ({ kind: 'file', path, ...read.value.locate(at, part) }),
   }
 }
@@ -80,27 +88,30 @@ function compareSources(a: Source, b: Source): number {
 }
 
 /**
- * Puts together flags, environment, file and defaults, in this order of precedence, and checks the whole. Pure, and
- * never throws: everything that is wrong comes back at once, each problem with the place it was written at.
+ * Puts together flags, environment, file and defaults, in this order of precedence, and checks the whole, and with it
+ * the proxies of the environment, without which no setting is of use. Pure, and never throws: everything that is wrong
+ * comes back at once, each problem with the place it was written at.
  */
 export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   const environment = readEnvironment(env, leaves)
+  const proxies = readProxyUrls(env)
+  const inEnvironment = [...environment.problems, ...(proxies.ok ? [] : proxies.problems)]
   const fromFile = readFile(file)
-  if ('detail' in fromFile) return { ok: false, error: { problems: [...environment.problems, fromFile] } }
+  if ('detail' in fromFile) return { ok: false, error: { problems: [...inEnvironment, fromFile] } }
 
   const assignments = [...environment.assignments, ...readFlags(flags)]
   const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), fromFile.tree)
   const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
 
   const parsed = configSchema.safeParse(isTable(tree) ? sanitizeCopilotOAuth(tree) : tree)
-  if (!parsed.success || environment.problems.length > 0) {
+  if (!parsed.success || inEnvironment.length > 0) {
     const faults = settingFaults(parsed.error?.issues ?? [], tree, configSchema, leaves)
     const toProblem = ({ path, part, detail }: SettingFault): Problem => ({
       source: sourceOf(path, part),
       key: path.join('.'),
       detail,
     })
-    const problems = [...environment.problems, ...faults.map(toProblem)]
+    const problems = [...inEnvironment, ...faults.map(toProblem)]
     return { ok: false, error: { problems: problems.toSorted((a, b) => compareSources(a.source, b.source)) } }
   }
 

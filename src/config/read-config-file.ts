@@ -1,3 +1,4 @@
+import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { ConfigFile } from './load.ts'
 import type { ConfigError } from './problem.ts'
@@ -14,6 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EISDIR: 'this is a folder',
+  ENXIO: 'this is not a file',
   ELOOP: 'the symbolic links go in a circle',
 }
 
@@ -21,7 +23,14 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }
 
-/** Reads to the end or just past the limit, whichever comes first, so that a device or pipe cannot fill the memory. */
+/** Why something that was opened is not read, or undefined for a file. A pipe could keep a reader waiting for ever. */
+function kindFault(stats: Stats): string | undefined {
+  if (stats.isDirectory()) return 'this is a folder'
+  if (stats.isFIFO()) return 'this is a pipe, not a file'
+  return stats.isFile() ? undefined : 'this is not a file'
+}
+
+/** Reads to the end or just past the limit, whichever comes first, so that a file that grows cannot fill the memory. */
 async function readLimited(handle: FileHandle): Promise<Buffer> {
   const buffer = Buffer.alloc(maxBytes + 1)
   let length = 0
@@ -33,10 +42,13 @@ async function readLimited(handle: FileHandle): Promise<Buffer> {
   return buffer.subarray(0, length)
 }
 
-async function readBytes(path: string): Promise<Buffer> {
-  const handle = await open(path, 'r')
+/** Throws what opening and reading throw; returns a text where something that is not a file was opened. */
+async function readBytes(path: string): Promise<Buffer | string> {
+  // Opening a pipe waits for its writer, even beyond Ctrl-C, unless told not to. Windows has neither pipes there nor the
+  // flag. What is judged is what was opened, whatever the path leads to by now.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    return await readLimited(handle)
+    return kindFault(await handle.stat()) ?? (await readLimited(handle))
   } finally {
     await handle.close()
   }
@@ -44,14 +56,14 @@ async function readBytes(path: string): Promise<Buffer> {
 
 /**
  * Reads the configuration file. A missing file means that there is none, unless the user named it (`required`).
- * Never rejects; refuses what is not UTF-8 text of at most 1 MiB.
+ * Never rejects; refuses what is not UTF-8 text of at most 1 MiB in a regular file, symbolic links followed.
  */
 export async function readConfigFile(path: string, options: { required: boolean }): Promise<ReadResult> {
   const refuse = (detail: string): ReadResult => ({
     ok: false,
     error: { problems: [{ source: { kind: 'file', path }, key: '', detail }] },
   })
-  let bytes: Buffer
+  let bytes: Buffer | string
   try {
     bytes = await readBytes(path)
   } catch (error) {
@@ -59,6 +71,7 @@ export async function readConfigFile(path: string, options: { required: boolean 
     if (code === 'ENOENT' && !options.required) return { ok: true, file: undefined }
     return refuse(`cannot be read: ${reasons[code] ?? code}`)
   }
+  if (typeof bytes === 'string') return refuse(`cannot be read: ${bytes}`)
   if (bytes.length > maxBytes) return refuse('is larger than 1 MiB')
   try {
     return { ok: true, file: { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) } }

@@ -3,6 +3,7 @@ import type { CamelKeys } from './camel-keys.ts'
 import { headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
 import {
+  aliasTable,
   baseUrl,
   bindHost,
   endpointUrl,
@@ -18,9 +19,9 @@ import {
   positiveSeconds,
   text,
   textList,
-  textTable,
   wholeNumber,
 } from './setting-types.ts'
+import { githubHostsOf, tokenBaseUrl } from './upstream-hosts.ts'
 
 /** Applied by `sanitizeCopilotOAuth`, which also fills in what is blank. The client id is the one GitHub's own VS Code extension uses. */
 export const copilotOAuthDefaults = {
@@ -112,9 +113,12 @@ const timeouts = section({
 const copilot = section({
   'base-url': optionalBaseUrl
     .default('')
-    .describe('Copilot endpoint to use instead of the one that the login names. Empty: the one that the login names.'),
+    .describe(
+      'Copilot endpoint to use instead of the one that the login names; a host of GitHub’s or this machine. ' +
+        'Empty: the one that the login names.',
+    ),
   'refresh-safety-margin-seconds': positiveSeconds.describe(
-    'Renew the Copilot token this long before it is due. Seconds.',
+    'Renew the Copilot token this long before it is due. Seconds. Blank, 0 or less: 60.',
   ),
   'refresh-on-unauthorized': onOff.default(true).describe('After a 401, renew the token and repeat the request once.'),
   initiator: oneOf(['history', 'last-message'])
@@ -123,9 +127,10 @@ const copilot = section({
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
     .describe('auto: what the model supports. chat: Chat Completions wherever the model has it.'),
-  headers: headerTable(copilotHeaders)
-    .prefault({})
-    .describe('Headers of every Copilot request, laid over the defaults; an empty entry removes one.'),
+  headers: headerTable(copilotHeaders).prefault({}).meta({
+    description: 'Headers of every Copilot request, laid over the defaults; an empty entry removes one.',
+    caseless: true,
+  }),
   timeouts: timeouts.prefault({}),
 })
 
@@ -138,7 +143,7 @@ const codex = section({
 })
 
 const models = section({
-  aliases: textTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
+  aliases: aliasTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
   hide: textList.default([]).describe('Models left out of the list.'),
 })
 
@@ -149,6 +154,15 @@ const chat = section({
   strict: onOff.default(false).describe('Refuse with 400 what would otherwise be adapted or left out with a warning.'),
 })
 
+/** What decides about `copilot.base-url`: judged once these are known to be good, whatever else is wrong. */
+const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
+
+/** Whether an issue makes a setting's value unusable: one with it, or with a section around it. */
+function concerns(issue: z.core.$ZodRawIssue, key: string): boolean {
+  const place = [...(issue.path ?? []), ''].join('.')
+  return issue.code !== 'unrecognized_keys' && `${key}.`.startsWith(place)
+}
+
 /** The configuration file: every key with its default, its bounds and its meaning. Give it what `sanitizeCopilotOAuth` returns. */
 export const configSchema = section({
   server: server.prefault({}),
@@ -158,7 +172,18 @@ export const configSchema = section({
   codex: codex.prefault({}),
   models: models.prefault({}),
   chat: chat.prefault({}),
-})
+}).refine(
+  ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
+    url === '' ||
+    tokenBaseUrl(url, githubHostsOf([oauth['github-base-url'], oauth['github-api-base-url']])) !== undefined,
+  {
+    path: ['copilot', 'base-url'],
+    error:
+      'a Copilot token may not be sent there: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub ' +
+      'host of copilot-oauth or a subdomain of one (https, no port), or this machine',
+    when: ({ issues }) => !issues.some((issue) => hostSettings.some((key) => concerns(issue, key))),
+  },
+)
 /** The settings in the file's own words: kebab-case, every key present. */
 type Settings = z.output<typeof configSchema>
 

@@ -12,6 +12,8 @@ export interface SettingLeaf {
   readonly description: string
   /** Its value is never shown: not by `config show`, not in an error. */
   readonly secret: boolean
+  /** A table whose entries have the same name in upper and lower case; it is kept in lower case. */
+  readonly caseless: boolean
 }
 
 /** The schema below defaults and transforms: what the user writes. */
@@ -55,6 +57,7 @@ export function settingLeaves(schema: z.ZodType, path: readonly string[] = []): 
       kind: leafKind(schema),
       description: meta?.description ?? '',
       secret: meta?.['secret'] === true,
+      caseless: meta?.['caseless'] === true,
     },
   ]
 }

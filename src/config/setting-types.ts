@@ -6,9 +6,14 @@ import { canonicalHost, isLoopbackHost } from './loopback.ts'
  * what was found; a refinement's error is the whole sentence, and repeats no value that could hold a secret.
  */
 
-export const text = z.string('text')
+/** YAML reads `1234` as a number, and a key can look like that. */
+export function textPhrase({ input }: { readonly input: unknown }): string {
+  return typeof input === 'number' ? 'text (a number needs quotes)' : 'text'
+}
 
-export const filledText = z.string('text that is not empty').trim().min(1, 'text that is not empty')
+export const text = z.string({ error: textPhrase })
+
+export const filledText = z.string({ error: textPhrase }).trim().min(1, 'text that is not empty')
 
 export const onOff = z.boolean('true or false')
 
@@ -59,7 +64,15 @@ export const originList = z.array(originEntry, 'a list of origins')
 
 export const textList = z.array(filledText, 'a list of text')
 
-export const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
+const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
+
+/** Names that stand for other names. */
+export const aliasTable = textTable.superRefine((aliases, context) => {
+  for (const [name, target] of Object.entries(aliases)) {
+    if (name.trim() !== target) continue
+    context.addIssue({ code: 'custom', path: [name], message: 'this alias stands for itself: expected another name' })
+  }
+})
 
 /** Why a URL is not acceptable, or undefined. The URL itself is never repeated: it may hold a password. */
 function urlFault(value: string): string | undefined {

@@ -41,6 +41,18 @@ export function withoutEmptySections(schema: z.ZodType, tree: unknown): unknown 
   return Object.fromEntries(kept)
 }
 
+/** A copy with its keys in lower case. Where two of them become one, the second stays as it is, for the schema to refuse. */
+export function withLowerCaseKeys(table: SettingsTree): SettingsTree {
+  const taken = new Set(Object.keys(table))
+  const renamed = Object.entries(table).map(([key, value]): [string, unknown] => {
+    const lower = key.toLowerCase()
+    if (taken.has(lower)) return [key, value]
+    taken.add(lower)
+    return [lower, value]
+  })
+  return Object.fromEntries(renamed)
+}
+
 /** The paths of all values: one for each setting, but one for each entry of a table that has any. */
 export function valuePaths(settings: unknown, leaves: readonly SettingLeaf[]): readonly (readonly string[])[] {
   return leaves.flatMap(({ path, kind }) => {

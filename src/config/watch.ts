@@ -1,4 +1,4 @@
-import { type FSWatcher, readlinkSync, statSync, type Stats, unwatchFile, watch, watchFile } from 'node:fs'
+import { type FSWatcher, readlinkSync, statSync, type Stats, watch } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment } from './environment.ts'
@@ -98,7 +98,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   let lastContent: string | undefined
   let takenContent: string | undefined
   let timer: NodeJS.Timeout | undefined
-  let polling = false
+  let polling: NodeJS.Timeout | undefined
   let closed = false
 
   function lookSoon(): void {
@@ -111,9 +111,9 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   }
 
   function pollInstead(): void {
-    if (polling || closed) return
-    polling = true
-    watchFile(path, { persistent: false, interval: pollMs }, lookSoon)
+    if (polling !== undefined || closed) return
+    // Not `watchFile`: it compares with a first look of its own, and a change before that look would stay unseen.
+    polling = setInterval(lookSoon, pollMs).unref()
   }
 
   function watchFolders(): void {
@@ -174,7 +174,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
       closed = true
       clearTimeout(timer)
       for (const watcher of watchers.values()) watcher.close()
-      if (polling) unwatchFile(path, lookSoon)
+      clearInterval(polling)
     },
   }
 }

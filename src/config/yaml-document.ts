@@ -77,6 +77,11 @@ function keyOf(pair: YAMLMap['items'][number]): string {
   return String(isScalar(pair.key) ? pair.key.value : pair.key)
 }
 
+/** The pair of a key, else of that key in other letter case: a table's names may have been put into lower case. */
+function pairAt({ items }: YAMLMap, key: PropertyKey): YAMLMap['items'][number] | undefined {
+  return items.find((pair) => keyOf(pair) === key) ?? items.find((pair) => keyOf(pair).toLowerCase() === key)
+}
+
 /** What the parser lets pass and we do not. Repeated keys are found here because its own search is quadratic. */
 function findFault(document: Document.Parsed, at: At): YamlFault | undefined {
   let fault: YamlFault | undefined
@@ -114,7 +119,7 @@ function locator(document: Document.Parsed, at: At): YamlDocument['locate'] {
     let found = offsetOf(node) ?? 0
     for (const [index, step] of path.entries()) {
       const parent = followed(node)
-      const pair = isMap(parent) ? parent.items.find((item) => keyOf(item) === step) : undefined
+      const pair = isMap(parent) ? pairAt(parent, step) : undefined
       const child: unknown = isSeq(parent) && typeof step === 'number' ? parent.items[step] : pair?.value
       if (pair === undefined && child === undefined) break
       const keyOffset = offsetOf(pair?.key)

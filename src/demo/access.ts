@@ -4,13 +4,13 @@ import { textReply } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import type { TokenStore } from './tokens.ts'
 
-/** API versions that clients of 2025 and 2026 send; another one counts as retired (copilot-upstream.md §4.1). */
+/** API versions that clients send (docs/copilot-wire.md, "Request headers"); another one counts as retired. */
 const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-06-01'])
 
 /**
- * What every route of the Copilot API looks at before the body, with the texts of copilot-upstream.md §10:
+ * What every route of the Copilot API looks at before the body, with the texts of docs/copilot-wire.md, "Errors":
  * host, identity headers, token, API version, `X-Initiator`. Undefined when all is well.
- * NOTE: the real service also takes a GitHub token as bearer (§2.5); this one does not, since that would hide a
+ * NOTE: the real service also takes a GitHub token as bearer; this one does not, since that would hide a
  * proxy that forgets the exchange.
  */
 export function refuseAccess(

@@ -26,8 +26,8 @@ const CHAT = '/chat/completions'
 const RESPONSES = ['/responses', 'ws:/responses']
 const MESSAGES = ['/v1/messages', CHAT]
 
-// Figures and endpoints after the catalogue captured in March 2026 (copilot-upstream.md §5). Vendors keep their real
-// words, since a client tells families apart by them, and say that nothing real answers.
+// Figures and endpoints after the catalogue captured in March 2026 (docs/copilot-wire.md, "Models"). Vendors keep their
+// real words, since a client tells families apart by them, and say that nothing real answers.
 const OPENAI = 'Simulated OpenAI (demo)'
 const AZURE = 'Simulated Azure OpenAI (demo)'
 const ANTHROPIC = 'Simulated Anthropic (demo)'

@@ -47,7 +47,7 @@ const responseFormat = z.looseObject({
   json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional(),
 })
 
-/** Body of `POST /chat/completions`, as far as the simulation reads it (copilot-upstream.md §6.4). */
+/** Body of `POST /chat/completions`, as far as the demo reads it (docs/copilot-wire.md, "Parameters by model"). */
 const chatRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),

@@ -120,7 +120,7 @@ function delayOf(markers: Markers, { settings }: ChatCall): number {
   return Math.min(markerNumber(markers, 'slow', settings.eventDelayMs), MAX_DELAY_MS)
 }
 
-/** What leaks through from behind the real service on Claude (copilot-upstream.md §4.3). */
+/** What leaks through from behind the real service on Claude (docs/copilot-wire.md, "Response headers"). */
 function familyHeaders({ habit }: DemoModel, number: number): HeaderMap {
   if (habit !== 'claude') return {}
   return { 'request-id': `req_vrtx_demo_${number}`, 'anthropic-ratelimit-requests-remaining': '999', via: '1.1 google' }

@@ -15,8 +15,8 @@ interface Subject {
 type Check = (subject: Subject) => Outcome | undefined
 
 /**
- * Refuses what the real chat route refuses (copilot-upstream.md §6.4, §10), first reason first. Undefined when all is
- * well. Messages that no capture shows are worded after the neighbouring ones.
+ * Refuses what the real chat route refuses (docs/copilot-wire.md, "Parameters by model" and "Errors"), first reason
+ * first. Undefined when all is well. Messages that no capture shows are worded after the neighbouring ones.
  */
 export function refuseChat(subject: Subject): Outcome | undefined {
   for (const check of CHECKS) {
@@ -165,7 +165,7 @@ function hasEmptyText({ content, tool_calls: calls }: ChatMessage): boolean {
   return (content ?? '') === '' && calls === undefined
 }
 
-/** Gemini 3 wants its own opaque thought back with every call (copilot-upstream.md §6.2 no. 12). */
+/** Gemini 3 wants its own opaque thought back with every call (docs/copilot-wire.md, quirk 12). */
 const checkThoughtSignature: Check = ({ request, model }) =>
   model.habit === 'gemini-3' &&
   request.messages.some((message) => message.tool_calls !== undefined && message.reasoning_opaque === undefined)

@@ -7,7 +7,7 @@ import type { HeaderMap, Outcome } from './outcome.ts'
 const FULL_DIMENSIONS = 1536
 const MAX_INPUTS = 512
 
-/** Body of `POST /embeddings`: `input` must be an array of strings (copilot-upstream.md §9). */
+/** Body of `POST /embeddings`: `input` must be an array of strings (docs/copilot-wire.md, "Embeddings"). */
 const embeddingsRequest = z.looseObject({
   model: z.string(),
   input: z.array(z.string()).min(1),

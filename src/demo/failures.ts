@@ -8,7 +8,7 @@ interface FailureFields {
   readonly type?: string
 }
 
-/** A JSON error of the Copilot API, labelled text/plain as the real one often is (copilot-upstream.md §10). */
+/** A JSON error of the Copilot API, labelled text/plain as the real one often is (docs/copilot-wire.md, "Errors"). */
 export function failure(status: number, error: FailureFields, headers: HeaderMap = {}): WholeReply {
   return {
     kind: 'whole',
@@ -23,7 +23,7 @@ export function invalidBody(message: string): WholeReply {
   return failure(400, { message, code: 'invalid_request_body' })
 }
 
-/** Validation against the JSON schema; `reason` such as `got array, want string` (copilot-upstream.md §6.4). */
+/** Validation against the JSON schema; `reason` as in docs/copilot-wire.md, "Parameters by model". */
 export function schemaFailure(reason: string, location: string): WholeReply {
   return invalidBody(
     `invalid request body, failed to validate schema: (1) Reason: ${reason}, Location: ${location || '/'}`,

@@ -41,7 +41,7 @@ interface DeviceFlow {
 const DEVICE_CODE_SECONDS = 900
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** github.com and api.github.com: device flow, user, token exchange, account (copilot-upstream.md §1–§3). */
+/** github.com and api.github.com: device flow, user, token exchange, account (docs/copilot-wire.md). */
 export function createGithub(deps: GithubDeps): Github {
   const { settings, tokens, now, url, pollAnswers } = deps
   const flows = new Map<string, DeviceFlow>()
@@ -65,7 +65,7 @@ export function createGithub(deps: GithubDeps): Github {
 
   const approve = (call: GithubCall, code: string, { clientId }: DeviceFlow): Outcome => {
     flows.delete(code)
-    // OAuth App ids begin with Ov23 and get gho_ tokens, GitHub App ids get ghu_ (copilot-upstream.md §1).
+    // OAuth App ids begin with Ov23 and get gho_ tokens, GitHub App ids get ghu_ (docs/copilot-wire.md, "Device flow").
     const token = tokens.issueGithub(clientId.startsWith('Ov23') ? 'gho_' : 'ghu_')
     return oauthReply(call, { access_token: token, token_type: 'bearer', scope: 'read:user' })
   }
@@ -107,7 +107,7 @@ export function createGithub(deps: GithubDeps): Github {
     return tokens.isGithubLive(token) ? answer(token) : restError(401, 'Bad credentials')
   }
 
-  /** OAuth App tokens get 404 on `/copilot_internal/*` (copilot-upstream.md §1). */
+  /** OAuth App tokens get 404 on `/copilot_internal/*` (docs/copilot-wire.md, "Token exchange"). */
   const asEditor = (call: GithubCall, answer: () => Outcome): Outcome =>
     asUser(call, (token) => (token.startsWith('gho_') ? restError(404, 'Not Found') : answer()))
 
@@ -153,13 +153,13 @@ export function createGithub(deps: GithubDeps): Github {
   }
 }
 
-/** Programs that do not look like an editor are refused; the exact test is not known, this one is a guess (§2.3). */
+/** Programs that do not look like an editor are refused; the exact test is not known, this one is a guess. */
 function isEditor(call: GithubCall): boolean {
   const agent = call.header('user-agent') ?? ''
   return call.header('editor-version') !== undefined && agent !== '' && !/^(?:go-http-client|node|undici)/i.test(agent)
 }
 
-/** Fields of a JSON or form body; both are accepted (copilot-upstream.md §1). */
+/** Fields of a JSON or form body; both are accepted (docs/copilot-wire.md, "Device flow"). */
 function fieldsOf(call: GithubCall): URLSearchParams {
   if (!(call.header('content-type') ?? '').includes('json')) return new URLSearchParams(call.body)
   try {

@@ -50,7 +50,7 @@ export type MarkerName = (typeof DEMO_MARKERS)[number]['name']
 export interface Markers {
   /** Arguments by marker; an empty list where there were none. A repeated marker: the last one counts. */
   readonly asked: ReadonlyMap<MarkerName, readonly string[]>
-  /** As written, e.g. `[demo:tol]`: unknown name, or a number missing. */
+  /** As written, e.g. `[demo:tol]`: unknown name, or a number missing or out of range. */
   readonly unknown: readonly string[]
 }
 
@@ -68,7 +68,7 @@ export function parseMarkers(text: string): Markers {
   for (const [whole, name = '', rest = ''] of text.matchAll(PATTERN)) {
     const row = DEMO_MARKERS.find((candidate) => candidate.name === name)
     const given = rest.split(/\s+/).filter((word) => word !== '')
-    if (row === undefined || (needsNumber(row.name) && !isNumber(given[0]))) unknown.push(whole)
+    if (row === undefined || !isAcceptable(row.name, given[0])) unknown.push(whole)
     else asked.set(row.name, given)
   }
   return { asked, unknown }
@@ -87,8 +87,17 @@ export function describeMarkers(): string {
   ).join('\n')
 }
 
-function needsNumber(name: MarkerName): boolean {
-  return name === 'long' || name === 'slow' || name === 'error' || name === 'frames'
+/** The numbers that markers need; more than `most` is allowed where it is bounded later. */
+const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: number }> = new Map([
+  ['long', { least: 1, most: Infinity }],
+  ['slow', { least: 0, most: Infinity }],
+  ['error', { least: 400, most: 599 }],
+  ['frames', { least: 1, most: Infinity }],
+])
+
+function isAcceptable(name: MarkerName, word: string | undefined): boolean {
+  const range = NUMBERS.get(name)
+  return range === undefined || (isNumber(word) && Number(word) >= range.least && Number(word) <= range.most)
 }
 
 function isNumber(word: string | undefined): word is string {

@@ -8,7 +8,7 @@ export interface DemoModel {
   readonly id: string
   readonly type: 'chat' | 'embeddings' | 'completion'
   readonly habit: HabitId
-  /** Absent in the entry = chat only (copilot-upstream.md §5). */
+  /** Absent in the entry = chat only (docs/copilot-wire.md, "Models"). */
   readonly endpoints: readonly string[]
   readonly isEnabled: boolean
   readonly maxPromptTokens: number

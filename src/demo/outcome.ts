@@ -33,7 +33,7 @@ export function jsonReply(status: number, value: unknown, headers: HeaderMap = {
   }
 }
 
-/** A text body as the Copilot API writes it: with a line feed at its end (copilot-upstream.md §10). */
+/** A text body as the Copilot API writes it: with a line feed at its end (docs/copilot-wire.md, "Errors"). */
 export function textReply(status: number, line: string, headers: HeaderMap = {}): WholeReply {
   return {
     kind: 'whole',

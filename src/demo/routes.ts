@@ -104,7 +104,8 @@ function headerOf({ headers }: IncomingMessage, name: string): string | undefine
 }
 
 /**
- * On every reply: ids to log, and what a proxy must not pass on (cookie, CORS, diagnostics; copilot-upstream.md §4.3).
+ * On every reply: ids to log, and what a proxy must not pass on (cookie, CORS, diagnostics;
+ * docs/copilot-wire.md, "Response headers").
  */
 export function commonHeaders(request: IncomingMessage, number: number): HeaderMap {
   const id = String(number).padStart(6, '0')

@@ -9,9 +9,9 @@ export interface DemoSettings {
   /** GitHub user name of the only account. */
   readonly login: string
   readonly plan: DemoPlan
-  /** AI credits instead of premium requests (copilot-upstream.md §3). */
+  /** AI credits instead of premium requests (docs/copilot-wire.md, "Account and quota"). */
   readonly tokenBasedBilling: boolean
-  /** A `notification_id` of copilot-upstream.md §2.3: the token exchange is refused with it. '' = entitled. */
+  /** A `notification_id` (docs/copilot-wire.md, "Token exchange") to refuse the exchange with. '' = entitled. */
   readonly entitlementProblem: string
   /** Of a Copilot token, from its exchange. */
   readonly tokenLifetimeSeconds: number

@@ -42,7 +42,7 @@ export function createTokenStore({ now, scope }: { now: () => number; scope: str
     issueCopilot: ({ lifetimeSeconds, sku, proxyEp }) => {
       copilotCount += 1
       const expiresAtSeconds = Math.floor(now() / 1000) + lifetimeSeconds
-      // Pairs joined by ';', then ':' and a hex code over them (copilot-upstream.md §2.2).
+      // Pairs joined by ';', then ':' and a hex code over them (docs/copilot-wire.md, "Token exchange").
       const pairs = [
         `tid=demo-${scope}-${copilotCount}`,
         `exp=${expiresAtSeconds}`,

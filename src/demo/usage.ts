@@ -1,7 +1,7 @@
 import type { HeaderMap } from './outcome.ts'
 import type { DemoSettings } from './settings.ts'
 
-/** The account's sku, as the token reply, the token and `/copilot_internal/user` name it (copilot-upstream.md §2.2). */
+/** The account's sku, as the token reply, the token and `/copilot_internal/user` name it. */
 export function skuOf({ plan }: DemoSettings): string {
   switch (plan) {
     case 'free':
@@ -26,8 +26,8 @@ const UNLIMITED = {
 }
 
 /**
- * Body of `GET /copilot_internal/user` (copilot-upstream.md §3). Numbers are fixed; the month resets on the first of
- * the month after `nowMs`. The free plan has its numbers in `limited_user_quotas` and no snapshots.
+ * Body of `GET /copilot_internal/user` (docs/copilot-wire.md, "Account and quota"). Numbers are fixed; the month resets
+ * on the first of the month after `nowMs`. The free plan has its numbers in `limited_user_quotas` and no snapshots.
  */
 export function accountUsage(settings: DemoSettings, nowMs: number, endpoints: HeaderMap): unknown {
   const { login, plan, tokenBasedBilling } = settings
@@ -81,7 +81,7 @@ function premium({ tokenBasedBilling }: DemoSettings): Record<string, unknown> {
   }
 }
 
-/** Quota headers of every 2xx of an inference route, before the first byte of the body (copilot-upstream.md §4.3). */
+/** Quota headers of every 2xx of an inference route, before the body (docs/copilot-wire.md, "Response headers"). */
 export function quotaHeaders(nowMs: number): HeaderMap {
   const reset = encodeURIComponent(nextMonth(nowMs).replace('.000Z', 'Z'))
   return {

@@ -7,7 +7,7 @@ import type { HeaderMap, Outcome } from './outcome.ts'
 
 /**
  * The answer to a request without `stream: true`. As reported of the real service, GPT answers (without `object`),
- * Claude and Gemini silently return nothing, which is why a proxy always streams (copilot-upstream.md §6.3).
+ * Claude and Gemini silently return nothing, which is why a proxy always streams (docs/copilot-wire.md, "Chat stream").
  */
 export function wholeReply(answer: Answer, seed: HabitSeed, model: DemoModel, headers: HeaderMap): Outcome {
   const base = { id: `chatcmpl-demo-${seed.number}`, created: seed.createdSeconds, model: `${seed.model}-demo` }

@@ -5,7 +5,7 @@ export type IdentityHeaders = Readonly<Record<string, string>>
 
 /**
  * Headers of one model call. Identity comes first so that no configured header can displace the credential or the
- * accounting. Source: copilot-upstream reference §4.1 (2026-11).
+ * accounting. Source: docs/copilot-wire.md, "Request headers".
  */
 export function copilotHeaders(
   identity: IdentityHeaders,

@@ -42,7 +42,7 @@ const jsonBodyLimitBytes = 64 * 1024 * 1024
 const staleWithinMs = 500
 
 /**
- * The executor of GitHub Copilot. Error rules (DESIGN §6): 401 → one refresh and one replay with a different token;
+ * The executor of GitHub Copilot. Error rules: 401 → one refresh and one replay with a different token;
  * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried.
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {

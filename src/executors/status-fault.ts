@@ -13,7 +13,7 @@ export interface ErrorReply {
 /**
  * An error reply as a Fault. Bodies come in several shapes and are often mislabelled, so they are read by content:
  * `{error: {message, code, type, param}}`, `{message, code}`, a JSON text inside a message, or plain text.
- * Source: copilot-upstream reference §10, §14.54.
+ * Source: docs/copilot-wire.md, "Errors".
  */
 export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply): Fault {
   if (status < 400) {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, retryAfterOf, statusOf } from '../errors.ts'
+import { Fault, faultFields, retryAfterOf, statusOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { dialects } from '../translate/dialects.ts'
@@ -27,9 +27,8 @@ export function createFaultHandler(log: Logger) {
       {
         requestId: request.id,
         status,
-        error,
+        ...faultFields(fault),
         ...routed(reply),
-        ...(fault.cause !== undefined && { cause: fault.cause }),
       },
       status >= 500 ? 'request failed' : 'request refused',
     )

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import { Fault } from '../errors.ts'
-import type { ProxyError } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Dialect, ReplySeed, Usage } from '../translate/dialect.ts'
@@ -23,7 +22,7 @@ export interface ReplyReport {
   /** Upstream events that were not JSON and were left out. */
   readonly skipped: number
   /** Set when the stream had started and had to end with an error event. */
-  readonly failure?: { readonly error: ProxyError; readonly cause: unknown }
+  readonly failure?: Fault
 }
 
 /** A caller that hears nothing for this long may think the connection dead. Ms. */
@@ -94,9 +93,9 @@ export async function streamReply(
     if (text !== '') write(text)
     const callerLeft = signal.aborted && !(signal.reason instanceof Fault)
     if (!response.headersSent || callerLeft) throw error
-    const failure: ProxyError = error instanceof Fault ? error.error : { kind: 'internal' }
-    response.end(dialect.errorEvent(failure, context.requestId))
-    return { ...report(), failure: { error: failure, cause: error } }
+    const fault = error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
+    response.end(dialect.errorEvent(fault.error, context.requestId))
+    return { ...report(), failure: fault }
   } finally {
     clearInterval(heartbeat)
   }

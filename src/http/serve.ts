@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
-import { Fault, statusOf } from '../errors.ts'
+import { Fault, faultFields, statusOf } from '../errors.ts'
 import type { Executor, Initiator, ProviderId } from '../executors/executor.ts'
 import type { ModelRefresh } from '../models/refresh.ts'
 import type { ModelRegistry, Route } from '../models/registry.ts'
@@ -101,7 +101,11 @@ async function serve(
       ...(skipped > 0 && { skippedEvents: skipped }),
     }
     if (failure === undefined) deps.log.info(fields, 'request served')
-    else deps.log.warn({ ...fields, ...failure, endedAs: statusOf(failure.error) }, 'stream ended in an error event')
+    else
+      deps.log.warn(
+        { ...fields, ...faultFields(failure), endedAs: statusOf(failure.error) },
+        'stream ended in an error event',
+      )
   }
 
   if (opened.stream) {
@@ -174,7 +178,7 @@ export async function routeModel(
   return route.value
 }
 
-/** Who a request counts for (DESIGN §6). A caller that knows says so itself. */
+/** Who a request counts for (docs/copilot-wire.md, "Request headers"). A caller that knows says so itself. */
 function initiatorOf(request: FastifyRequest, call: CallerRequest, rule: Config['copilot']['initiator']): Initiator {
   const stated = request.headers['x-initiator']
   if (stated === 'user' || stated === 'agent') return stated

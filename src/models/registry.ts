@@ -145,7 +145,7 @@ function unreachable(entry: ListedModel, ask: EndpointAsk, others: readonly stri
   return {
     kind: 'invalid_request',
     path: 'model',
-    // Upstream's own code for a model asked on the wrong endpoint (copilot-upstream: errors, 400).
+    // Upstream's own code for a model asked on the wrong endpoint (docs/copilot-wire.md, "Errors").
     code: 'unsupported_api_for_model',
     detail: unreachableReason(entry, ask) + advice,
   }

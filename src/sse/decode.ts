@@ -32,8 +32,8 @@ const SPACE = 32
 /**
  * Bytes to events, for one stream. Takes LF, CR and CRLF, a byte order mark, comments, several `data:` lines, fields
  * without a space or with one before them, and invalid UTF-8 (U+FFFD). Bare JSON is an event too: upstream appends a
- * `{"error":…}` to a stream that fails (copilot-upstream §6.2, 16), and one that does not stream answers with a whole
- * body, which may be written over many lines.
+ * `{"error":…}` to a stream that fails (docs/copilot-wire.md, quirk 16), and one that does not stream answers with a
+ * whole body, which may be written over many lines.
  */
 export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecoderOptions = {}): SseDecoder {
   const utf8 = new TextDecoder()

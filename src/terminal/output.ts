@@ -6,6 +6,8 @@ export interface Output {
   readonly write: (text: string) => void
   /** Characters per line; Infinity where nobody reads on a screen, so that files and pipes get whole lines. */
   readonly columns: number
+  /** A person sees it as it is written. */
+  readonly isTerminal: boolean
   readonly hasColors: boolean
   readonly style: Style
 }

@@ -9,3 +9,22 @@ export function visible(text: string): string {
     (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   )
 }
+
+/** Longer than any line of ours. Characters. */
+const longestLine = 600
+
+/**
+ * A message of ours that repeats what others wrote: its line breaks stay, other control characters are shown as by
+ * `visible`, and a line that is far too long loses its middle.
+ */
+export function visibleLines(message: string): string {
+  return message
+    .split('\n')
+    .map((line) => shortened(visible(line), longestLine))
+    .join('\n')
+}
+
+/** The text, its middle left out where it has more than `longest` characters. */
+function shortened(text: string, longest: number): string {
+  return text.length <= longest ? text : `${text.slice(0, longest / 2)}…${text.slice(-longest / 2)}`
+}

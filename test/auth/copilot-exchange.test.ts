@@ -80,8 +80,37 @@ describe('a refusal', () => {
     expect(await exchange()).toEqual({
       kind: 'bad_credentials',
       detail: 'GitHub does not accept the stored login: Bad credentials',
+      fix: 'Log in with: copilot-proxy login',
     })
   })
+
+  test.each([
+    ['environment', 'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: Bad credentials', 'Set COPILOT_GITHUB'],
+    ['given', 'GitHub does not accept this token: Bad credentials', 'Log in with a code'],
+  ] as const)('401 speaks of the token by its origin: %s', async (tokenOrigin, detail, fix) => {
+    answer(fixture('github-401'), { status: 401 })
+    expect(await exchangeCopilotToken({ ...deps, tokenOrigin }, 'ghu_example', never)).toEqual({
+      kind: 'bad_credentials',
+      detail,
+      fix: expect.stringContaining(fix),
+    })
+  })
+
+  test.each(['', 'ghu example', 'ghu_example\nx: y', 'ghü'])(
+    'a token like %j is refused here, unsent',
+    async (token) => {
+      for (const [tokenOrigin, words] of [
+        ['record', 'The stored login holds no usable token'],
+        ['environment', 'COPILOT_GITHUB_TOKEN holds no usable token'],
+        ['given', 'This is no usable token'],
+      ] as const) {
+        expect(await exchangeCopilotToken({ ...deps, tokenOrigin }, token, never)).toMatchObject({
+          kind: 'bad_credentials',
+          detail: expect.stringContaining(words),
+        })
+      }
+    },
+  )
 
   test('403 with a known reason is put in plain words', async () => {
     answer(fixture('exchange-403-spammy'), { status: 403 })
@@ -90,8 +119,29 @@ describe('a refusal', () => {
       detail: 'GitHub has flagged this account.',
       fix: expect.stringContaining('support.github.com'),
       notificationId: 'spammy_user',
-      url: 'https://support.github.com?editor={EDITOR}',
     })
+  })
+
+  test.each([
+    ['https://github.com/x?editor={EDITOR}', 'https://github.com/x'],
+    ['https://github.com/x?a={A}&editor={EDITOR}', 'https://github.com/x'],
+    ['https://github.com/x?editor={EDITOR}&a=1#b', 'https://github.com/x?a=1#b'],
+    ['https://github.com/x?a=1&editor={EDITOR}', 'https://github.com/x?a=1'],
+    ['https://github.com/settings', 'https://github.com/settings'],
+    ['https://github.com/settings/copilot/', undefined],
+    ['https://github.com/settings/copilot?editor={EDITOR}', undefined],
+    ['https://github.com/told', undefined],
+    ['http://github.com/x', undefined],
+  ])('403 with the page %s shows it as %s: filled in, and once', async (url, shown) => {
+    const message = 'See https://github.com/told?editor={EDITOR}. Why?'
+    answer({ message: 'no', error_details: { message, notification_id: 'new', url } }, { status: 403 })
+    const outcome = await exchange()
+    expect(outcome).toMatchObject({
+      kind: 'no_access',
+      detail: 'GitHub refused Copilot for this account: See https://github.com/told. Why?',
+    })
+    expect(outcome).toHaveProperty('fix', 'See https://github.com/settings/copilot')
+    expect('url' in outcome ? outcome.url : undefined).toBe(shown)
   })
 
   test('403 with a new reason passes on GitHub’s own words', async () => {
@@ -144,8 +194,24 @@ describe('no answer of GitHub’s', () => {
     expect(await exchange()).toMatchObject({ kind: 'transient', detail: expect.not.stringContaining('html') })
   })
 
+  test.each([200, 403, 502])('a web page is called one, with status %i', async (status) => {
+    for (const text of ['<html></html>', ' <!DOCTYPE html>', 'Please sign in']) {
+      const type = text.includes('<') ? 'text/plain' : 'Text/HTML; charset=utf-8'
+      answer(text, { status, headers: { 'content-type': type } })
+      expect(await exchange()).toMatchObject({
+        kind: 'transient',
+        detail: `A web page came back instead of GitHub’s answer (status ${status}): the sign-in page of a network, a company proxy or firewall may be in the way`,
+      })
+    }
+  })
+
+  test('a page of GitHub’s own tells of trouble at GitHub', async () => {
+    answer('<html>Unicorn!</html>', { status: 502, headers: { 'x-github-request-id': 'EXAMPLE' } })
+    expect(await exchange()).toMatchObject({ detail: 'GitHub answered 502' })
+  })
+
   test('a missing request id hints at a firewall', async () => {
-    answer('<html></html>', { status: 403 })
+    answer('blocked', { status: 403 })
     expect(await exchange()).toMatchObject({ detail: expect.stringContaining('proxy or firewall') })
   })
 
@@ -181,7 +247,7 @@ describe('no answer of GitHub’s', () => {
     const outcome = await exchangeCopilotToken({ ...deps, apiBaseUrl: closed.url }, 'ghu_example', never)
     expect(outcome).toMatchObject({
       kind: 'transient',
-      detail: `could not reach ${new URL(closed.url).host} (ECONNREFUSED)`,
+      detail: `Could not reach ${new URL(closed.url).host}: the connection was refused (ECONNREFUSED)`,
     })
   })
 
@@ -203,7 +269,7 @@ test.each([301, 302, 303, 307, 308])('a redirect with %i is not followed', async
   })
   expect(await exchangeCopilotToken({ ...deps, apiBaseUrl: github.url }, 'ghu_example', never)).toEqual({
     kind: 'redirected',
-    detail: `${new URL(github.url).host} answered with a redirect to ${new URL(elsewhere.url).host}, which is not followed`,
+    detail: `The answer of ${new URL(github.url).host} is a redirect to ${new URL(elsewhere.url).host}, which is not followed: the sign-in page of a network, a company proxy or firewall may be in the way`,
   })
   expect(hits).toBe(0)
   await Promise.all([elsewhere.close(), github.close()])

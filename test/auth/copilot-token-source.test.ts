@@ -325,7 +325,7 @@ describe('an exchange that does not work', () => {
     const faults = await Promise.all([faultOf(source.get(never)), faultOf(source.get(never))])
     expect(faults[0]).toEqual({
       kind: 'copilot_unavailable',
-      detail: 'api.github.com did not answer within 0.03 s',
+      detail: 'No answer from api.github.com within 0.03 s',
       fix: expect.any(String),
       retryAfterSeconds: 1,
     })
@@ -389,7 +389,7 @@ describe('an account that GitHub refuses', () => {
     expect(fault).toEqual({
       kind: 'copilot_unavailable',
       detail: 'GitHub does not accept the stored login: Bad credentials',
-      fix: 'copilot-proxy login',
+      fix: 'Log in with: copilot-proxy login',
     })
     for (let n = 0; n < 20; n += 1) {
       clock.advance(10 * MINUTE)
@@ -405,7 +405,23 @@ describe('an account that GitHub refuses', () => {
   test('a bad login from the environment names the variable', async () => {
     answerExchanges(() => HttpResponse.json(fixture('github-401'), { status: 401 }))
     const source = start(createMemoryRecordStore([]), { githubToken: 'ghu_environment' })
-    expect(await faultOf(source.get(never))).toMatchObject({ fix: expect.stringContaining('COPILOT_GITHUB_TOKEN') })
+    expect(await faultOf(source.get(never))).toEqual({
+      kind: 'copilot_unavailable',
+      detail: 'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: Bad credentials',
+      fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+    })
+  })
+
+  test('a token of the environment that cannot be one is not sent, and is no trouble of the network', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(createMemoryRecordStore([]), { githubToken: 'ghu_example and more' })
+    expect(await faultOf(source.get(never))).toEqual({
+      kind: 'copilot_unavailable',
+      detail: expect.stringContaining('COPILOT_GITHUB_TOKEN holds no usable token'),
+      fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+    })
+    expect(source.status()).toMatchObject({ state: 'login_required' })
+    expect(exchanges.count).toBe(0)
   })
 
   test('no access is said in plain words, and looked at again a minute later', async () => {
@@ -430,7 +446,7 @@ describe('an account that GitHub refuses', () => {
     answerExchanges(() => HttpResponse.json(fixture('github-404'), { status: 404 }))
     expect(await faultOf(start(memory()).get(never))).toMatchObject({
       detail: expect.stringContaining('GHE.com'),
-      fix: 'copilot-proxy login',
+      fix: 'Log in with: copilot-proxy login',
     })
   })
 })
@@ -523,13 +539,13 @@ describe('what is stored changes', () => {
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
       detail: 'Nobody is logged in to GitHub Copilot',
-      fix: 'copilot-proxy login',
+      fix: 'Log in with: copilot-proxy login',
     })
     expect(source.status()).toMatchObject({ state: 'login_required' })
     await store.write(exampleRecord())
     expect(await source.get(never)).toMatchObject({ value: 'tid=1', recordId: 'copilot-octocat' })
     await store.remove('copilot-octocat')
-    expect(await faultOf(source.get(never))).toMatchObject({ fix: 'copilot-proxy login' })
+    expect(await faultOf(source.get(never))).toMatchObject({ fix: 'Log in with: copilot-proxy login' })
     expect(exchanges.count).toBe(1)
   })
 

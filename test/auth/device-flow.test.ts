@@ -134,7 +134,13 @@ describe('asking for a code', () => {
   test.each([
     ['GitHub’s own refusal', json('poll-flow-disabled'), 'Device Flow must be explicitly enabled'],
     ['an HTML page', () => new HttpResponse('<html>busy</html>', { status: 502 }), 'status 502'],
-    ['a lost network', () => HttpResponse.error(), 'could not reach github.com'],
+    ['a lost network', () => HttpResponse.error(), 'Could not reach github.com'],
+    [
+      'the sign-in page of a network',
+      () => HttpResponse.html('<!doctype html><title>Guest network</title>'),
+      'A web page came back instead of GitHub’s answer (status 200): the sign-in page of a network, a company proxy',
+    ],
+    ['text that is nothing known', () => new HttpResponse('busy'), 'GitHub gave no login code (status 200)'],
     [
       'a redirect',
       () => new HttpResponse(null, { status: 302, headers: { location: 'https://evil.example/x?code=1' } }),
@@ -164,7 +170,7 @@ describe('asking for a code', () => {
     answerStart(() => new Promise(() => {}))
     expect(await startDeviceFlow({ ...deps, timeoutMs: 20 }, options, never)).toEqual({
       kind: 'failed',
-      detail: 'github.com did not answer within 0.02 s',
+      detail: 'No answer from github.com within 0.02 s',
     })
   })
 })

@@ -6,6 +6,7 @@ import {
   endpointCandidates,
   stripCodexSuffix,
 } from '../../src/auth/endpoint.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { exampleRecord } from './support.ts'
 
 const githubHosts = ['github.com', 'api.github.com']
@@ -181,6 +182,28 @@ describe('endpointCandidates', () => {
       candidates: [byDefault],
       refused: ['https://githubcopilot.com.evil.example', 'https://203.0.113.7/backend-api/codex'],
     })
+  })
+
+  test('has every `copilot.base-url` that the configuration accepts as its first candidate', () => {
+    const host = fc.constantFrom('api.githubcopilot.com', 'octo.ghe.com', 'github.com', '127.0.0.1', 'evil.example', '')
+    const piece = fc.oneof(
+      host,
+      fc.constantFrom('https://', 'http://', '/', '\\', ':1', ':443', '@', '%', '.', 'a', '/backend-api/codex'),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
+        const env = { COPILOT_PROXY_COPILOT_BASE_URL: `https://${pieces.join('')}` }
+        const settings = loadConfig({ file: undefined, env, flags: [] })
+        if (!settings.ok) return
+        const explicitBaseUrl = settings.value.copilot.baseUrl
+        const { candidates, refused } = endpointCandidates(exampleRecord(), { explicitBaseUrl, githubHosts })
+        expect({ refused, first: candidates[0] }).toEqual({
+          refused: [],
+          first: allowedBaseUrl(explicitBaseUrl, githubHosts),
+        })
+      }),
+      { numRuns: 500 },
+    )
   })
 
   test('allows the configured GitHub hosts on a label boundary only', () => {

@@ -142,7 +142,9 @@ describe('a lock left by somebody this machine cannot ask', () => {
       beats += 1
       void utimes(lockPath(), beats, beats).catch(() => {})
     }, 20)
-    const waiting = createRecordStore({ dir, log: recordingLog(), lockTimes: { ...quick, waitLimitMs: 400 } })
+    // Far apart from the heartbeat, so that a busy machine that skips some beats changes nothing.
+    const patient = { ...quick, staleAfterMs: 800, waitLimitMs: 1_500 }
+    const waiting = createRecordStore({ dir, log: recordingLog(), lockTimes: patient })
     await expect(mark(waiting)).rejects.toMatchObject({ problem: 'busy' })
     clearInterval(heart)
     expect(JSON.parse(await readFile(lockPath(), 'utf8'))).toMatchObject({ nonce: 'a' })
@@ -214,17 +216,19 @@ test('a holder that was taken for dead writes nothing and frees nobody else’s 
 })
 
 test('a long change keeps its lock by its heartbeat', async () => {
-  const quick = { waitLimitMs: 5_000, staleAfterMs: 100, heartbeatMs: 20, pollMs: 5 }
+  const quick = { waitLimitMs: 5_000, staleAfterMs: 800, heartbeatMs: 20, pollMs: 5 }
   const one = createRecordStore({ dir, log: recordingLog(), lockTimes: quick })
   const two = createRecordStore({ dir, log: recordingLog(), lockTimes: quick })
   const order: string[] = []
+  const begun = Promise.withResolvers<void>()
   const first = one.update('copilot-octocat', async () => {
     order.push('first begins')
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    begun.resolve()
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
     order.push('first ends')
     return undefined
   })
-  await new Promise((resolve) => setImmediate(resolve))
+  await begun.promise
   await two.update('copilot-octocat', () => {
     order.push('second')
     return undefined

@@ -352,6 +352,11 @@ describe('a write that fails', () => {
     },
   )
 
+  test('of the first record does not speak of an earlier one', async () => {
+    const broken = createRecordStore({ dir, log, fs: failing('rename', 'EROFS') })
+    await expect(broken.write(exampleRecord())).rejects.toThrow(/was not written, and nothing was changed: .*read-only/)
+  })
+
   test('in an update that could not be locked: the change has run, the record is as it was', async () => {
     await store.write(exampleRecord({ sku: 'old' }))
     const readOnly: RecordFs = {

@@ -173,7 +173,7 @@ test.each([
     { error: 'bad_verification_code', error_description: 'The code is incorrect or expired.' },
     'The code is incorrect or expired.',
   ],
-  ['no token', {}, 'the token endpoint answered 200 without a usable token'],
+  ['no token', {}, 'The token endpoint answered 200 without a usable token'],
 ])('a token endpoint that answers %s is a failure', async (_what, body, detail) => {
   answerExchange(body)
   const flow = await start()

@@ -24,9 +24,34 @@ export function startCli(args: readonly string[], env: Readonly<Record<string, s
   return startProcess([mainFile, ...args], env)
 }
 
+/** Starts a shell script, in which "$@" is the program from its sources with these arguments. */
+export function startShell(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): RunningCli {
+  return start('/bin/sh', ['-c', script, 'sh', process.execPath, mainFile, ...args], env)
+}
+
+/** A user whom the system knows no home folder of, as one that only has a number: Node cannot name one either. */
+export const withoutHome = {
+  NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(
+    `import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module';
+     os.homedir = () => { throw new Error('no home') }; syncBuiltinESMExports()`,
+  ).replaceAll("'", '%27')}"`,
+}
+
 /** Starts `node <args>` with this environment only; killed when the test ends before it. */
 export function startProcess(args: readonly string[], env: Readonly<Record<string, string | undefined>>): RunningCli {
-  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  return start(process.execPath, args, env)
+}
+
+function start(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): RunningCli {
+  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   const lookers = new Set<() => void>()
   for (const stream of ['stdout', 'stderr'] as const) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startProcess } from './cli.ts'
+import { startProcess, withoutHome } from './cli.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -38,6 +38,12 @@ describe('the packed program', () => {
       'config.example.yaml',
       'package.json',
     ])
+  })
+
+  test.each([{}, { COPILOT_PROXY_HOME: '/nowhere/at/all' }])('starts without a home folder, with %o', async (env) => {
+    const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
+    const cli = startProcess([bin, '--version'], { ...withoutHome, ...env })
+    expect(await cli.ended).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
   })
 
   test('serves, answers and stops', async () => {

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
-import { startCli } from './cli.ts'
+import { startCli, startShell, withoutHome } from './cli.ts'
 
 test('prints the version of the package', async () => {
   const { stdout, ...rest } = await startCli(['--version'], {}).ended
@@ -15,6 +18,48 @@ test('a reader that leaves early is no failure', async () => {
   const cli = startCli(['config', 'show'], { COPILOT_PROXY_HOME: home })
   cli.child.stdout?.destroy()
   expect(await cli.ended).toMatchObject({ code: 0, stderr: '' })
+})
+
+describe.runIf(process.platform === 'linux')('standard output that cannot be written', () => {
+  test('ends a command with 1 and one sentence', async () => {
+    const { home } = await createUser()
+    const cli = startShell('"$@" > /dev/full', ['config', 'show'], { COPILOT_PROXY_HOME: home })
+    expect(await cli.ended).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^Standard output could not be written: .*no space left on device.*\n$/),
+    })
+  })
+
+  test('does not end a daemon, which says so', async () => {
+    const { home } = await createUser()
+    const env = { COPILOT_PROXY_HOME: home }
+    const cli = startShell('exec "$@" > /dev/full', ['serve', '--demo', '--port', '0'], env)
+    await cli.seen('stderr', /Standard output could not be written/)
+    const [, url] = await cli.seen('stderr', /curl (http:\/\/[^/]+)/)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    cli.child.kill('SIGTERM')
+    expect(await cli.ended).toMatchObject({ code: 1 })
+  })
+})
+
+test('works in a working directory that has been deleted', async () => {
+  const { home } = await createUser()
+  const gone = await mkdtemp(join(tmpdir(), 'copilot-proxy-gone-'))
+  const env = { COPILOT_PROXY_HOME: home, GONE: gone }
+  const cli = startShell('cd "$GONE"; rmdir "$GONE"; exec "$@"', ['config', 'path'], env)
+  expect(await cli.ended).toEqual({ code: 0, stdout: `${home}/config.yaml\n`, stderr: '' })
+})
+
+test('needs no home folder where it is told another one', async () => {
+  const { home } = await createUser()
+  const told = startCli(['config', 'path'], { COPILOT_PROXY_HOME: home, ...withoutHome })
+  expect(await told.ended).toMatchObject({ code: 0, stderr: '' })
+  expect(await startCli(['config', 'path'], withoutHome).ended).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.\n',
+  })
 })
 
 test('a second signal ends a shutdown that waits for an answer', async () => {

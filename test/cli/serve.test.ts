@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -21,6 +21,7 @@ test('serve --demo prints one line on stdout and a curl command that works, and 
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const url = await addressOf(cli)
+  await cli.seen('stderr', /INFO answers come from a simulated Copilot; no account, no network$/m)
   const [, command = ''] = await cli.seen('stderr', /^ {2}(curl .*)$/m)
   expect(command).toContain(`${url}/v1/chat/completions`)
   // The shell of whoever pastes it; -s only silences the progress bar.
@@ -76,15 +77,52 @@ test('serve without a login serves, says how to log in, and follows changes of i
   await cli.seen('stderr', /Nobody is logged in. Log in first: copilot-proxy login/)
   expect(await healthOf(url)).toMatchObject({ ok: true, copilot: 'unavailable' })
 
-  await writeFile(file, 'server: { port: many }\n')
-  await cli.seen('stderr', /the old one stays in force.*config\.yaml:1:\d+ {2}server\.port/s)
+  await writeFile(file, 'server: { port: many }\nlog: { level: loud }\n')
+  const refused = 'the changed configuration is not valid, the old settings stay: '
+  await cli.seen('stderr', new RegExp(`${refused}${file}:1:\\d+ {2}server\\.port .*$`, 'm'))
+  await cli.seen('stderr', new RegExp(`${refused}${file}:2:\\d+ {2}log\\.level .*$`, 'm'))
+  await rm(file)
+  await cli.seen('stderr', /the configuration file is gone; the old settings stay file=\S+config\.yaml$/m)
   await writeFile(file, 'server: { port: 4999 }\nmodels: { hide: [gpt-4] }\n')
   await cli.seen('stderr', /the changed configuration is in force/)
   await cli.seen('stderr', /take effect when copilot-proxy is restarted keys=\["server\.port"\]/)
   const list = await fetch(`${url}/v1/models`)
   expect(await list.text()).not.toContain('"gpt-4"')
   cli.child.kill('SIGTERM')
-  expect(await cli.ended).toMatchObject({ code: 0 })
+  const { code, stderr } = await cli.ended
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('u000a')
+})
+
+test('serve goes on without a record it can read, says so once, and takes a login that appears', async () => {
+  const github = await openGithub()
+  const user = await createUser(github)
+  const auth = join(user.home, 'auth')
+  await mkdir(auth, { mode: 0o700 })
+  await symlink('/nowhere.json', join(auth, 'copilot-linked.json'))
+  const cli = startCli(['serve', '--port', '0'], { COPILOT_PROXY_HOME: user.home, ...githubVariables(github) })
+  const url = await addressOf(cli)
+  const ask = (): Promise<Response> =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-5-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+    })
+  const refused = await ask()
+  expect(refused.status).toBe(503)
+  expect(await refused.json()).toMatchObject({ error: { code: 'copilot_unavailable' } })
+  await cli.seen('stderr', /WARN \S+copilot-linked\.json is not a plain file/)
+
+  await rm(join(auth, 'copilot-linked.json'))
+  await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  expect((await ask()).status).toBe(200)
+  await cli.seen('stderr', /INFO logged in account=demo-user$/m)
+  await user.run('logout')
+  await cli.seen('stderr', /Nobody is logged in\. Log in first/)
+  cli.child.kill('SIGTERM')
+  const { code, stderr } = await cli.ended
+  expect(code).toBe(0)
+  expect(stderr.match(/is not a plain file/g)).toHaveLength(1)
 })
 
 /** A GitHub address where nobody listens any more. */

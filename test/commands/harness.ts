@@ -41,8 +41,8 @@ export async function createUser(github?: DemoServer): Promise<TestUser> {
       const stderr = recordOutput()
       const context: CommandContext = {
         env,
-        workingDir: home,
-        homeDir: home,
+        workingDir: () => home,
+        homeDir: () => home,
         platform: 'linux',
         stdout,
         stderr,
@@ -84,6 +84,7 @@ export function recordOutput(columns = Infinity): Output & { readonly text: () =
   return {
     write: (text) => void written.push(text),
     columns,
+    isTerminal: false,
     hasColors: false,
     style: createStyle(false),
     text: () => written.join(''),

@@ -1,7 +1,8 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
+import type { DemoServer } from '../../src/demo/server.ts'
 
 async function recordsOf(home: string): Promise<readonly string[]> {
   const names = await readdir(join(home, 'auth')).catch(() => [])
@@ -68,7 +69,7 @@ describe('login with a code', () => {
     await github.close()
     const { code, stderr } = await user.run('login')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/The login could not start: .*ECONNREFUSED/)
+    expect(stderr).toMatch(/The login could not start. .*ECONNREFUSED/)
   })
 
   test('keeps what the user configured in an older record of the account', async () => {
@@ -101,8 +102,16 @@ describe('login with a token from standard input', () => {
     expect(await recordsOf(user.home)).toHaveLength(1)
   })
 
+  test('passes over empty lines ahead of the token', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    const token = github.tokens.issueGithub()
+    expect(await user.run('login --token-stdin', { stdin: inputOf(`\n \r\n${token}\n`) })).toMatchObject({ code: 0 })
+  })
+
   test.each([
     ['nothing', '', 2, 'held no token'],
+    ['empty lines', '\n\n', 2, 'held no token'],
     ['a classic personal token', 'ghp_example\n', 2, 'personal access token'],
     ['a fine-grained personal token', 'github_pat_example\n', 2, 'personal access token'],
     ['text that is no token', 'my token\n', 2, 'not a token'],
@@ -206,6 +215,17 @@ describe('login refuses', () => {
   })
 })
 
+/** A user with a link where a record belongs. */
+async function withLink(github?: DemoServer) {
+  const user = await createUser(github)
+  const link = join(user.home, 'auth', 'copilot-linked.json')
+  const target = join(user.home, 'elsewhere.json')
+  await mkdir(join(user.home, 'auth'), { mode: 0o700 })
+  await writeFile(target, '{}')
+  await symlink(target, link)
+  return { user, link, target }
+}
+
 describe('logout', () => {
   test('removes the login in use and says what', async () => {
     const user = await createUser(await openGithub())
@@ -237,6 +257,54 @@ describe('logout', () => {
       stdout: 'Nobody is logged in; there is nothing to remove.\n',
       stderr: '',
     })
+  })
+
+  test('names files that were set aside, since they may hold a token', async () => {
+    const user = await createUser()
+    await mkdir(join(user.home, 'auth'), { mode: 0o700 })
+    const path = join(user.home, 'auth', 'copilot-broken.json')
+    await writeFile(path, '{"id":', { mode: 0o600 })
+    const { code, stdout } = await user.run('logout')
+    expect(code).toBe(0)
+    expect(stdout).toContain(`they may hold a token, so delete them:\n  ${path}.corrupt-1\n`)
+    expect(await readdir(join(user.home, 'auth'))).toEqual(['copilot-broken.json.corrupt-1'])
+  })
+
+  test('of a record that cannot be read removes nothing and says what does', async () => {
+    const { user, link } = await withLink()
+    const { code, stdout, stderr } = await user.run('logout')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(`${link} is not a plain file`)
+    expect(stderr).toContain('Nothing was removed: the stored login cannot be read.')
+    expect(stderr).toContain('copilot-proxy logout --all')
+  })
+
+  test('--all gets past a record that cannot be read, and touches nothing a link leads to', async () => {
+    const { user, link, target } = await withLink(await openGithub())
+    await user.run('login')
+    const { code, stdout, stderr } = await user.run('logout --all')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('Logged out demo-user')
+    expect(stdout).toContain(`Removed ${link}, a link; what it leads to was left alone and may hold a token: ${target}`)
+    expect(await recordsOf(user.home)).toEqual([])
+    expect(await readFile(target, 'utf8')).toBe('{}')
+  })
+
+  test('--all says what it could not remove, and exits with 1', async () => {
+    const user = await createUser()
+    const folder = join(user.home, 'auth', 'copilot-folder.json')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const { code, stdout, stderr } = await user.run('logout --all')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(`${folder} was not removed`)
+  })
+
+  test('one account is logged out although another cannot be read', async () => {
+    const { user } = await withLink(await openGithub())
+    await user.run('login')
+    const { code, stdout } = await user.run('logout')
+    expect(code).toBe(0)
+    expect(stdout).toContain('Logged out demo-user')
   })
 
   test('works with an invalid configuration, and mentions the token of the environment', async () => {

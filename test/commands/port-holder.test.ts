@@ -25,7 +25,11 @@ test('names another copilot-proxy and its version', async () => {
   const port = await listen((_request, reply) =>
     reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3' })),
   )
-  expect(await findPortHolder({ ...query, port })).toEqual({ kind: 'copilot-proxy', version: '1.2.3' })
+  expect(await findPortHolder({ ...query, port })).toEqual({
+    kind: 'copilot-proxy',
+    version: '1.2.3',
+    demo: false,
+  })
 })
 
 test.runIf(process.platform === 'linux')('names the process that listens, on Linux', async () => {

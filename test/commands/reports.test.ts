@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
@@ -50,8 +50,9 @@ describe('status', () => {
           sku: expect.any(String),
           record: expect.stringContaining(user.home),
         },
+        problem: null,
         token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
-        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null },
+        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null, demo: null },
         config: { path: join(user.home, 'config.yaml'), exists: false },
       },
     })
@@ -79,6 +80,45 @@ describe('status', () => {
     const { code, stderr } = await user.run('status')
     expect(code).toBe(3)
     expect(stderr).toMatch(/^Note: .*copilot-broken\.json is not usable/)
+  })
+})
+
+/** A user with a link where a record belongs, which is not read. */
+async function linked(): Promise<TestUser> {
+  const user = await createUser()
+  await mkdir(join(user.home, 'auth'), { mode: 0o700 })
+  await symlink('/nowhere.json', join(user.home, 'auth', 'copilot-linked.json'))
+  return user
+}
+
+describe('a record that cannot be read', () => {
+  test('status shows everything else, names the problem once and exits with 1', async () => {
+    const user = await linked()
+    const { code, stdout, stderr } = await user.run('status')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+    expect(stdout).toMatch(/^Login +.*copilot-linked\.json is not a plain file/m)
+    expect(stdout.split('copilot-linked.json')).toHaveLength(2)
+    expect(stdout).toMatch(/^Daemon +not running/m)
+    expect(stdout).toMatch(/^Config /m)
+  })
+
+  test('status --json is a document all the same', async () => {
+    expect(await json(await linked(), 'status')).toMatchObject({
+      code: 1,
+      document: {
+        login: null,
+        problem: expect.stringContaining('copilot-linked.json is not a plain file'),
+        token: { state: 'none' },
+        daemon: { running: false },
+        config: { exists: false },
+      },
+    })
+  })
+
+  test.each(['usage', 'models', ''])('"%s" tells of it once', async (commandLine) => {
+    const { code, stdout, stderr } = await (await linked()).run(commandLine)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr.match(/is not a plain file/g)).toHaveLength(1)
   })
 })
 
@@ -118,7 +158,7 @@ describe('usage', () => {
     github.tokens.revokeAll()
     expect(await user.run('usage')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Log in again: copilot-proxy login'),
+      stderr: expect.stringContaining('Log in with: copilot-proxy login'),
     })
     await user.run('logout')
     expect(await user.run('usage')).toMatchObject({ code: 3, stdout: '' })
@@ -131,8 +171,15 @@ describe('models', () => {
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^MODEL +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .*\/chat\/completions/m)
-    expect(stdout).toMatch(/^text-embedding-3-small .*embeddings/m)
+    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .* {2}\/v1\/chat\/completions$/m)
+    expect(stdout).toMatch(/^text-embedding-3-small .* {2}\/v1\/embeddings$/m)
+  })
+
+  test('marks a model that no route takes yet, and shows no endpoint of another transport', async () => {
+    const { user } = await loggedIn()
+    const { stdout } = await user.run('models')
+    expect(stdout).toMatch(/^gpt-5\.4 .* {2}not yet \(responses\)$/m)
+    expect(stdout).not.toContain('ws:')
   })
 
   test('fits a narrow terminal', async () => {

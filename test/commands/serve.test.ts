@@ -1,14 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CommandContext } from '../../src/commands/context.ts'
 import { createUser, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 
-const quiet = { COPILOT_PROXY_SERVER_PORT: '0', COPILOT_PROXY_LOG_LEVEL: 'silent' }
+const quiet = { COPILOT_PROXY_SERVER_PORT: '0', COPILOT_PROXY_LOG_LEVEL: 'error' }
 
 /** Runs a command that serves, and stops it with this signal as soon as it says that it listens. */
-async function serveOnce(user: TestUser, commandLine: string, signal: string, interactive = false) {
+async function serveOnce(user: TestUser, commandLine: string, signal: string, change: Partial<CommandContext> = {}) {
   Object.assign(user.env, quiet)
   const stop = new AbortController()
   const output = recordOutput()
@@ -19,8 +21,20 @@ async function serveOnce(user: TestUser, commandLine: string, signal: string, in
       if (text.includes('listening on')) stop.abort(signal)
     },
   }
-  const { code, stderr } = await user.run(commandLine, { stdout, signal: stop.signal, interactive })
+  const { code, stderr } = await user.run(commandLine, { stdout, signal: stop.signal, ...change })
   return { code, stderr, stdout: output.text() }
+}
+
+async function listenOn(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  // Proof: a TCP server that listens has an AddressInfo.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return (server.address() as AddressInfo).port
 }
 
 describe('serve', () => {
@@ -42,17 +56,35 @@ describe('serve', () => {
     expect(stderr).not.toContain('example-key')
   })
 
+  test.each([
+    ['serve --demo --log-level silent', false, false],
+    ['serve --demo --log-level error --log-format json', false, false],
+    ['serve --demo --log-level error --log-format json', true, true],
+    ['serve --demo --log-level silent', true, false],
+  ])('%s, on a terminal: %s, says what to try: %s', async (commandLine, isTerminal, expected) => {
+    const stderr = { ...recordOutput(), isTerminal }
+    await serveOnce(await createUser(), commandLine, 'SIGTERM', { stderr })
+    expect(stderr.text().includes('curl')).toBe(expected)
+  })
+
+  test('names another copilot-proxy that holds the port, and that its answers are simulated', async () => {
+    const holder = createServer((_request, reply) =>
+      reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', demo: true })),
+    )
+    const port = await listenOn(holder)
+    const user = await createUser()
+    const { code, stderr } = await user.run(`serve --port ${port} --log-level silent`)
+    expect(code).toBe(1)
+    expect(stderr).toContain(
+      `copilot-proxy 1.2.3 is already running at http://127.0.0.1:${port}, with simulated answers`,
+    )
+    const { stdout } = await user.run('status', { env: { ...user.env, COPILOT_PROXY_SERVER_PORT: String(port) } })
+    expect(stdout).toMatch(/^Daemon .*, Copilot simulated \(--demo\)$/m)
+  })
+
   test('names who holds the port', async () => {
     const holder = createServer((_request, reply) => reply.end('something else'))
-    holder.listen(0, '127.0.0.1')
-    await once(holder, 'listening')
-    onTestFinished(() => {
-      holder.closeAllConnections()
-      holder.close()
-    })
-    // Proof: a TCP server that listens has an AddressInfo.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const { port } = holder.address() as AddressInfo
+    const port = await listenOn(holder)
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -76,9 +108,10 @@ describe('serve', () => {
 describe('without a command', () => {
   test('a person who is not logged in is led through the login, and served', async () => {
     const user = await createUser(await openGithub())
-    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', true)
+    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', { interactive: true })
     expect(code).toBe(0)
-    expect(stdout).toMatch(/Logged in as demo-user.*\ncopilot-proxy listening on /s)
+    expect(stdout).toMatch(/Logged in as demo-user.*\n\ncopilot-proxy listening on /s)
+    expect(stdout).not.toContain('Next:')
   })
 
   test('somebody who is logged in is served at once, terminal or not', async () => {
@@ -100,7 +133,7 @@ describe('without a command', () => {
 
   test('a failed login is not followed by serving', async () => {
     const user = await createUser(await openGithub({ polls: ['denied'] }))
-    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', true)
+    const { code, stdout } = await serveOnce(user, '', 'SIGTERM', { interactive: true })
     expect(code).toBe(1)
     expect(stdout).not.toContain('listening')
   })

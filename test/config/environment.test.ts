@@ -49,7 +49,7 @@ describe('values are typed by the setting', () => {
   })
 
   test.each([
-    ['SERVER_PORT', '', 'server.port  expected a whole number from 0 to 65535, got ""'],
+    ['SERVER_PORT', ' ', 'server.port  expected a whole number from 0 to 65535, got " "'],
     ['SERVER_PORT', '0x', 'server.port  expected a whole number from 0 to 65535, got "0x"'],
     ['LOG_BODIES', '1', 'log.bodies  expected true or false, got "1"'],
     ['MODELS_ALIASES', 'a', 'models.aliases  expected a table of text, got "a"'],
@@ -59,6 +59,50 @@ describe('values are typed by the setting', () => {
     ['MODELS_HIDE', '[&a [*a]]', 'models.hide  expected a list of text'],
   ])('COPILOT_PROXY_%s=%j is a fault that names the variable', (name, text, message) => {
     expect(refused({ env: { [`COPILOT_PROXY_${name}`]: text } })).toContain(`COPILOT_PROXY_${name}  ${message}`)
+  })
+})
+
+test.each(['0x10', '1e3', '+80', '8_0', '80.', '.5', '\u0668\u0660', '9'.repeat(400)])(
+  'a number in plain decimal notation is expected, not %s',
+  (text) => {
+    const message = 'server.port  expected a whole number from 0 to 65535, got '
+    expect(refused({ env: { COPILOT_PROXY_SERVER_PORT: text } })).toContain(message)
+    expect(refused({ flags: [{ name: '--port', key: 'server.port', text }] })).toContain(message)
+  },
+)
+
+test('an empty variable counts as not set, whatever it names', () => {
+  const file = 'server: {port: 5, api-keys: [key-example]}\nmodels: {aliases: {a: b}}'
+  const names = ['SERVER_PORT', 'SERVER_API_KEYS', 'MODELS_ALIASES', 'COPILOT_HEADERS_USER_AGENT', 'LOG_BODIES', 'NONE']
+  const env = Object.fromEntries(names.map((name) => [`COPILOT_PROXY_${name}`, '']))
+  expect(loaded({ file, env })).toEqual(loaded({ file }))
+})
+
+describe('what Kubernetes sets beside a service called copilot-proxy', () => {
+  test('is left alone', () => {
+    const env = {
+      COPILOT_PROXY_SERVICE_HOST: '10.96.0.12',
+      COPILOT_PROXY_SERVICE_PORT: '4141',
+      COPILOT_PROXY_SERVICE_PORT_HTTP: '4141',
+      COPILOT_PROXY_PORT: 'tcp://10.96.0.12:4141',
+      COPILOT_PROXY_PORT_4141_TCP: 'tcp://10.96.0.12:4141',
+      COPILOT_PROXY_PORT_4141_TCP_PROTO: 'tcp',
+      COPILOT_PROXY_PORT_4141_TCP_PORT: '4141',
+      COPILOT_PROXY_PORT_4141_TCP_ADDR: '10.96.0.12',
+    }
+    expect(loaded({ env })).toEqual(loaded())
+    expect(loaded({ env: { COPILOT_PROXY_PORT: 'tcp://[fd00::1]:4141' } })).toEqual(loaded())
+  })
+
+  test.each([
+    ['COPILOT_PROXY_PORT', '4141'],
+    ['COPILOT_PROXY_PORT', 'http://10.96.0.12:4141'],
+    ['COPILOT_PROXY_SERVICE', 'x'],
+    ['COPILOT_PROXY_SERVICE_HOSTS', 'x'],
+    ['COPILOT_PROXY_PORT_TCP', 'x'],
+    ['COPILOT_PROXY_PORT_4141_TCP_NAME', 'x'],
+  ])('is not %s=%s', (name, text) => {
+    expect(refused({ env: { [name]: text } })).toContain(`${name}  unknown variable`)
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resolvePaths } from '../../src/config/paths.ts'
+import { PathsError, resolvePaths } from '../../src/config/paths.ts'
 
 const byDefault = {
   configFile: '/home/ada/.config/copilot-proxy/config.yaml',
@@ -26,13 +26,40 @@ test.each([
     { configFile: '/srv/proxy/config.yaml', dataDir: '/srv/proxy', authDir: '/srv/proxy/auth' },
   ],
 ])('files with %s', (_, env, paths) => {
-  expect(resolvePaths(env, '/home/ada')).toEqual(paths)
+  expect(resolvePaths(env, () => '/home/ada')).toEqual(paths)
 })
 
 test('files on Windows', () => {
-  expect(resolvePaths({ XDG_CONFIG_HOME: 'D:\\settings' }, 'C:\\Users\\ada', 'win32')).toEqual({
+  expect(resolvePaths({ XDG_CONFIG_HOME: 'D:\\settings' }, () => 'C:\\Users\\ada', 'win32')).toEqual({
     configFile: 'D:\\settings\\copilot-proxy\\config.yaml',
     dataDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy',
     authDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy\\auth',
   })
+})
+
+function nobodysHome(): string {
+  throw new Error('no home')
+}
+
+test.each([{ COPILOT_PROXY_HOME: '/srv/proxy' }, { XDG_CONFIG_HOME: '/etc/ada', XDG_DATA_HOME: '/var/ada' }])(
+  'a user without a home folder needs none with %o',
+  (env) => {
+    expect(() => resolvePaths(env, nobodysHome)).not.toThrow()
+    expect(() => resolvePaths({}, nobodysHome)).toThrow('no home')
+  },
+)
+
+test.each(['proxy', './proxy', '../proxy', '~/proxy', ' /srv/proxy'])(
+  'a folder for everything that depends on the working directory (%s) is refused',
+  (COPILOT_PROXY_HOME) => {
+    const resolve = () => resolvePaths({ COPILOT_PROXY_HOME }, () => '/home/ada')
+    expect(resolve).toThrow(PathsError)
+    expect(resolve).toThrow('COPILOT_PROXY_HOME must be an absolute path')
+  },
+)
+
+test.each([undefined, '', 'ada', '.'])('a home that is %j is none, and the message says what to set', (home) => {
+  const resolve = () => resolvePaths({}, () => home)
+  expect(resolve).toThrow(PathsError)
+  expect(resolve).toThrow('set HOME, or COPILOT_PROXY_HOME')
 })

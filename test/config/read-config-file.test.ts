@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -38,8 +41,24 @@ describe('a file', () => {
     expect(await refusal(path)).toBe('is larger than 1 MiB')
   })
 
-  test.skipIf(process.platform === 'win32')('without an end is refused', async () => {
-    expect(await refusal('/dev/zero')).toBe('is larger than 1 MiB')
+  test.skipIf(process.platform === 'win32')('that is a device, pipe or socket is refused, at once', async () => {
+    expect(await refusal('/dev/zero')).toBe('cannot be read: this is not a file')
+    execFileSync('mkfifo', [path])
+    expect(await refusal(path)).toBe('cannot be read: this is a pipe, not a file')
+    symlinkSync(path, join(folder, 'link'))
+    expect(await refusal(join(folder, 'link'))).toBe('cannot be read: this is a pipe, not a file')
+    const server = createServer().listen(join(folder, 'socket'))
+    await once(server, 'listening')
+    expect(await refusal(join(folder, 'socket'))).toBe('cannot be read: this is not a file')
+    server.close()
+  })
+
+  test('is read through a symbolic link', async () => {
+    writeFileSync(path, 'chat: {}\n')
+    symlinkSync(path, join(folder, 'link'))
+    expect(await readConfigFile(join(folder, 'link'), { required: true })).toMatchObject({
+      file: { text: 'chat: {}\n' },
+    })
   })
 
   test('that is not UTF-8 is refused', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { configSchema, type Config, type SettingKey } from '../../src/config/schema.ts'
 import { settingLeaves } from '../../src/config/setting-leaves.ts'
@@ -39,6 +40,12 @@ describe('the settings as the program reads them', () => {
 
 test('every setting has a description', () => {
   expect(leaves.filter(({ description }) => description === '').map(({ key }) => key)).toEqual([])
+})
+
+test('what a value of 0 or less means is said where it is set', () => {
+  const margin = leaves.find(({ key }) => key === 'copilot.refresh-safety-margin-seconds')
+  expect(margin?.description).toContain('0 or less: 60')
+  expect(readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')).toContain('0 or less means 60')
 })
 
 test('keys are the secret settings', () => {
@@ -114,7 +121,14 @@ describe('bounds', () => {
     ['copilot-oauth: {redirect-port: 99999}', 'expected a whole number from 0 to 65535, got 99999'],
     ['copilot: {timeouts: {idle-seconds: 0}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
     ['copilot: {timeouts: {idle-seconds: .inf}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
-    ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text that is not empty, got 5'],
+    ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text (a number needs quotes), got 5'],
+    ['models: {aliases: {a: ""}}', 'models.aliases.a  expected text that is not empty, got ""'],
+    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias stands for itself'],
+    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias stands for itself'],
+    ['models: {hide: [4]}', 'models.hide.0  expected text (a number needs quotes), got 4'],
+    ['server: {api-keys: [1234, a]}', 'config.yaml:1:21  server.api-keys.0  expected text (a number needs quotes)'],
+    ['server: {api-keys: [null]}', 'server.api-keys.0  expected text'],
+    ['copilot-oauth: {client-id: 5}', 'copilot-oauth.client-id  expected text (a number needs quotes), got 5'],
     ['models: {aliases: [a]}', 'models.aliases  expected a table of text, got a list'],
     ['chat: {history-window: -1}', 'chat.history-window  expected a whole number from 0 to 1000000, got -1'],
   ])('refuse %s', (file, message) => {
@@ -123,9 +137,58 @@ describe('bounds', () => {
 
   test('base URLs lose their trailing slashes', () => {
     const { config } = loaded({
-      file: 'copilot: {base-url: "https://a.example//"}\ncodex: {issuer: "https://b.example/"}',
+      file: 'copilot: {base-url: "https://api.githubcopilot.com//"}\ncodex: {issuer: "https://b.example/"}',
     })
-    expect([config.copilot.baseUrl, config.codex.issuer]).toEqual(['https://a.example', 'https://b.example'])
+    expect([config.copilot.baseUrl, config.codex.issuer]).toEqual([
+      'https://api.githubcopilot.com',
+      'https://b.example',
+    ])
+  })
+})
+
+describe('copilot.base-url', () => {
+  const elsewhere = 'copilot.base-url  a Copilot token may not be sent there'
+
+  test.each([
+    'https://api.githubcopilot.com',
+    'https://copilot-proxy.githubusercontent.com/x',
+    'https://copilot-api.octo.ghe.com',
+    'https://copilot.api.github.com',
+    'https://127.0.0.1',
+    'http://localhost:4199/backend-api/codex',
+  ])('may be %s', (url) => {
+    expect(loaded({ file: `copilot: {base-url: "${url}"}` }).config.copilot.baseUrl).toBe(url)
+  })
+
+  test.each([
+    'https://evil.example.com',
+    'https://githubcopilot.com.evil.example',
+    'https://evilgithubcopilot.com',
+    'https://api.githubcopilot.com:8443',
+    'https://203.0.113.7',
+    'https://evil.example/backend-api/codex',
+  ])('may not be %s, where a token is never sent', (url) => {
+    expect(refused({ file: `log: {}\ncopilot:\n  base-url: ${url}` })).toContain(`config.yaml:3:13  ${elsewhere}`)
+  })
+
+  test('may be on a GitHub host of copilot-oauth', () => {
+    const file = 'copilot: {base-url: "https://copilot.git.corp.example"}'
+    const oauth = 'copilot-oauth: {github-base-url: "https://git.corp.example"}'
+    expect(refused({ file })).toContain(elsewhere)
+    expect(loaded({ file: `${file}\n${oauth}` }).config.copilot.baseUrl).toBe('https://copilot.git.corp.example')
+  })
+
+  test('is judged whatever else is wrong, and not by a host that is wrong itself', () => {
+    const file = 'log: {level: loud}\ncopilot: {base-url: "https://evil.example", initator: user}'
+    expect(refused({ file }).split('\n')).toEqual([
+      expect.stringContaining('log.level'),
+      expect.stringContaining(elsewhere),
+      expect.stringContaining('unknown key `initator`'),
+    ])
+    expect(refused({ file: `${file}\ncopilot-oauth: {github-base-url: 5}` })).not.toContain(elsewhere)
+    expect(refused({ env: { COPILOT_PROXY_COPILOT_BASE_URL: 'https://evil.example' } })).toBe(
+      `COPILOT_PROXY_COPILOT_BASE_URL  ${elsewhere}: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth or a subdomain of one (https, no port), or this machine`,
+    )
   })
 })
 
@@ -144,10 +207,24 @@ describe('copilot.headers', () => {
     })
   })
 
+  test('have the same name in upper and lower case, whichever source they come from', () => {
+    const { config, sources } = loaded({
+      file: 'copilot: {headers: {User-Agent: mine/1, X-Extra: "1", Editor-Version: ""}}',
+      env: { COPILOT_PROXY_COPILOT_HEADERS: '{X-EXTRA: "2"}', COPILOT_PROXY_COPILOT_HEADERS_X_MORE: '3' },
+    })
+    expect(config.copilot.headers).toMatchObject({ 'user-agent': 'mine/1', 'x-extra': '2', 'x-more': '3' })
+    expect(Object.keys(config.copilot.headers).filter((name) => /[A-Z]|^editor-version/.test(name))).toEqual([])
+    expect(sources['copilot.headers.user-agent']).toMatchObject({ kind: 'file', line: 1 })
+    expect(sources['copilot.headers.x-extra']).toEqual({ kind: 'environment', name: 'COPILOT_PROXY_COPILOT_HEADERS' })
+  })
+
   test.each([
-    ['User-Agent: x', 'copilot.headers.User-Agent  expected a header name in lower case'],
-    ['"a b": x', 'expected a header name in lower case'],
-    ['"": x', 'expected a header name in lower case'],
+    ['"a b": x', 'expected a header name'],
+    ['"": x', 'expected a header name'],
+    ['user-agent: x, User-Agent: y', 'config.yaml:1:36  copilot.headers.User-Agent  this header is given twice'],
+    ['X-A: x, X-a: y', 'config.yaml:1:29  copilot.headers.X-a  this header is given twice'],
+    ['Authorization: x', 'config.yaml:1:21  copilot.headers.authorization  this header is set by copilot-proxy itself'],
+    ['X-A: 5', 'config.yaml:1:26  copilot.headers.x-a  expected text (a number needs quotes), got 5'],
     ['authorization: x', 'copilot.headers.authorization  this header is set by copilot-proxy itself'],
     ['x-initiator: user', 'copilot.headers.x-initiator  this header is set by copilot-proxy itself'],
     ['x-a: "b\\r\\nx-c: d"', 'copilot.headers.x-a  expected a legal header value'],

@@ -16,12 +16,14 @@ test('reads several markers with their arguments from one text', () => {
 })
 
 test('reports what it does not know', () => {
-  expect(parseMarkers('[demo:long] [demo:slow ms] [demo:tol] [demo:tool_x]').unknown).toEqual([
-    '[demo:long]',
-    '[demo:slow ms]',
-    '[demo:tol]',
-    '[demo:tool_x]',
-  ])
+  const unknown = ['[demo:long]', '[demo:slow ms]', '[demo:tol]', '[demo:tool_x]']
+  expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
+})
+
+test('a number that means nothing is not known', () => {
+  const unknown = ['[demo:long 0]', '[demo:frames 0]', '[demo:error 999]', '[demo:error 200]', '[demo:error 0]']
+  expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
+  expect(parseMarkers('[demo:slow 0] [demo:error 400] [demo:error 599] [demo:long 1]').unknown).toEqual([])
 })
 
 test('a huge number is bounded', () => {
@@ -32,8 +34,8 @@ test('every marker of the table is understood wherever it stands in a text', () 
   const row = fc.constantFrom(...DEMO_MARKERS)
   fc.assert(
     fc.property(fc.string(), row, fc.string(), (before, { name }, after) => {
-      const { asked } = parseMarkers(`${before.replaceAll('[', '(')}[demo:${name} 5]${after.replaceAll('[', '(')}`)
-      expect([...asked]).toEqual([[name, ['5']]])
+      const { asked } = parseMarkers(`${before.replaceAll('[', '(')}[demo:${name} 500]${after.replaceAll('[', '(')}`)
+      expect([...asked]).toEqual([[name, ['500']]])
     }),
   )
 })

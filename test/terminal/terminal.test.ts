@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { formatBar, formatBox } from '../../src/terminal/shapes.ts'
 import { createStyle, wantsColors } from '../../src/terminal/style.ts'
 import { formatPairs, formatTable } from '../../src/terminal/table.ts'
-import { visible } from '../../src/terminal/visible.ts'
+import { visible, visibleLines } from '../../src/terminal/visible.ts'
 
 const style = createStyle(false)
 const columns = [
@@ -83,4 +83,11 @@ test.each([
 test('text of others cannot steer the terminal', () => {
   expect(visible('a\u001B]0;title\u0007b\r\nc\u202E')).toBe(String.raw`a\u001b]0;title\u0007b\u000d\u000ac\u202e`)
   expect(visible('Zürich 東京 🙂')).toBe('Zürich 東京 🙂')
+})
+
+test('a message keeps its lines, shows control characters in them, and cuts the middle out of an endless one', () => {
+  expect(visibleLines('a\u001B[2J\nb\n')).toBe('a\\u001b[2J\nb\n')
+  const cut = visibleLines(`start${'x'.repeat(100_000)}end`)
+  expect(cut.length).toBeLessThan(700)
+  expect(cut).toMatch(/^startx+…x+end$/)
 })

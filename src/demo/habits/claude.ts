@@ -3,7 +3,7 @@ import { frame, fragments, frameTemplate, MID_STREAM_ERROR, opaque, outputTokens
 import type { Habit, HabitSeed } from './habit.ts'
 
 /**
- * Claude over chat (copilot-upstream.md §6.1, §6.2 no. 2, 3, 5–8, 11, 13): no `object`, `created` or `choice.index`, the
+ * Claude over chat (docs/copilot-wire.md, quirks 2, 3, 5–8, 11, 13): no `object`, `created` or `choice.index`, the
  * role on every delta, text and calls in two choices, a second call without `index`, `name: ""` on fragments,
  * `reasoning_text` with one `reasoning_opaque` at the end, usage on the finish event, which has no reason after a tool
  * result. A comment line comes first.

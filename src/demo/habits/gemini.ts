@@ -21,8 +21,8 @@ interface Version {
 }
 
 /**
- * Gemini (copilot-upstream.md §6.1): no `object`, usage on every event and zero until the last, whole arguments in one
- * delta, the finish reason on the last delta, thoughts counted apart. A failure comes as bare JSON without `data:`.
+ * Gemini (docs/copilot-wire.md, "Chat stream"): no `object`, usage on every event and zero until the last, whole
+ * arguments in one delta, the finish reason on the last delta, thoughts counted apart. A failure comes as bare JSON without `data:`.
  */
 function encodeGemini(answer: Answer, seed: HabitSeed, version: Version): ReturnType<Habit> {
   const base = { created: seed.createdSeconds, id: `demo-gemini-${seed.number}`, model: seed.model }

@@ -11,8 +11,8 @@ const SAFE = {
 const FILTERED = { ...SAFE, violence: { filtered: true, severity: 'high' } }
 
 /**
- * GPT on Azure (copilot-upstream.md §6.1): a first event without choices, id or model; `role: null` and filter results
- * on every delta; a role event without `object` and `model`; usage in a last event without choices.
+ * GPT on Azure (docs/copilot-wire.md, "Chat stream"): a first event without choices, id or model; `role: null` and
+ * filter results on every delta; a role event without `object` and `model`; usage in a last event without choices.
  */
 export const encodeGpt4: Habit = (answer, seed) => {
   const base = {
@@ -61,7 +61,7 @@ export const encodeGpt4: Habit = (answer, seed) => {
 
 /**
  * Newer GPT: complete chunks with `obfuscation`, `refusal: null` and `usage: null`; the thinking comes as
- * `cot_summary` after the finish event (copilot-upstream.md §6.2 no. 10, 11).
+ * `cot_summary` after the finish event (docs/copilot-wire.md, quirks 10, 11).
  */
 export const encodeGpt5: Habit = (answer, seed) => {
   const base = {

@@ -4,7 +4,7 @@ import type { Habit, HabitSeed } from './habit.ts'
 
 /**
  * Grok: plain chunks, but `data:` without a space, thinking without a signature, and whole arguments in one delta, ''
- * where there are none (copilot-upstream.md §6.2 no. 7, 15). No capture of this family is at hand: a guess.
+ * where there are none (docs/copilot-wire.md, quirks 7, 15). No capture of this family is at hand: a guess.
  */
 export const encodeGrok: Habit = (answer, seed) => {
   const base = {

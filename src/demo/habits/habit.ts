@@ -17,7 +17,7 @@ export interface Frames {
   readonly content: readonly string[]
   /** Finish reason, usage and what follows, without `[DONE]`. */
   readonly closing: readonly string[]
-  /** How this family reports a failure inside a stream (copilot-upstream.md §6.2 no. 16). */
+  /** How this family reports a failure inside a stream (docs/copilot-wire.md, quirk 16). */
   readonly error: string
 }
 

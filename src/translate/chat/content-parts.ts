@@ -34,7 +34,7 @@ export function isBlankContent(content: string | readonly unknown[] | null | und
   return typeof content === 'string' ? content.trim() === '' : !content || content.length === 0
 }
 
-/** Tool results may be empty; reasoning that a tool loop must hand back is not nothing (Copilot reference §6.2, 12). */
+/** Tool results may be empty; reasoning that must be handed back is not nothing (docs/copilot-wire.md, quirk 12). */
 export function isEmptyMessage(message: ChatMessage): boolean {
   if (message.role === 'tool' || message.tool_calls || message['reasoning_opaque']) return false
   return isBlankContent(message.content)

@@ -13,7 +13,7 @@ import { ChatBody, chatRequest, type ChatMessage, type ChatRequest } from './wir
  */
 const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
-/** OpenAI takes no more, and neither does upstream (HARD_TOOL_LIMIT of the official client, Copilot reference §6.4). */
+/** OpenAI takes no more, and neither does upstream (docs/copilot-wire.md, "Parameters by model"). */
 const MAX_TOOLS = 128
 
 /**

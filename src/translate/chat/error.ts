@@ -1,7 +1,7 @@
 import type { ProxyError } from '../../errors.ts'
 import { encodeData } from '../../sse/encode.ts'
 
-/** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08; dialect map §9. */
+/** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
 export interface ChatErrorBody {
   readonly error: {
     readonly message: string
@@ -50,7 +50,7 @@ function wordingOf(error: ProxyError, requestId: string): Wording {
     case 'body_too_large':
       return {
         type: 'invalid_request_error',
-        message: `The request body is larger than ${megabytes(error.limitBytes)} MB (server.body-limit-mb).`,
+        message: `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`,
         code: 'request_too_large',
       }
     case 'unsupported_media_type':
@@ -151,12 +151,12 @@ function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind
 
 function upstreamWording(error: Extract<ProxyError, { kind: 'upstream_status' }>): Wording {
   const { status, message, param } = error
-  // `"type":"error"` is what newer Copilot bodies carry; it says nothing (Copilot reference §10).
+  // `"type":"error"` is what newer Copilot bodies carry; it says nothing (docs/copilot-wire.md, "Errors").
   const type = error.type && error.type !== 'error' ? error.type : typeOfStatus(status)
   return { type, message, param, code: upstreamCode(error) }
 }
 
-/** OpenAI's error type for an upstream status. Dialect map §9. */
+/** OpenAI's error type for an upstream status; for statuses OpenAI does not use, the nearest in meaning. */
 function typeOfStatus(status: number): string {
   switch (status) {
     case 401:
@@ -177,7 +177,7 @@ function typeOfStatus(status: number): string {
   }
 }
 
-/** Codes and words of a prompt that is too long, by backend. Copilot reference §10. */
+/** Codes and words of a prompt that is too long, by backend (docs/copilot-wire.md, "Errors"). */
 const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded'])
 const TOO_LONG_WORDS =
   /prompt is too long|prompt token count of \d+ exceeds the limit|too large for model context window|context_length_exceeded/i
@@ -187,8 +187,9 @@ function upstreamCode({ code, message }: { readonly code?: string; readonly mess
   return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_WORDS.test(message) ? 'context_length_exceeded' : code
 }
 
-function megabytes(bytes: number): number {
-  return Math.round((bytes / (1024 * 1024)) * 10) / 10
+function size(bytes: number): string {
+  const megabytes = bytes / (1024 * 1024)
+  return megabytes >= 0.1 ? `${Math.round(megabytes * 10) / 10} MB` : `${Math.round(bytes)} bytes`
 }
 
 function sentence(text: string): string {

@@ -7,7 +7,7 @@ export type Extras = Readonly<Record<string, unknown>>
 /** How a key is treated; all that are not named here are state, of which the last value counts. */
 export type KeyKind = 'envelope' | 'repeated' | 'padding' | 'text' | 'state'
 
-/** The one table of keys that are not looked at where they are read. Source: copilot-upstream §6.2, 10 and 11. */
+/** The one table of keys that are not looked at where they are read. Source: docs/copilot-wire.md, quirks 10, 11. */
 export function kindOf(key: string): KeyKind {
   switch (key) {
     // What every chunk says of the reply.

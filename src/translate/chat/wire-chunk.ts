@@ -3,7 +3,7 @@ import { Fault } from '../../errors.ts'
 /**
  * One JSON object of the upstream stream. Nothing is promised: every field is `unknown` and looked at where it is read,
  * so the type states no more than "an object". A schema per event would cost more than all the rest of a forwarded event.
- * Source: copilot-upstream.md §6.1, test/fixtures/chat.
+ * Source: docs/copilot-wire.md, "Chat stream"; test/fixtures/chat.
  */
 export interface WireChunk {
   id?: unknown

@@ -669,7 +669,7 @@ describe.each(cases)('$rule, $model.id: $body', ({ model, body, sent, warnings, 
 
 test('every rule has a case and a source', () => {
   expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)))
-  for (const { source } of rules) expect(source).toMatch(/§|OpenAI API reference/)
+  for (const { source } of rules) expect(source).toMatch(/parameters|OpenAI API reference/)
 })
 
 test('says under strict what is refused and why', () => {

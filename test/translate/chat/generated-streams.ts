@@ -15,7 +15,7 @@ interface GeneratedCall {
   readonly pieces: readonly string[]
 }
 
-/** The ways in which backends depart from the grammar, as copilot-upstream §6.2 lists them. */
+/** The ways in which backends depart from the grammar, as docs/copilot-wire.md lists them under "Quirks". */
 export interface Habits {
   readonly filterChunk: boolean
   readonly envelope: 'whole' | 'no object' | 'none'
@@ -49,8 +49,10 @@ export const answers: fc.Arbitrary<Answer> = fc
       maxLength: 4,
     }),
   })
-  .map(({ calls, ...said }) => ({
-    ...said,
+  .map(({ text, reasoning, refusal, calls }) => ({
+    text,
+    reasoning,
+    refusal,
     calls: calls.map(({ name, pieces: cuts }, at) => ({ id: `call_${at}`, name, pieces: cuts })),
   }))
 

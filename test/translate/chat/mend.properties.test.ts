@@ -257,7 +257,7 @@ function some<Model>(model: { [Key in keyof Model]: fc.Arbitrary<Model[Key]> }) 
   return fc.record(model, { requiredKeys: [] })
 }
 
-/** Chat's grammar (dialects §7.1) for a stream that ended well. */
+/** Chat's grammar for a stream that ended well: one identity, a role first, one finish, usage last if at all. */
 function expectGrammar(chunks: readonly Chunk[], withUsage: boolean): void {
   const identity = ({ id, object, created, model }: Chunk) => ({ id, object, created, model })
   const [first] = chunks

@@ -8,7 +8,7 @@ export interface StrippedSchema {
   readonly loosened: boolean
 }
 
-/** Keywords Gemini refuses in tool schemas, and whether one constrains values. Copilot reference §6.4 tools. */
+/** Keywords Gemini refuses (docs/copilot-wire.md, "Parameters by model"), and whether one constrains values. */
 const REFUSED: Readonly<Record<string, boolean>> = {
   $schema: false,
   $comment: false,

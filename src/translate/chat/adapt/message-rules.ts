@@ -22,7 +22,7 @@ const isClaude = ({ family }: Target): boolean => family.kind === 'claude'
 const rows: readonly MessageRow[] = [
   {
     name: 'content parts completed',
-    source: '§6.4 images, §14.50: parts as Open WebUI sends them are 400',
+    source: 'parameters, images: parts as Open WebUI sends them are 400',
     applies: always,
     adapt: (message) => mapParts(message, completePart),
     at: '.content',
@@ -31,7 +31,7 @@ const rows: readonly MessageRow[] = [
   },
   {
     name: 'unknown keys of assistant messages dropped',
-    source: '§6.4 roles: keys that clients copy from replies are 400',
+    source: 'parameters, roles: keys that clients copy from replies are 400',
     applies: always,
     adapt: dropReplyKeys,
     at: '',
@@ -41,7 +41,7 @@ const rows: readonly MessageRow[] = [
   },
   {
     name: 'developer as system',
-    source: '§6.4 roles: developer is OpenAI only',
+    source: 'parameters, roles: developer is OpenAI only',
     applies: ({ family }) => family.kind !== 'gpt' && family.kind !== 'o-series',
     adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
     at: '.role',
@@ -50,7 +50,7 @@ const rows: readonly MessageRow[] = [
   },
   {
     name: 'system as user',
-    source: '§6.4 roles: o1 has no system role',
+    source: 'parameters, roles: o1 has no system role',
     applies: ({ family }) => family.kind === 'o-series' && family.generation === 1,
     adapt: (message) =>
       message.role === 'system' || message.role === 'developer' ? { ...message, role: 'user' } : message,
@@ -61,7 +61,7 @@ const rows: readonly MessageRow[] = [
   },
   {
     name: 'empty text parts dropped',
-    source: '§6.4 roles, §14.36: empty text blocks are 400 on Claude',
+    source: 'parameters, roles: empty text blocks are 400 on Claude',
     applies: isClaude,
     adapt: (message) => mapParts(message, (part) => (isBlankText(part) ? undefined : part)),
     at: '.content',
@@ -71,7 +71,7 @@ const rows: readonly MessageRow[] = [
   },
   {
     name: 'empty messages dropped',
-    source: '§6.4 roles: empty assistant messages are 400 on Claude; dialect map §12.05 for other roles',
+    source: 'parameters, roles: empty assistant messages are 400 on Claude; the same is assumed of other roles',
     applies: isClaude,
     adapt: (message) => (isEmptyMessage(message) ? undefined : message),
     at: '',

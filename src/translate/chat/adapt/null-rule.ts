@@ -7,7 +7,7 @@ import { always, type Rule } from './rule.ts'
 export const nullRule: Rule = {
   name: 'null left out',
   source:
-    'OpenAI API reference, chat completions: null is the default; §6.4: upstream validates against its own schema',
+    'OpenAI API reference, chat completions: null is the default; parameters: upstream validates against its own schema',
   applies: always,
   adapt: (request) => {
     const empty = Object.keys(request).filter((key) => request[key] === null)

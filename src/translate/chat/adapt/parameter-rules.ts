@@ -25,21 +25,21 @@ const isOpusFrom47 = ({ family }: Target): boolean =>
 const dropRows: readonly DropRow[] = [
   ...['temperature', 'top_p'].map((parameter) => ({
     parameter,
-    source: '§6.4 temperature, §14.22: gpt-5* and o-series take the default only',
+    source: 'parameters, temperature: gpt-5* and o-series take the default only',
     applies: isReasoning,
     keeps: isDefaultSampling,
     reason: notSupported,
   })),
   ...['temperature', 'top_p', 'top_k'].map((parameter) => ({
     parameter,
-    source: '§6.4 temperature: sampling is gone from Claude Opus 4.7 on',
+    source: 'parameters, temperature: sampling is gone from Claude Opus 4.7 on',
     applies: isOpusFrom47,
     keeps: isDefaultSampling,
     reason: notSupported,
   })),
   ...['temperature', 'top_p'].map((parameter) => ({
     parameter,
-    source: '§6.4 temperature: with thinking on, Claude takes the default only',
+    source: 'parameters, temperature: with thinking on, Claude takes the default only',
     applies: ({ family }: Target) => family.kind === 'claude',
     when: wantsThinking,
     keeps: isDefaultSampling,
@@ -48,33 +48,33 @@ const dropRows: readonly DropRow[] = [
   {
     parameter: 'prediction',
     // It only ever saves time. The official client sends it where the model list says so, hence absent counts as no.
-    source: '§6.4 prediction: only if supports.prediction',
+    source: 'parameters, prediction: only if supports.prediction',
     applies: ({ traits }) => traits.supports.prediction !== true,
     reason: notSupported,
   },
   {
     parameter: 'store',
-    source: '§6.4 store',
+    source: 'parameters, store',
     applies: always,
     idle: (value) => value === false,
     reason: () => 'not supported by Copilot',
   },
   {
     parameter: 'service_tier',
-    source: '§6.4 service_tier',
+    source: 'parameters, service_tier',
     applies: always,
     idle: (value) => value === 'auto' || value === 'default',
     reason: () => 'not supported by Copilot',
   },
   {
     parameter: 'metadata',
-    source: '§6.4 metadata',
+    source: 'parameters, metadata',
     applies: always,
     reason: () => 'not supported by Copilot',
   },
 ]
 
-/** Levels of `reasoning_effort`, lowest first. §6.4 reasoning_effort. */
+/** Levels of `reasoning_effort`, lowest first (docs/copilot-wire.md, "Parameters by model"). */
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 /** In order: whether sampling is dropped depends on the effort that is left, and a cap that is discarded needs no limit. */
@@ -82,32 +82,32 @@ export const parameterRules: readonly Rule[] = [
   {
     name: 'reasoning_effort among the listed levels',
     source:
-      '§6.4 reasoning_effort: others are 400 invalid_reasoning_effort; dialect map §4.1: nearest lower, else lowest',
+      'parameters, reasoning_effort: others are 400 invalid_reasoning_effort; nearest lower, else lowest, is our choice',
     applies: ({ traits }) => traits.supports.reasoningEffort !== undefined,
     adapt: clampEffort,
   },
   ...dropRows.map(toRule),
   {
     name: 'one output cap of two',
-    source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; §6.4 max_tokens',
+    source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; parameters, max_tokens',
     applies: always,
     adapt: dropSecondCap,
   },
   {
     name: 'output cap within the limit',
-    source: '§6.4 max_tokens: above max_output_tokens upstream answers 400',
+    source: 'parameters, max_tokens: above max_output_tokens upstream answers 400',
     applies: ({ traits }) => traits.maxOutputTokens !== undefined,
     adapt: clampOutputCap,
   },
   {
     name: 'max_tokens as max_completion_tokens',
-    source: '§6.4 max_tokens, §14.21: gpt-5* and o-series refuse max_tokens',
+    source: 'parameters, max_tokens: gpt-5* and o-series refuse max_tokens',
     applies: isReasoning,
     adapt: (request) => renameCap(request, 'max_tokens', 'max_completion_tokens'),
   },
   {
     name: 'max_completion_tokens as max_tokens',
-    source: '§6.4 max_tokens: everyone else takes max_tokens',
+    source: 'parameters, max_tokens: everyone else takes max_tokens',
     applies: ({ family }) => !isReasoningGpt(family),
     adapt: (request) => renameCap(request, 'max_completion_tokens', 'max_tokens'),
   },
@@ -130,7 +130,7 @@ function toRule({ parameter, source, applies, when, keeps, idle, reason }: DropR
   }
 }
 
-/** Claude's ways of asking for thinking on this route: §6.4 reasoning_effort. */
+/** Claude's ways of asking for thinking on this route (docs/copilot-wire.md, "Parameters by model"). */
 function wantsThinking(request: ChatRequest): boolean {
   const { thinking, thinking_budget: budget, reasoning_effort: effort } = request
   if (typeof effort === 'string' && effort !== 'none') return true

@@ -28,7 +28,7 @@ export interface Outcome {
 /** One habit of one kind of model: when it applies and what is done about it. */
 export interface Rule {
   readonly name: string
-  /** Where the fact comes from; § are sections of the Copilot wire reference. */
+  /** Where the fact comes from. `parameters, x` is item x of docs/copilot-wire.md, "Parameters by model". */
   readonly source: string
   readonly applies: (target: Target) => boolean
   /** Never changes its input. `undefined`: nothing to do. */

@@ -5,13 +5,13 @@ import { always, counted, type Outcome, type Rule } from './rule.ts'
 export const toolRules: readonly Rule[] = [
   {
     name: 'empty tools dropped',
-    source: '§6.4 tools: empty tools are 400',
+    source: 'parameters, tools: empty tools are 400',
     applies: always,
     adapt: (request) => (request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined),
   },
   {
     name: 'tool_choice without tools dropped',
-    source: '§6.4 tool_choice, §14.51',
+    source: 'parameters, tool_choice',
     applies: always,
     adapt: (request) => {
       const choice = request.tool_choice
@@ -21,7 +21,7 @@ export const toolRules: readonly Rule[] = [
   },
   {
     name: 'parallel_tool_calls without tools dropped',
-    source: '§6.4 parallel_tool_calls',
+    source: 'parameters, parallel_tool_calls',
     applies: always,
     adapt: (request) =>
       request.parallel_tool_calls === undefined || request.tools
@@ -30,7 +30,7 @@ export const toolRules: readonly Rule[] = [
   },
   {
     name: 'parallel_tool_calls dropped',
-    source: '§6.4 parallel_tool_calls: if supports.parallel_tool_calls',
+    source: 'parameters, parallel_tool_calls: if supports.parallel_tool_calls',
     applies: ({ traits }) => traits.supports.parallelToolCalls === false,
     adapt: (request, { traits }) => {
       const parallel = request.parallel_tool_calls
@@ -40,7 +40,7 @@ export const toolRules: readonly Rule[] = [
   },
   {
     name: 'tool schemas without keywords Gemini refuses',
-    source: '§6.4 tools',
+    source: 'parameters, tools',
     applies: ({ family }) => family.kind === 'gemini',
     adapt: stripToolSchemas,
   },

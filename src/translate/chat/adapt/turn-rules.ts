@@ -10,13 +10,13 @@ import { counted, type Outcome, type Rule } from './rule.ts'
 export const turnRules: readonly Rule[] = [
   {
     name: 'assistant messages in a row merged',
-    source: '§6.4 roles: consecutive assistant messages are 400 on Claude',
+    source: 'parameters, roles: consecutive assistant messages are 400 on Claude',
     applies: ({ family }) => family.kind === 'claude',
     adapt: ({ messages }) => mergeAssistant(messages),
   },
   {
     name: 'user turn after a final assistant message',
-    source: '§6.4 roles, §14.34: Claude from 4.6 on refuses prefill',
+    source: 'parameters, roles: Claude from 4.6 on refuses prefill',
     applies: ({ family }) => isClaudeFrom(family, 4, 6),
     adapt: ({ messages }, { traits }) => {
       const last = messages.at(-1)
@@ -50,7 +50,7 @@ function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
   return { patch: { messages: runs.flatMap((run) => (run.length === 1 ? run : mergeRun(run))) }, notes: [note] }
 }
 
-/** Copilot's reasoning of a message. At most one pair per message, and only together: §6.2 quirk 12. */
+/** Copilot's reasoning of a message. At most one pair a message, and only together: docs/copilot-wire.md, quirk 12. */
 const REASONING_KEYS = ['reasoning_text', 'reasoning_opaque'] as const
 
 /** A whole run at once and not two by two, which would copy a long run over and over. Of other keys the last counts. */

@@ -13,8 +13,8 @@ export interface ArgumentScan {
 }
 
 /**
- * Some models fall into writing line ends and tabs until the token limit (copilot-upstream §6.2, 17). Indented JSON
- * never comes near this: spaces do not count, and a tab for every level is allowed on top.
+ * Some models fall into writing line ends and tabs until the token limit (docs/copilot-wire.md, quirk 17). Indented
+ * JSON never comes near this: spaces do not count, and a tab for every level is allowed on top.
  */
 const maxBlanks = 20
 

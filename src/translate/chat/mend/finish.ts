@@ -8,7 +8,8 @@ import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 
 /**
  * Sends a mended chunk on, or keeps it back when it is the one that says upstream has finished: reasoning summaries and
- * further choices come after it (copilot-upstream §6.2, 6 and 11), and a caller must read exactly one finish, last.
+ * further choices come after it (docs/copilot-wire.md, quirks 6 and 11), and a caller must read exactly one
+ * finish, last.
  */
 export function place(state: MendState, frame: FinishFrame, out: Frame[]): void {
   const isFinish = frame.choice.finish_reason !== null
@@ -66,8 +67,9 @@ export function speaks(delta: WireDelta): boolean {
 
 /**
  * Why the answer is not whole; undefined when it is. A cut answer stays cut, because its last call may be a fragment.
- * Where upstream spreads one answer over choices (copilot-upstream §6.2, 6), a limit in a choice without calls does not
- * cut the calls of a choice that upstream itself finished with `tool_calls`: those are whole, and meant to be run.
+ * Where upstream spreads one answer over choices (docs/copilot-wire.md, quirk 6), a limit in a choice without calls
+ * does not cut the calls of a choice that upstream itself finished with `tool_calls`: those are whole, and meant to be
+ * run.
  */
 function cutReason({ reasons, calls }: MendState): 'length' | 'content_filter' | undefined {
   let limited = false
@@ -86,7 +88,7 @@ function cutReason({ reasons, calls }: MendState): 'length' | 'content_filter' |
 
 /**
  * The reason of a whole answer. Some models say `stop` after tool calls, some say nothing, some say `tool_calls` without
- * any (copilot-upstream §6.2, 8). Unknown reasons are a stop.
+ * any (docs/copilot-wire.md, quirk 8). Unknown reasons are a stop.
  */
 function fullReason({ reasons, calls }: MendState): FinishReason {
   if (calls.opened > 0) return 'tool_calls'

@@ -18,7 +18,7 @@ import { areToolCallsComplete } from './tool-calls.ts'
 const nothing: readonly Frame[] = []
 
 /**
- * One upstream event to the chunks it adds to the reply. Mends what copilot-upstream §6.2 lists and nothing else: a
+ * One upstream event to the chunks it adds to the reply. Mends the quirks of docs/copilot-wire.md and nothing else: a
  * chunk that is right keeps its text, unknown keys stay, and keys of chunks that cannot be sent ride on the next one.
  * Once `state.done` is true the finish and the usage have been returned, and later events add nothing.
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an empty
@@ -96,7 +96,7 @@ function readLines(state: MendState, event: string, lines: readonly string[]): r
 function errorOf(chunk: WireChunk, hasChoices: boolean): unknown {
   if (hasError(chunk)) return chunk.error
   if (hasChoices) return undefined
-  // A body that is nothing but a message: the older shape of an error (copilot-upstream §10).
+  // A body that is nothing but a message: the older shape of an error (docs/copilot-wire.md, "Errors").
   const isMessage = chunk.choices === undefined && isFilled(chunk['message'])
   return isMessage || chunk.type === 'error' ? chunk : objectsOf(chunk.copilot_errors)[0]
 }

@@ -3,7 +3,8 @@ import type { WireChunk } from '../wire-chunk.ts'
 
 /**
  * The items of a response as its events tell them, by `output_index`: their ids change from event to event
- * (copilot-upstream §7). The final event normally repeats them; where its `output` is empty, this is the answer.
+ * (docs/copilot-wire.md, "Chat stream"). The final event normally repeats them; where its `output` is empty, this is
+ * the answer.
  */
 export type ResponseDraft = Map<number, DraftItem>
 
@@ -23,7 +24,7 @@ interface TextEvent {
   readonly whole: string
 }
 
-/** Events that end in `.delta` and `.done`. Source: dialects §7.3. */
+/** Events that end in `.delta` and `.done`. Source: OpenAI API reference, Responses streaming events, 2026-11. */
 const textEvents: ReadonlyMap<string, TextEvent> = new Map([
   ['response.output_text', { type: 'message', key: 'output_text', whole: 'text' }],
   ['response.refusal', { type: 'message', key: 'refusal', whole: 'refusal' }],

@@ -18,7 +18,7 @@ export interface ResponseEnd {
 
 /**
  * `response.completed` and `response.incomplete` carry the whole response, or leave `output` empty after events that
- * told it. Source: dialects §6, §7.3; copilot-upstream §7.
+ * told it. Source: OpenAI API reference, Responses, 2026-11; docs/copilot-wire.md, "Chat stream".
  */
 export function readResponseEnd(value: unknown, draft: ResponseDraft): ResponseEnd {
   const response = isObject(value) ? value : {}

@@ -4,7 +4,7 @@ import { isFilled, isObject } from '../wire-chunk.ts'
 
 /**
  * What upstream's error codes amount to as an HTTP status, for failures that are reported inside a 200 stream.
- * Codes may carry a plan after a colon. Source: copilot-upstream §10.
+ * Codes may carry a plan after a colon. Source: docs/copilot-wire.md, "Errors".
  */
 const statusOfCode: Readonly<Record<string, number>> = {
   rate_limited: 429,

@@ -7,8 +7,8 @@ import type { WireFunction, WireToolCall } from '../wire-chunk.ts'
 
 /**
  * The tool calls of one reply. Upstream announces a call with a new id, but indexes may be missing, repeated or wrong,
- * names may come late, and ids may be missing (copilot-upstream §6.2, 7). What leaves here is the grammar clients know:
- * index, id, type and name once, then index and arguments.
+ * names may come late, and ids may be missing (docs/copilot-wire.md, quirk 7). What leaves here is the grammar clients
+ * know: index, id, type and name once, then index and arguments.
  */
 export interface ToolCalls {
   readonly seen: ToolCall[]

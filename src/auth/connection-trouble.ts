@@ -1,0 +1,51 @@
+/** What went wrong with a connection, by the code of the system, of TLS or of undici. */
+const troubles: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'its name is not known',
+  EAI_AGAIN: 'its name could not be looked up; is there a network?',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  ETIMEDOUT: 'no connection in time',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it; is there a network?',
+  EPROTO: 'no secure connection could be agreed on',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
+  // Of a request that nobody aborted: the proxy refused to open the tunnel.
+  UND_ERR_ABORTED: 'the proxy on the way did not let the connection through',
+  UND_ERR_PRX_TLS: 'no secure connection to the proxy could be agreed on',
+}
+
+/** Signed by somebody this machine does not know, as a company proxy that looks into connections signs them. */
+const unknownIssuer: ReadonlySet<string> = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/**
+ * Why a `fetch` failed, as a clause; '' when nothing tells. The system's own codes stand behind it, for people to look
+ * up; those of libraries mean nothing to anybody.
+ */
+export function connectionTrouble(error: unknown): string {
+  const code = codeOf(error)
+  if (code === undefined) return ''
+  if (unknownIssuer.has(code)) return 'its certificate is not trusted; NODE_EXTRA_CA_CERTS names the one of a company'
+  if (code.startsWith('ERR_SSL_')) return `no secure connection could be agreed on (${code})`
+  if (code.startsWith('HPE_')) return 'what it answered is not HTTP'
+  const trouble = Object.hasOwn(troubles, code) ? troubles[code] : undefined
+  return code.startsWith('UND_')
+    ? (trouble ?? 'the connection failed')
+    : `${trouble ?? 'the connection failed'} (${code})`
+}
+
+/** fetch hides the reason in `cause`, sometimes one level deeper. */
+function codeOf(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code
+  }
+  return undefined
+}
