@@ -2,13 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * The key a caller presented: OpenAI clients send `Authorization: Bearer`, Anthropic clients `x-api-key`.
- * Either is accepted on every route; never in a URL.
+ * The keys a caller presented: OpenAI clients send `Authorization: Bearer`, Anthropic clients `x-api-key`, and some send
+ * both, one of them made up. Either is accepted on every route; never in a URL.
  */
-export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
+export function presentedKeys(headers: IncomingHttpHeaders): readonly string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-  const apiKey = headers['x-api-key']
-  return bearer?.trim() ?? (typeof apiKey === 'string' ? apiKey : undefined)
+  return [bearer?.trim(), headers['x-api-key']].filter((key) => typeof key === 'string')
 }
 
 /** Compares digests, all of them, so that the time taken says nothing about a key or its length. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
-import { isKnownKey, presentedKey } from './api-keys.ts'
+import { isKnownKey, presentedKeys } from './api-keys.ts'
 import { checkOrigin } from './origin-policy.ts'
 
 export interface GuardSettings {
@@ -28,8 +28,8 @@ export function createGuard(settings: () => GuardSettings) {
     // A preflight never carries a credential; it is answered on the strength of its origin alone.
     if (request.method === 'OPTIONS' && verdict.origin !== undefined) return
     if (apiKeys.length === 0 || request.routeOptions.config.public === true) return
-    const key = presentedKey(request.headers)
-    if (key === undefined || !isKnownKey(key, apiKeys)) throw new Fault({ kind: 'key_required' })
+    const isKnown = presentedKeys(request.headers).some((key) => isKnownKey(key, apiKeys))
+    if (!isKnown) throw new Fault({ kind: 'key_required' })
   }
 }
 

@@ -6,7 +6,7 @@ import type { ModelRefresh } from '../models/refresh.ts'
 import type { ModelRegistry, Route } from '../models/registry.ts'
 import type { CallerRequest, Dialect } from '../translate/dialect.ts'
 import type { Admission } from './admission.ts'
-import { presentedKey } from './api-keys.ts'
+import { presentedKeys } from './api-keys.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { flatHeaders } from './flat-headers.ts'
@@ -188,7 +188,7 @@ function initiatorOf(request: FastifyRequest, call: CallerRequest, rule: Config[
 
 /** Requests of one program share a flow: by the key it presents, else by what it calls itself. */
 function flowOf(request: FastifyRequest): string {
-  return presentedKey(request.headers) ?? request.headers['user-agent'] ?? ''
+  return presentedKeys(request.headers)[0] ?? request.headers['user-agent'] ?? ''
 }
 
 const longestWarningHeader = 2000

@@ -186,6 +186,8 @@ describe.each(surfaces)('%s', (_name, open) => {
     ['a Bearer key', { authorization: 'Bearer example-key' }, 200],
     ['a Bearer key under another spelling of the scheme', { authorization: 'bearer  example-key' }, 200],
     ['an x-api-key', { 'x-api-key': 'example-key' }, 200],
+    ['an x-api-key beside a made-up Bearer', { 'x-api-key': 'example-key', authorization: 'Bearer dummy' }, 200],
+    ['a Bearer beside a made-up x-api-key', { 'x-api-key': 'dummy', authorization: 'Bearer example-key' }, 200],
     ['the second key', { authorization: 'Bearer other-key' }, 200],
     ['no key', {}, 401],
     ['a key of the same length', { authorization: 'Bearer example-kez' }, 401],
