@@ -23,7 +23,7 @@ USER node
 VOLUME /data
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=5s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:4141/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.COPILOT_PROXY_SERVER_PORT || 4141) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Inside a container the port is only reachable when the daemon binds beyond loopback, and that needs a key:
 #   docker run -p 127.0.0.1:4141:4141 -e COPILOT_PROXY_SERVER_API_KEYS=choose-one -v copilot-proxy:/data copilot-proxy
 ENTRYPOINT ["node", "bin/copilot-proxy.cjs"]

@@ -118,7 +118,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   function succeed(clientId: string, list: ParsedModelList): RefreshOutcome {
     const models = list.entries.map(toCopilotModel)
     deps.registry.register(clientId, models)
-    const fields = { models: models.length, leftOut: list.leftOut }
+    const fields = { received: models.length, leftOut: list.leftOut }
     if (loaded?.clientId !== clientId || problem !== undefined) log.info(fields, 'Copilot model list loaded')
     else log.debug(fields, 'Copilot model list refreshed')
     failures = 0

@@ -99,7 +99,7 @@ describe('the live list', () => {
     expect(ids()).not.toContain('grok-code-fast-1')
     expect(refresh.state()).toEqual({ loadedAtMs: Date.now(), problem: undefined })
     expect(logged).toEqual([
-      { level: 'info', fields: { models: 13, leftOut: 5 }, message: 'Copilot model list loaded' },
+      { level: 'info', fields: { received: 13, leftOut: 5 }, message: 'Copilot model list loaded' },
     ])
   })
 
