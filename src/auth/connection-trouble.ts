@@ -27,11 +27,11 @@ const unknownIssuer: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Why a `fetch` failed, as a clause; '' when nothing tells. The system's own codes stand behind it, for people to look
+ * Why a request failed, as a clause; '' when nothing tells. The system's own codes stand behind it, for people to look
  * up; those of libraries mean nothing to anybody.
  */
 export function connectionTrouble(error: unknown): string {
-  const code = codeOf(error)
+  const code = errorCode(error)
   if (code === undefined) return ''
   if (unknownIssuer.has(code)) return 'its certificate is not trusted; NODE_EXTRA_CA_CERTS names the one of a company'
   if (code.startsWith('ERR_SSL_')) return `no secure connection could be agreed on (${code})`
@@ -42,8 +42,8 @@ export function connectionTrouble(error: unknown): string {
     : `${trouble ?? 'the connection failed'} (${code})`
 }
 
-/** fetch hides the reason in `cause`, sometimes one level deeper. */
-function codeOf(error: unknown): string | undefined {
+/** The `code` of a system or library error; fetch hides it in `cause`, sometimes one level deeper. */
+export function errorCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
     if ('code' in at && typeof at.code === 'string') return at.code
   }

@@ -1,31 +1,6 @@
+import { connectionTrouble, errorCode } from '../auth/connection-trouble.ts'
 import { Fault } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
-
-/** The `code` of a system or undici error, looked up through `cause` as far as it goes. */
-function errorCode(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    if ('code' in at && typeof at.code === 'string') return at.code
-  }
-  return undefined
-}
-
-const unreachable: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'its host name could not be resolved',
-  EAI_AGAIN: 'its host name could not be resolved (no network?)',
-  ECONNREFUSED: 'the connection was refused',
-  EHOSTUNREACH: 'no route to its host',
-  ENETUNREACH: 'the network is unreachable',
-  ECONNRESET: 'the connection was reset',
-  EPIPE: 'the connection was closed',
-  UND_ERR_SOCKET: 'the connection was closed',
-  CERT_HAS_EXPIRED: 'its TLS certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another host',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its TLS certificate is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its TLS certificate chain is self-signed (a company CA? set NODE_EXTRA_CA_CERTS)',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its TLS certificate could not be verified (a company CA? set NODE_EXTRA_CA_CERTS)',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    'its TLS certificate could not be verified (a company CA? set NODE_EXTRA_CA_CERTS)',
-}
 
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -42,7 +17,7 @@ export function toHeadFault(
   error: unknown,
   deadlines: { readonly connectMs: number; readonly headersMs: number },
 ): unknown {
-  return isOutcome(error) ? error : new Fault(classify(errorCode(error), deadlines), { cause: error })
+  return isOutcome(error) ? error : new Fault(classify(error, deadlines), { cause: error })
 }
 
 /** What was thrown while the body was read, as a ProxyError; an abort as `toHeadFault`. */
@@ -55,9 +30,10 @@ function isOutcome(error: unknown): boolean {
 }
 
 function classify(
-  code: string | undefined,
+  error: unknown,
   { connectMs, headersMs }: { readonly connectMs: number; readonly headersMs: number },
 ): ProxyError {
+  const code = errorCode(error)
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
     return { kind: 'upstream_silent', phase: 'connect', afterMs: connectMs }
   }
@@ -65,6 +41,5 @@ function classify(
   if (code?.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return { kind: 'upstream_unusable', detail: 'its reply is not valid HTTP' }
   }
-  const detail = (code && unreachable[code]) ?? `the connection failed (${code ?? 'unknown reason'})`
-  return { kind: 'upstream_unreachable', detail }
+  return { kind: 'upstream_unreachable', detail: connectionTrouble(error) || 'the connection failed' }
 }

@@ -331,7 +331,7 @@ test('reports an endpoint that refuses connections', async () => {
   const upstream = await startUpstream(() => {})
   await new Promise((resolve) => upstream.server.close(resolve))
   const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
-  expect(error).toEqual({ kind: 'upstream_unreachable', detail: 'the connection was refused' })
+  expect(error).toEqual({ kind: 'upstream_unreachable', detail: 'the connection was refused (ECONNREFUSED)' })
 })
 
 test('gives up on headers that do not come', async () => {

@@ -239,7 +239,8 @@ test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
   'a body that is not %s, or only its beginning, is a 400',
   async (encoding) => {
     const { send, chat: ask } = await openProxy()
-    const whole = encoders[encoding](chatBody(saying(Math.random().toString(36).repeat(200))))
+    // Fixed text: br has no mark and no checksum, so of random bytes some are a whole, empty stream.
+    const whole = encoders[encoding](chatBody(saying('some text that is not all the same '.repeat(200))))
     for (const body of [chatBody(), whole.subarray(0, whole.length - 20), whole.subarray(10), '']) {
       const reply = await send(chat, { body, headers: { 'content-encoding': encoding } })
       expect(reply.status).toBe(400)
