@@ -8,8 +8,14 @@ import { registerChatRoutes } from './http/chat-routes.ts'
 import { registerEmbeddingsRoutes } from './http/embeddings-routes.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
+import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
+import { registerMessagesRoutes } from './http/messages-routes.ts'
 import { registerModelRoutes } from './http/model-routes.ts'
+import { registerProbeRoutes } from './http/probe-routes.ts'
+import { createReasoningCache } from './http/reasoning-cache.ts'
+import { createResponseStore } from './http/response-store.ts'
+import { registerResponsesRoutes } from './http/responses-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
 import type { ServeDeps } from './http/serve.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
@@ -17,7 +23,8 @@ import type { StateDeps } from './http/state-routes.ts'
 import { watchUnusedConnections } from './http/unused-connections.ts'
 import type { ModelRegistry } from './models/registry.ts'
 
-export interface AppDeps extends Omit<ServeDeps, 'admission' | 'lifetimes'>, StateDeps {
+export interface AppDeps
+  extends Omit<ServeDeps, 'admission' | 'lifetimes' | 'lessons' | 'responses' | 'reasoning'>, StateDeps {
   readonly registry: ModelRegistry
   readonly randomId: () => string
 }
@@ -71,7 +78,14 @@ export function buildApp(deps: AppDeps): App {
     return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
   })
   const lifetimes = createLifetimes()
-  const serveDeps: ServeDeps & StateDeps = { ...deps, admission, lifetimes }
+  const serveDeps: ServeDeps & StateDeps = {
+    ...deps,
+    admission,
+    lifetimes,
+    lessons: createLessons(),
+    responses: createResponseStore(deps.now),
+    reasoning: createReasoningCache(deps.now),
+  }
   const guard = createGuard(() => deps.config().server)
   const handleFault = createFaultHandler(deps.log)
   const routes = collectRoutes(fastify)
@@ -81,6 +95,8 @@ export function buildApp(deps: AppDeps): App {
   function receive(request: FastifyRequest, reply: FastifyReply): void {
     unused.markUsed(request.raw.socket)
     reply.header('x-request-id', request.id)
+    // Anthropic's SDK reads its own name for it.
+    if (request.routeOptions.config.dialect === 'messages') reply.header('request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     guard(request, reply)
     if (going && request.routeOptions.config.always !== true) throw new Fault({ kind: 'shutting_down' })
@@ -112,8 +128,11 @@ export function buildApp(deps: AppDeps): App {
   })
 
   registerStateRoutes(fastify, serveDeps)
-  registerModelRoutes(fastify, deps.registry)
+  registerModelRoutes(fastify, deps.registry, deps.config)
+  registerProbeRoutes(fastify)
   registerChatRoutes(fastify, serveDeps)
+  registerResponsesRoutes(fastify, serveDeps)
+  registerMessagesRoutes(fastify, serveDeps)
   registerEmbeddingsRoutes(fastify, serveDeps)
 
   return {

@@ -9,6 +9,8 @@ export type ProxyError =
       readonly path: string
       readonly detail: string
       readonly code?: string
+      /** What a client reads in place of the words (`error.details` of the Messages API). */
+      readonly details?: Readonly<Record<string, unknown>>
     }
   /** The body could not be read as JSON: syntax, encoding, truncation, or a broken content-encoding. */
   | { readonly kind: 'malformed_body'; readonly detail: string }
@@ -32,6 +34,10 @@ export type ProxyError =
       readonly path: string
       readonly allow: readonly string[]
     }
+  /** A WebSocket upgrade, which no route takes. */
+  | { readonly kind: 'upgrade_refused' }
+  /** No response of that id is kept here. */
+  | { readonly kind: 'not_stored' }
   | {
       readonly kind: 'model_not_found'
       readonly model: string
@@ -112,6 +118,7 @@ export function statusOf(error: ProxyError): number {
       return 403
     case 'route_not_found':
     case 'model_not_found':
+    case 'not_stored':
       return 404
     case 'method_not_allowed':
       return 405
@@ -121,6 +128,8 @@ export function statusOf(error: ProxyError): number {
       return 413
     case 'unsupported_media_type':
       return 415
+    case 'upgrade_refused':
+      return 426
     case 'queue_full':
       return 429
     case 'upstream_status':

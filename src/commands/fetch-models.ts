@@ -23,6 +23,7 @@ const listedModel = z.looseObject({
     preview: z.boolean().catch(false),
     source: z.string().catch(''),
     endpoints: z.array(z.string()).catch([]),
+    routes: z.record(z.string(), z.string().nullable()).catch({}),
     context_window: z.number().nullable().catch(null),
     max_output_tokens: z.number().nullable().catch(null),
     capabilities: z
@@ -87,7 +88,7 @@ export async function fetchFromCopilot(
       throw new CommandFailure(exitCode.failed, 'Copilot answered with something that is not a model list.')
     const registry = createModelRegistry(config.models)
     registry.register('copilot', list.entries.map(toCopilotModel))
-    return modelList.parse(renderModelList(registry.list())).data
+    return modelList.parse(renderModelList(registry.list(), config.copilot.upstreamDialect)).data
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     throw new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })

@@ -1,4 +1,3 @@
-import { chatEndpoint, embeddingsEndpoint } from '../models/endpoints.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { TableColumn } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
@@ -17,22 +16,17 @@ const columns: readonly TableColumn<ListedModel>[] = [
   { title: 'OUTPUT', cell: (model) => thousands(model.copilot_proxy.max_output_tokens), align: 'right' },
   { title: 'CAN', cell: (model) => abilities(model).join(' ') },
   { title: 'THINKING', cell: (model) => visible((model.copilot_proxy.capabilities.reasoning_effort ?? []).join(' ')) },
-  { title: 'ROUTES', cell: (model) => visible(routesOf(model.copilot_proxy.endpoints)) },
+  { title: 'ROUTES', cell: (model) => visible(routesOf(model)) },
 ]
 
-/** The routes of the daemon that take a model, by the upstream path it needs. */
-const routes: readonly (readonly [endpoint: string, route: string])[] = [
-  [chatEndpoint, '/v1/chat/completions'],
-  [embeddingsEndpoint, '/v1/embeddings'],
-]
-
-/** Routes that take the model; for one that none takes yet, the dialects it would need. */
-function routesOf(endpoints: readonly string[]): string {
-  const offered = routes.flatMap(([endpoint, route]) => (endpoints.includes(endpoint) ? [route] : []))
-  if (offered.length > 0) return offered.join(' ')
-  // `ws:` endpoints are the same dialects over another transport.
-  const dialects = endpoints.flatMap((path) => (path.startsWith('/') ? [path.replace(/^\/(?:v1\/)?/, '')] : []))
-  return dialects.length === 0 ? 'not yet' : `not yet (${dialects.join(', ')})`
+/** The routes that take the model, and how: `messages>chat` is a Messages caller served by upstream's chat. */
+function routesOf({ copilot_proxy: { type, routes } }: ListedModel): string {
+  if (type === 'embeddings') return 'embeddings'
+  const taken = Object.entries(routes).flatMap(([caller, upstream]) => {
+    if (upstream === null) return []
+    return [caller === upstream ? caller : `${caller}>${upstream}`]
+  })
+  return taken.length === 0 ? 'none' : taken.join(' ')
 }
 
 /** Lists the models: those of the running daemon, else those Copilot itself names. */

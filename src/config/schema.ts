@@ -150,8 +150,10 @@ const models = section({
 const chat = section({
   'history-window': wholeNumber(0, 1_000_000)
     .default(0)
-    .describe('Keep system text and this many last turns, tool calls with their results; 0 keeps everything.'),
-  strict: onOff.default(false).describe('Refuse with 400 what would otherwise be adapted or left out with a warning.'),
+    .describe('Of Chat Completions requests: keep system text and this many last turns; 0 keeps everything.'),
+  strict: onOff
+    .default(false)
+    .describe('In all three APIs: refuse with 400 what would otherwise be adapted or left out with a warning.'),
 })
 
 /** What decides about `copilot.base-url`: judged once these are known to be good, whatever else is wrong. */

@@ -1,28 +1,36 @@
-import { textOf } from './chat-request.ts'
-import type { ChatRequest, ChatTool } from './chat-request.ts'
+import { describeImage, lastImages, lastResults, promptOf } from './conversation.ts'
+import type { Conversation, OfferedTool } from './conversation.ts'
 import { describeMarkers, markerNumber } from './markers.ts'
 import type { Markers } from './markers.ts'
 import type { DemoModel } from './models.ts'
 import { sampleValue } from './sample-value.ts'
 
-interface AnswerCall {
+export interface AnswerCall {
   readonly id: string
+  readonly kind: 'function' | 'custom'
   readonly name: string
-  /** JSON text; `{}` for a tool without parameters. */
+  readonly namespace?: string | undefined
+  /** JSON text, `{}` for a tool without parameters; plain text for a custom tool. */
   readonly arguments: string
 }
 
 /** What the model says, before a family's habits turn it into events. Pieces concatenate to the whole text. */
 export interface Answer {
   readonly reasoning: readonly string[]
+  /** The reasoning is not for reading, even where it could be shown (`[demo:redacted]`). */
+  readonly isRedacted: boolean
+  /** What it searched the web for; '' for no search. */
+  readonly search: string
   readonly text: readonly string[]
   readonly refusal: readonly string[]
   readonly calls: readonly AnswerCall[]
   readonly finish: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  /** The caller's stop text that ended the answer; '' for none. */
+  readonly stopText: string
 }
 
 export interface AnswerSource {
-  readonly request: ChatRequest
+  readonly conversation: Conversation
   /** The body as it was received, for `[demo:echo]`. */
   readonly bodyText: string
   readonly model: DemoModel
@@ -34,26 +42,35 @@ export interface AnswerSource {
 /** Longest part of the user's text that the default answer repeats. Characters. */
 const ECHO_LIMIT = 4000
 
-const EMPTY: Answer = { reasoning: [], text: [], refusal: [], calls: [], finish: 'stop' }
+const EMPTY: Answer = {
+  reasoning: [],
+  isRedacted: false,
+  search: '',
+  text: [],
+  refusal: [],
+  calls: [],
+  finish: 'stop',
+  stopText: '',
+}
 
 /** The same request, markers and number always give the same answer. */
 export function composeAnswer(source: AnswerSource): Answer {
-  const { model, markers } = source
-  const reasoning = markers.asked.has('reasoning')
-    ? toPieces('The user wants to see thinking. This simulated model has none, so it says so and answers.')
-    : []
-  const calls = callsOf(source)
+  const { conversation, model, markers } = source
+  const thought = { reasoning: thoughtsOf(source), isRedacted: markers.asked.has('redacted') }
+  const { calls, missing } = callsOf(source)
   if (calls.length > 0) {
-    const runsAway = markers.asked.has('whitespace')
-    // Claude announces its calls in text, which its stream then carries in a choice of its own.
+    const isCut = markers.asked.has('whitespace') || markers.asked.has('length')
+    // Claude announces its calls in text, which its chat stream then carries in a choice of its own.
     const text = model.habit === 'claude' ? toPieces(`I will call ${calls.map((each) => each.name).join(', ')}.`) : []
-    return { ...EMPTY, reasoning, text, calls, finish: runsAway ? 'length' : 'tool_calls' }
+    return { ...EMPTY, ...thought, text, calls, finish: isCut ? 'length' : 'tool_calls' }
   }
+  if (missing !== '') return { ...EMPTY, ...thought, text: toPieces(missing) }
   if (markers.asked.has('refusal')) {
     const words = toPieces('I cannot help with that (simulated refusal).')
-    return isGpt(model) ? { ...EMPTY, reasoning, refusal: words } : { ...EMPTY, reasoning, text: words }
+    return isGpt(model) ? { ...EMPTY, ...thought, refusal: words } : { ...EMPTY, ...thought, text: words }
   }
-  return { ...EMPTY, reasoning, ...limited(toPieces(wordsOf(source)), source) }
+  const search = conversation.hasWebSearch ? searchOf(source) : ''
+  return { ...EMPTY, ...thought, search, ...limited(wordsOf(source), source) }
 }
 
 /** Cuts text into pieces like those of a real stream: a word with the space after it, long words in parts. */
@@ -61,27 +78,44 @@ function toPieces(text: string): readonly string[] {
   return text.match(/\S{1,24}\s*|\s+/gu) ?? []
 }
 
-/** The last message the user wrote; '' where there is none. */
-export function lastUserText({ messages }: ChatRequest): string {
-  const message = messages.findLast((each) => each.role === 'user')
-  return message === undefined ? '' : textOf(message)
+function thoughtsOf({ conversation: { thinks }, markers: { asked } }: AnswerSource): readonly string[] {
+  if (thinks === 'never') return []
+  if (asked.has('reasoning') || asked.has('replay') || asked.has('redacted')) {
+    return toPieces('The user wants to see thinking. This simulated model has none, so it says so and answers.')
+  }
+  return thinks === 'always' ? toPieces('Nothing to think about.') : []
 }
 
-/** Last message is the result of a tool call. */
-export function isAfterTool({ messages }: ChatRequest): boolean {
-  return messages.at(-1)?.role === 'tool'
+function limited(words: string, { conversation, markers }: AnswerSource): Pick<Answer, 'text' | 'finish' | 'stopText'> {
+  const { text, stopText } = stopped(words, conversation.stop)
+  const pieces = toPieces(text)
+  const half = pieces.slice(0, Math.ceil(pieces.length / 2))
+  if (markers.asked.has('length')) return { text: half, finish: 'length', stopText: '' }
+  if (markers.asked.has('filter')) return { text: half, finish: 'content_filter', stopText: '' }
+  return pieces.length > conversation.maxOutput
+    ? { text: pieces.slice(0, conversation.maxOutput), finish: 'length', stopText: '' }
+    : { text: pieces, finish: 'stop', stopText }
 }
 
-function limited(text: readonly string[], { request, markers }: AnswerSource): Pick<Answer, 'text' | 'finish'> {
-  const half = text.slice(0, Math.ceil(text.length / 2))
-  if (markers.asked.has('length')) return { text: half, finish: 'length' }
-  if (markers.asked.has('filter')) return { text: half, finish: 'content_filter' }
-  const most = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY
-  return text.length > most ? { text: text.slice(0, most), finish: 'length' } : { text, finish: 'stop' }
+/** The text up to the stop text that comes first in it. */
+function stopped(text: string, stop: readonly string[]): { readonly text: string; readonly stopText: string } {
+  let end = text.length
+  let stopText = ''
+  for (const each of stop) {
+    const at = each === '' ? -1 : text.indexOf(each)
+    if (at >= 0 && at < end) {
+      end = at
+      stopText = each
+    }
+  }
+  return { text: text.slice(0, end), stopText }
 }
 
-function wordsOf({ request, bodyText, model, markers }: AnswerSource): string {
-  if (isAfterTool(request)) return `The tool answered: ${toolResults(request)}`
+function wordsOf({ conversation, bodyText, model, markers }: AnswerSource): string {
+  const results = lastResults(conversation)
+  if (results.length > 0) {
+    return `The tool answered: ${results.map(resultText).join('\n')}`
+  }
   if (markers.unknown.length > 0) {
     return `I do not know ${markers.unknown.join(' ')}. These markers work in --demo:\n${describeMarkers()}`
   }
@@ -92,18 +126,28 @@ function wordsOf({ request, bodyText, model, markers }: AnswerSource): string {
   if (markers.asked.has('tool') || markers.asked.has('tools') || markers.asked.has('whitespace')) {
     return 'There is no tool to call: send tools (and no tool_choice "none") with the request.'
   }
-  const format = request.response_format
-  if (format?.type === 'json_schema') return JSON.stringify(sampleValue(format.json_schema?.schema ?? {}))
+  if (markers.asked.has('search')) {
+    return conversation.hasWebSearch
+      ? 'Simulated search results say so.'
+      : 'There is no web search: send a web_search tool with the request, on /responses.'
+  }
+  const { format } = conversation
+  if (format?.type === 'json_schema') return JSON.stringify(sampleValue(format.schema))
   if (format?.type === 'json_object') return JSON.stringify({ answer: `simulated by ${model.id}` })
-  const said = lastUserText(request)
-  const shown = said.length > ECHO_LIMIT ? `${said.slice(0, ECHO_LIMIT)}…` : said
-  return `Hello from ${model.id}, simulated by copilot-proxy --demo. You said: ${shown}`
+  const said = promptOf(conversation)
+  const repeated = said.length > ECHO_LIMIT ? `${said.slice(0, ECHO_LIMIT)}…` : said
+  const seen = lastImages(conversation).map((image) => `I see an image, ${describeImage(image)}. `)
+  return `Hello from ${model.id}, simulated by copilot-proxy --demo. ${seen.join('')}You said: ${repeated}`
 }
 
-/** Results after the last assistant message, one per line. */
-function toolResults({ messages }: ChatRequest): string {
-  const from = messages.findLastIndex((message) => message.role !== 'tool') + 1
-  return messages.slice(from).map(textOf).join('\n')
+function resultText({ text, images }: ReturnType<typeof lastResults>[number]): string {
+  const shown = images.map((image) => `[image, ${describeImage(image)}]`)
+  return [...(text === '' ? [] : [text]), ...shown].join(' ')
+}
+
+function searchOf({ markers }: AnswerSource): string {
+  const query = markers.asked.get('search')
+  return query === undefined ? '' : query.join(' ') || 'simulated'
 }
 
 const LONG_WORDS = ['simulated', 'words', 'flow', 'one', 'after', 'another', 'until', 'the', 'count', 'is', 'reached.']
@@ -112,32 +156,77 @@ function longText(count: number): string {
   return Array.from({ length: count }, (_, at) => LONG_WORDS[at % LONG_WORDS.length]).join(' ')
 }
 
-function callsOf(source: AnswerSource): readonly AnswerCall[] {
-  const { request, model, markers, number } = source
-  const tools = request.tools ?? []
-  if (isAfterTool(request) || request.tool_choice === 'none') return []
-  return pickTools(tools, source).map(({ function: { name, parameters } }, at) => ({
+/** A tool to call, with the arguments a marker gave for it. */
+interface Wanted {
+  readonly tool: OfferedTool
+  readonly given?: string | undefined
+}
+
+/** The calls to make; `missing` says why there are none although some were asked for by name. */
+function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[]; readonly missing: string } {
+  const { conversation, model, markers, number } = source
+  if (lastResults(conversation).length > 0 || conversation.choice === 'none') return { calls: [], missing: '' }
+  const { wanted, missing } = pickTools(source)
+  const made = (conversation.isParallel ? wanted : wanted.slice(0, 1)).map(({ tool, given }, at) => ({
     id: `${model.habit === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`,
-    name,
+    kind: tool.kind,
+    name: tool.name,
+    namespace: tool.namespace,
     arguments: markers.asked.has('whitespace')
       ? `{"text":${' \t\n\r'.repeat(RUNAWAY_REPEATS)}`
-      : JSON.stringify(parameters === undefined ? {} : sampleValue(parameters)),
+      : argumentsOf(tool, given),
   }))
+  return { calls: markers.asked.has('length') ? made.map(halfOfLast) : made, missing }
 }
 
 /** 4 characters each: far above any sane indentation, small enough to read to the end. */
 const RUNAWAY_REPEATS = 1000
 
-function pickTools(tools: readonly ChatTool[], { request, markers }: AnswerSource): readonly ChatTool[] {
+function argumentsOf({ kind, schema }: OfferedTool, given: string | undefined): string {
+  if (kind === 'function') return given ?? JSON.stringify(schema === undefined ? {} : sampleValue(schema))
+  if (given === undefined) return 'example input'
+  // Checked by the marker's parser: JSON text. A text of its own is meant as it reads, not with its quotes.
+  const value: unknown = JSON.parse(given)
+  return typeof value === 'string' ? value : given
+}
+
+/** The output limit strikes in the last call, whose arguments stay unfinished. */
+function halfOfLast(call: AnswerCall, at: number, calls: readonly AnswerCall[]): AnswerCall {
+  if (at < calls.length - 1) return call
+  return { ...call, arguments: call.arguments.slice(0, Math.ceil(call.arguments.length / 2)) }
+}
+
+interface Picked {
+  readonly wanted: readonly Wanted[]
+  readonly missing: string
+}
+
+function pickTools({ conversation: { tools, choice }, markers }: AnswerSource): Picked {
   const [first, second = first] = tools
-  if (first === undefined || second === undefined) return []
-  if (markers.asked.has('tools')) return [first, second]
-  const named = (name: string | undefined): ChatTool[] => [tools.find((tool) => tool.function.name === name) ?? first]
-  if (markers.asked.has('tool')) return named(markers.asked.get('tool')?.[0])
-  if (markers.asked.has('whitespace')) return [first]
-  const choice = request.tool_choice
-  if (typeof choice === 'object') return named(choice.function?.name)
-  return choice === 'required' ? [first] : []
+  if (first === undefined || second === undefined) return { wanted: [], missing: '' }
+  if (markers.asked.has('tools')) return { wanted: [{ tool: first }, { tool: second }], missing: '' }
+  if (markers.tools.length > 0) return named(markers.tools, tools)
+  if (markers.asked.has('whitespace')) return { wanted: [{ tool: first }], missing: '' }
+  if (typeof choice === 'object') return { wanted: [{ tool: findTool(choice.name, tools) ?? first }], missing: '' }
+  return { wanted: choice === 'required' ? [{ tool: first }] : [], missing: '' }
+}
+
+function named(asked: Markers['tools'], tools: readonly OfferedTool[]): Picked {
+  const wanted: Wanted[] = []
+  for (const { name, given } of asked) {
+    const tool = name === '' ? tools[0] : findTool(name, tools)
+    if (tool === undefined) {
+      const offered = tools.map((each) => each.name).join(', ')
+      return { wanted: [], missing: `There is no tool ${name} to call. Offered: ${offered}` }
+    }
+    wanted.push({ tool, given })
+  }
+  return { wanted, missing: '' }
+}
+
+/** By its own name, or by name and namespace as one, the way translations write it. */
+function findTool(name: string, tools: readonly OfferedTool[]): OfferedTool | undefined {
+  return tools.find((tool) => tool.name === name || `${tool.namespace}__${tool.name}` === name)
 }
 
 function isGpt({ habit }: DemoModel): boolean {

@@ -17,6 +17,14 @@ export interface CatalogueRow {
   readonly multiplier?: number
   readonly thinkingBudget?: number
   readonly adaptive?: boolean
+  /** Claude's version, e.g. 4.8: what it refuses depends on it. */
+  readonly version?: number
+  /** GPT of 2025: takes function tools only, and states its reasoning summary in the done event alone. */
+  readonly older?: boolean
+  /** Refuses `output_config` as a whole. */
+  readonly noOutputConfig?: boolean
+  /** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
+  readonly bench?: boolean
   /** undefined = the entry has no policy: no gate. */
   readonly policy?: 'enabled' | 'disabled'
   readonly picker?: boolean
@@ -34,9 +42,6 @@ const ANTHROPIC = 'Simulated Anthropic (demo)'
 const GOOGLE = 'Simulated Google (demo)'
 const XAI = 'Simulated xAI (demo)'
 
-/** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
-export const BENCH_MODEL = 'demo-bench'
-
 const LMH = ['low', 'medium', 'high']
 
 export const CATALOGUE: readonly CatalogueRow[] = [
@@ -44,6 +49,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'gpt-5-mini',
     vendor: AZURE,
     habit: 'gpt-5',
+    older: true,
     context: 264,
     prompt: 128,
     output: 64,
@@ -56,6 +62,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'gpt-5',
     vendor: AZURE,
     habit: 'gpt-5',
+    older: true,
     context: 400,
     prompt: 128,
     output: 128,
@@ -87,6 +94,19 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     output: 128,
     endpoints: RESPONSES,
     efforts: LMH,
+    images: 1,
+    multiplier: 1,
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-5.3-codex',
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    context: 400,
+    prompt: 272,
+    output: 128,
+    endpoints: RESPONSES,
+    efforts: [...LMH, 'xhigh'],
     images: 1,
     multiplier: 1,
     policy: 'enabled',
@@ -136,9 +156,57 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     picker: false,
   },
   {
+    id: 'claude-opus-4.8',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    version: 4.8,
+    context: 200,
+    prompt: 168,
+    output: 64,
+    endpoints: MESSAGES,
+    efforts: [...LMH, 'max'],
+    images: 1,
+    multiplier: 3,
+    adaptive: true,
+    policy: 'enabled',
+  },
+  {
+    id: 'claude-sonnet-5',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    version: 5,
+    context: 200,
+    prompt: 168,
+    output: 64,
+    endpoints: MESSAGES,
+    efforts: LMH,
+    images: 5,
+    multiplier: 1,
+    adaptive: true,
+    policy: 'enabled',
+  },
+  // Its one effort is from the time it came out (docs/copilot-wire.md, "Messages requests"). That chat is missing is
+  // made up, so that a caller of chat or responses has a model to be translated for.
+  {
+    id: 'claude-opus-4.7',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    version: 4.7,
+    context: 200,
+    prompt: 168,
+    output: 32,
+    endpoints: ['/v1/messages'],
+    efforts: ['medium'],
+    images: 1,
+    multiplier: 3,
+    adaptive: true,
+    policy: 'enabled',
+  },
+  {
     id: 'claude-opus-4.6',
     vendor: ANTHROPIC,
     habit: 'claude',
+    version: 4.6,
     context: 200,
     prompt: 168,
     output: 32,
@@ -154,6 +222,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'claude-opus-4.5',
     vendor: ANTHROPIC,
     habit: 'claude',
+    version: 4.5,
     context: 200,
     prompt: 168,
     output: 32,
@@ -167,6 +236,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'claude-sonnet-4.5',
     vendor: ANTHROPIC,
     habit: 'claude',
+    version: 4.5,
     context: 200,
     prompt: 168,
     output: 32,
@@ -180,6 +250,8 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'claude-haiku-4.5',
     vendor: ANTHROPIC,
     habit: 'claude',
+    version: 4.5,
+    noOutputConfig: true,
     context: 200,
     prompt: 136,
     output: 64,
@@ -236,15 +308,20 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     multiplier: 0,
     picker: false,
   },
-  {
-    id: BENCH_MODEL,
-    vendor: OPENAI,
-    habit: 'gpt-5',
+  bench({ id: 'demo-bench', vendor: OPENAI, habit: 'gpt-5' }),
+  bench({ id: 'demo-bench-responses', vendor: OPENAI, habit: 'gpt-5', endpoints: ['/responses'] }),
+  bench({ id: 'demo-bench-messages', vendor: ANTHROPIC, habit: 'claude', endpoints: ['/v1/messages'] }),
+]
+
+function bench(row: Pick<CatalogueRow, 'id' | 'vendor' | 'habit' | 'endpoints'>): CatalogueRow {
+  return {
+    ...row,
     name: 'Prepared events for measuring',
     context: 100_000,
     prompt: 100_000,
     output: 1000,
     multiplier: 0,
     picker: false,
-  },
-]
+    bench: true,
+  }
+}

@@ -1,11 +1,10 @@
 import { z } from 'zod'
+import { imageOfUrl } from './conversation.ts'
+import type { AnswerFormat, Conversation, Said } from './conversation.ts'
 import { invalidBody, schemaFailure } from './failures.ts'
+import { firstIssue } from './first-issue.ts'
+import { maybe } from './maybe.ts'
 import type { Outcome } from './outcome.ts'
-
-/** A key that may be null or absent: both mean undefined here. */
-function maybe<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish().transform((value) => value ?? undefined)
-}
 
 const part = z.looseObject({
   type: z.string(),
@@ -60,10 +59,11 @@ const chatRequest = z.looseObject({
   top_p: maybe(z.number()),
   reasoning_effort: maybe(z.string()),
   response_format: maybe(responseFormat),
+  parallel_tool_calls: maybe(z.boolean()),
+  stop: maybe(z.union([z.string(), z.array(z.string())])),
 })
 export type ChatRequest = z.infer<typeof chatRequest>
 export type ChatMessage = ChatRequest['messages'][number]
-export type ChatTool = NonNullable<ChatRequest['tools']>[number]
 
 /** The checked body, or the 400 that the real service's schema validation would give. */
 export function parseChatRequest(
@@ -77,12 +77,13 @@ export function parseChatRequest(
   }
   const parsed = chatRequest.safeParse(value)
   if (parsed.success) return { ok: true, value: parsed.data }
-  const { reason, path } = describe(parsed.error.issues, value)
-  return { ok: false, refusal: schemaFailure(reason, locationOf(path)) }
+  const { reason, got, want, path } = firstIssue(parsed.error.issues, value)
+  const words = want === undefined ? reason : `got ${got}, want ${want}`
+  return { ok: false, refusal: schemaFailure(words, locationOf(path)) }
 }
 
 /** All text of a message; '' for none. */
-export function textOf({ content }: ChatMessage): string {
+function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return (content ?? []).map((each) => each.text ?? '').join('')
 }
@@ -93,40 +94,58 @@ export function imagesOf({ content }: ChatMessage): readonly string[] {
   return (content ?? []).flatMap((each) => (each.image_url === undefined ? [] : [each.image_url.url]))
 }
 
+/** The request in no dialect. Families that think do so on chat when a marker asks for it, whatever the request says. */
+export function chatConversation(request: ChatRequest): Conversation {
+  const { tools = [], tool_choice: choice = 'auto', stop = [] } = request
+  return {
+    history: request.messages.flatMap(saidIn),
+    tools: tools.map(({ function: { name, parameters } }) => ({ kind: 'function', name, schema: parameters })),
+    hasWebSearch: false,
+    choice: typeof choice === 'string' ? choice : { name: choice.function?.name ?? '' },
+    isParallel: request.parallel_tool_calls !== false,
+    maxOutput: request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY,
+    stop: typeof stop === 'string' ? [stop] : stop,
+    format: formatOf(request),
+    thinks: 'if asked',
+    promptTokens: estimateTokens(request),
+  }
+}
+
+function saidIn(given: ChatMessage): readonly Said[] {
+  switch (given.role) {
+    case 'user':
+      return userParts(given)
+    case 'assistant':
+      return [{ by: 'assistant', hasOpaque: given.reasoning_opaque !== undefined }]
+    case 'tool':
+    case 'function':
+      return [{ by: 'tool', text: textOf(given), images: imagesOf(given).map(imageOfUrl) }]
+    case 'system':
+    case 'developer':
+      return []
+  }
+}
+
+function userParts({ content = '' }: ChatMessage): readonly Said[] {
+  if (typeof content === 'string') return [{ by: 'user', text: content }]
+  return content.flatMap(({ text, image_url: image }): readonly Said[] => [
+    ...(text === undefined ? [] : [{ by: 'user' as const, text }]),
+    ...(image === undefined ? [] : [{ by: 'user' as const, image: imageOfUrl(image.url) }]),
+  ])
+}
+
+function formatOf({ response_format: format }: ChatRequest): AnswerFormat | undefined {
+  if (format?.type === 'json_schema') return { type: 'json_schema', schema: format.json_schema?.schema ?? {} }
+  return format?.type === 'json_object' ? { type: 'json_object' } : undefined
+}
+
 /** Rough, as everything here that counts tokens: four characters each. */
 export function estimateTokens(request: ChatRequest): number {
   const characters = request.messages.reduce((sum, each) => sum + textOf(each).length, 0)
   return Math.ceil(characters / 4)
 }
 
-type Path = readonly PropertyKey[]
-type Issues = readonly z.core.$ZodIssue[]
-
-/** The first issue in the validator's words; of a union's branches the one that got furthest. */
-function describe(issues: Issues, root: unknown, base: Path = []): { reason: string; path: Path } {
-  const [issue] = issues
-  if (issue === undefined) return { reason: 'invalid', path: base }
-  const path = [...base, ...issue.path]
-  if (issue.code === 'invalid_type') return { reason: `got ${kindAt(root, path)}, want ${issue.expected}`, path }
-  if (issue.code === 'invalid_union') {
-    const branches = issue.errors.map((errors) => describe(errors, root, path))
-    const furthest = branches.toSorted((a, b) => b.path.length - a.path.length)[0]
-    if (furthest !== undefined) return furthest
-  }
-  return { reason: issue.message, path }
-}
-
-function kindAt(root: unknown, path: Path): string {
-  let value = root
-  for (const key of path) {
-    value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
-  }
-  if (value === null) return 'null'
-  if (value === undefined) return 'nothing'
-  return Array.isArray(value) ? 'array' : typeof value
-}
-
 /** Path of the offending schema, e.g. `/properties/messages/items/properties/content`. */
-function locationOf(path: Path): string {
+function locationOf(path: readonly PropertyKey[]): string {
   return path.map((key) => (typeof key === 'number' ? '/items' : `/properties/${String(key)}`)).join('')
 }

@@ -1,12 +1,23 @@
 import { estimateTokens, imagesOf } from './chat-request.ts'
 import type { ChatMessage, ChatRequest } from './chat-request.ts'
-import { failure, invalidBody, modelNotSupported, schemaFailure } from './failures.ts'
+import { lacksReplay } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import {
+  failure,
+  gptPromptTooLong,
+  invalidBody,
+  invalidEffort,
+  missingVisionHeader,
+  schemaFailure,
+} from './failures.ts'
+import { firstRefusal } from './first-refusal.ts'
 import type { DemoModel } from './models.ts'
 import { textReply } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 
 interface Subject {
   readonly request: ChatRequest
+  readonly conversation: Conversation
   readonly model: DemoModel
   /** `Copilot-Vision-Request: true` was sent. */
   readonly hasVisionHeader: boolean
@@ -19,22 +30,8 @@ type Check = (subject: Subject) => Outcome | undefined
  * first. Undefined when all is well. Messages that no capture shows are worded after the neighbouring ones.
  */
 export function refuseChat(subject: Subject): Outcome | undefined {
-  for (const check of CHECKS) {
-    const refusal = check(subject)
-    if (refusal !== undefined) return refusal
-  }
-  return undefined
+  return firstRefusal(CHECKS, subject)
 }
-
-const checkModel: Check = ({ model }) => (model.isEnabled && model.type === 'chat' ? undefined : modelNotSupported())
-
-const checkEndpoint: Check = ({ model }) =>
-  model.endpoints.includes('/chat/completions')
-    ? undefined
-    : failure(400, {
-        message: `model "${model.id}" is not accessible via the /chat/completions endpoint`,
-        code: 'unsupported_api_for_model',
-      })
 
 const checkStream: Check = ({ request, model }) =>
   request.stream !== true && model.id === 'gpt-4.1'
@@ -44,9 +41,7 @@ const checkStream: Check = ({ request, model }) =>
 const checkImages: Check = ({ request, hasVisionHeader }) => {
   const urls = request.messages.flatMap(imagesOf)
   if (urls.length === 0) return undefined
-  if (!hasVisionHeader) {
-    return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
-  }
+  if (!hasVisionHeader) return missingVisionHeader()
   return urls.every((url) => url.startsWith('data:image/'))
     ? undefined
     : invalidBody('external image URLs are not supported, send a data: URL')
@@ -54,12 +49,7 @@ const checkImages: Check = ({ request, hasVisionHeader }) => {
 
 const checkPromptSize: Check = ({ request, model }) => {
   const count = estimateTokens(request)
-  return count > model.maxPromptTokens
-    ? failure(400, {
-        message: `prompt token count of ${count} exceeds the limit of ${model.maxPromptTokens}`,
-        code: 'model_max_prompt_tokens_exceeded',
-      })
-    : undefined
+  return count > model.maxPromptTokens ? gptPromptTooLong(count, model.maxPromptTokens) : undefined
 }
 
 const checkOutputSize: Check = ({ request, model }) => {
@@ -89,14 +79,8 @@ const checkSampling: Check = ({ request, model }) => {
   return undefined
 }
 
-const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) => {
-  if (effort === undefined || model.efforts.includes(effort)) return undefined
-  const message =
-    model.efforts.length === 0
-      ? `model ${model.id} does not support reasoning effort`
-      : `reasoning effort "${effort}" is not supported by model ${model.id}; supported values: [${model.efforts.join(' ')}]`
-  return failure(400, { message, code: 'invalid_reasoning_effort' })
-}
+const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
+  effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
 
 const checkTools: Check = ({ request }) =>
   request.tool_choice !== undefined && request.tools === undefined
@@ -153,7 +137,7 @@ const checkForeignShapes: Check = ({ request, model }) => {
 const checkClaudeTexts: Check = ({ request: { messages }, model }) => {
   if (model.habit !== 'claude') return undefined
   if (messages.some(hasEmptyText)) return invalidBody('messages: text content blocks must be non-empty')
-  return model.id === 'claude-opus-4.6' && messages.at(-1)?.role === 'assistant'
+  return model.version >= 4.6 && messages.at(-1)?.role === 'assistant'
     ? invalidBody(
         'This model does not support assistant message prefill. The conversation must end with a user message.',
       )
@@ -172,9 +156,16 @@ const checkThoughtSignature: Check = ({ request, model }) =>
     ? invalidBody('Function call is missing a thought_signature in functionCall parts.')
     : undefined
 
+/** Families whose answers on this route carry `reasoning_opaque`; the others give nothing that could come back. */
+const SIGNING_HABITS: ReadonlySet<string> = new Set(['claude', 'gemini-2.5', 'gemini-3'])
+
+/** What `[demo:replay]` asks for, in the words of the families that really ask for it. */
+const checkReplay: Check = ({ conversation, model }) =>
+  SIGNING_HABITS.has(model.habit) && lacksReplay(conversation)
+    ? invalidBody('reasoning_opaque of an earlier answer is missing.')
+    : undefined
+
 const CHECKS: readonly Check[] = [
-  checkModel,
-  checkEndpoint,
   checkStream,
   checkImages,
   checkPromptSize,
@@ -187,4 +178,5 @@ const CHECKS: readonly Check[] = [
   checkClaudeTexts,
   checkToolPairs,
   checkThoughtSignature,
+  checkReplay,
 ]

@@ -1,4 +1,5 @@
-import { htmlReply, textReply } from './outcome.ts'
+import { htmlReply, jsonReply, textReply } from './outcome.ts'
+import type { DemoModel } from './models.ts'
 import type { HeaderMap, WholeReply } from './outcome.ts'
 
 interface FailureFields {
@@ -16,6 +17,16 @@ export function failure(status: number, error: FailureFields, headers: HeaderMap
     headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
     body: `${JSON.stringify({ error })}\n`,
   }
+}
+
+/** Anthropic's own envelope, which shines through where its API refuses (docs/copilot-wire.md, "Messages requests"). */
+export function anthropicFailure(status: number, type: string, message: string): WholeReply {
+  return jsonReply(status, { type: 'error', error: { type, message }, request_id: 'req_vrtx_demo' })
+}
+
+/** A failure in OpenAI's words, as it shines through on `/responses`. */
+export function openaiFailure(error: Omit<FailureFields, 'type'>): WholeReply {
+  return failure(400, { type: 'invalid_request_error', ...error })
 }
 
 /** A parameter or shape that the request validation refuses. */
@@ -39,6 +50,17 @@ export function modelNotSupported(): WholeReply {
   })
 }
 
+export function wrongEndpoint(model: DemoModel, path: string): WholeReply {
+  return failure(400, {
+    message: `model "${model.id}" is not accessible via the ${path} endpoint`,
+    code: 'unsupported_api_for_model',
+  })
+}
+
+export function missingVisionHeader(): WholeReply {
+  return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
+}
+
 export function tokenExpired(): WholeReply {
   return textReply(401, 'unauthorized: token expired')
 }
@@ -53,11 +75,70 @@ export function misdirected(): WholeReply {
 
 const DAY_MS = 86_400_000
 
+/** An effort that the model does not list, on whatever route. */
+export function invalidEffort(effort: string, { id, efforts }: DemoModel): WholeReply {
+  const message =
+    efforts.length === 0
+      ? `model ${id} does not support reasoning effort`
+      : `reasoning effort "${effort}" is not supported by model ${id}; supported values: [${efforts.join(' ')}]`
+  return failure(400, { message, code: 'invalid_reasoning_effort' })
+}
+
 /**
- * What the real service answers with a given status, for `[demo:error N]`.
- * `nowMs` dates the `retry-after` of 402, which is an HTTP date there and seconds on 429.
+ * A prompt that does not fit, in the words of the backend behind the model: Anthropic's, Google's, or those of the
+ * Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: Anthropic's own API is what is spoken.
  */
-export function failureOfStatus(status: number, nowMs: number): WholeReply {
+export function promptTooLong({ habit, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
+  switch (habit) {
+    case 'claude':
+      return claudePromptTooLong(contextTokens + 10_194, contextTokens, isNative)
+    case 'gemini-2.5':
+    case 'gemini-3':
+      return invalidBody('Request body is too large for model context window')
+    case 'gpt-4':
+    case 'gpt-5':
+    case 'grok':
+      return gptPromptTooLong(maxPromptTokens + 74_898, maxPromptTokens)
+  }
+}
+
+export function gptPromptTooLong(count: number, limit: number): WholeReply {
+  return failure(400, {
+    message: `prompt token count of ${count} exceeds the limit of ${limit}`,
+    code: 'model_max_prompt_tokens_exceeded',
+  })
+}
+
+export function claudePromptTooLong(count: number, limit: number, isNative: boolean): WholeReply {
+  const message = `prompt is too long: ${count} tokens > ${limit} maximum`
+  return isNative ? anthropicFailure(400, 'invalid_request_error', message) : invalidBody(message)
+}
+
+/** What Anthropic itself reports with a status, in its own envelope. */
+const ANTHROPIC_FAILURES: ReadonlyMap<number, { readonly type: string; readonly message: string }> = new Map([
+  [500, { type: 'api_error', message: 'Internal server error' }],
+  [529, { type: 'overloaded_error', message: 'Overloaded' }],
+])
+
+interface StatusWish {
+  readonly status: number
+  /** Dates the `retry-after` of 402, which is an HTTP date there and seconds on 429. */
+  readonly nowMs: number
+  /** Replaces the usual `retry-after`. */
+  readonly retryAfterSeconds: number | undefined
+  /** Anthropic's own API is what is spoken. */
+  readonly isNative: boolean
+}
+
+/** What the real service answers with a given status, for `[demo:error N]`. */
+export function failureOfStatus({ status, nowMs, retryAfterSeconds, isNative }: StatusWish): WholeReply {
+  const own = isNative ? ANTHROPIC_FAILURES.get(status) : undefined
+  const reply = own === undefined ? copilotFailure(status, nowMs) : anthropicFailure(status, own.type, own.message)
+  if (retryAfterSeconds === undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } }
+}
+
+function copilotFailure(status: number, nowMs: number): WholeReply {
   switch (status) {
     case 400:
       return invalidBody('simulated: the request body is not acceptable')

@@ -7,71 +7,114 @@ interface MarkerRow {
 
 /**
  * Every behaviour that a marker in the last user message asks for. README, help text and parser read this table.
- * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`.
+ * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that answers prompts.
  */
 export const DEMO_MARKERS = [
   { name: 'help', argument: '', effect: 'answers with this table' },
   { name: 'echo', argument: '', effect: 'answers with the request body as the simulated Copilot received it' },
   {
     name: 'tool',
-    argument: 'NAME?',
+    argument: 'NAME? JSON?',
     effect:
-      'calls the first offered tool, or the named one, with arguments made from its schema; answers with the result once it is sent back',
+      'calls the first offered tool, or the named one, with that JSON or arguments made from its schema; several of ' +
+      'these are parallel calls; answers with the results once they are sent back',
   },
   {
     name: 'tools',
     argument: '',
     effect: 'two parallel calls, of the first two offered tools or twice of the only one',
   },
+  { name: 'search', argument: 'QUERY?', effect: 'searches the web where the request offers that (/responses)' },
   { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that model family' },
+  { name: 'redacted', argument: '', effect: 'the same, not for reading: redacted_thinking on /v1/messages' },
+  {
+    name: 'replay',
+    argument: '',
+    effect: 'thinks, and refuses later requests of the conversation that come without that thinking',
+  },
   { name: 'long', argument: 'WORDS', effect: 'answers with that many words' },
   { name: 'slow', argument: 'MS', effect: 'waits that long before each event' },
-  { name: 'length', argument: '', effect: 'stops in the middle with finish_reason "length"' },
-  { name: 'filter', argument: '', effect: 'stops in the middle with finish_reason "content_filter"' },
+  { name: 'length', argument: '', effect: 'stops in the middle of a text or a call, as at the limit of output' },
+  { name: 'filter', argument: '', effect: 'stops in the middle, as a content filter does' },
   { name: 'refusal', argument: '', effect: 'refuses: GPT in the refusal field, other families in text' },
   { name: 'whitespace', argument: '', effect: 'a tool call whose arguments run away into endless whitespace' },
-  { name: 'error', argument: 'STATUS', effect: 'an HTTP error with the body and headers the real service sends' },
+  {
+    name: 'error',
+    argument: 'STATUS SECONDS?',
+    effect: 'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after',
+  },
+  { name: 'overflow', argument: '', effect: 'refuses the prompt as too long, in the words of that model’s backend' },
   { name: 'html', argument: '', effect: 'a 200 with an HTML page, as an intercepting proxy sends' },
-  { name: 'error-mid', argument: '', effect: 'an error event in the middle of the stream' },
+  { name: 'error-mid', argument: 'CODE?', effect: 'a failure in the middle of the stream, as that route reports it' },
+  { name: 'error-event', argument: 'CODE?', effect: 'the same, as a bare error event on /responses' },
   { name: 'cut', argument: '', effect: 'the connection breaks in the middle of the stream' },
-  { name: 'eof', argument: '', effect: 'the stream ends in the middle without a finish_reason' },
+  { name: 'eof', argument: '', effect: 'the stream ends in the middle without a finish' },
+  { name: 'stall', argument: '', effect: 'half of the stream, then silence' },
   { name: 'no-done', argument: '', effect: 'a complete answer without the final [DONE]' },
+  { name: 'no-event-lines', argument: '', effect: '/v1/messages without its event: lines' },
+  { name: 'sparse', argument: '', effect: '/responses with calls that have no id and a last event without output' },
+  {
+    name: 'vertex',
+    argument: '',
+    effect: '/v1/messages on a backend that knows no context_management and no structured outputs',
+  },
   { name: 'hang', argument: '', effect: 'response headers, then silence' },
   { name: 'silent', argument: '', effect: 'no response at all' },
   {
     name: 'frames',
     argument: 'N PER-WRITE?',
-    effect: 'N prepared text events, PER-WRITE of them in one write; made for measuring',
+    effect: 'N prepared text events, PER-WRITE of them in one write; made for measuring; 20000 at most on /responses',
   },
 ] as const satisfies readonly MarkerRow[]
 
 export type MarkerName = (typeof DEMO_MARKERS)[number]['name']
 
+/** One `[demo:tool NAME? JSON?]`. */
+interface ToolMarker {
+  /** '' for the first offered tool. */
+  readonly name: string
+  /** JSON text as written. */
+  readonly given: string | undefined
+}
+
 export interface Markers {
   /** Arguments by marker; an empty list where there were none. A repeated marker: the last one counts. */
   readonly asked: ReadonlyMap<MarkerName, readonly string[]>
-  /** As written, e.g. `[demo:tol]`: unknown name, or a number missing or out of range. */
+  /** Every `tool` marker, in order. */
+  readonly tools: readonly ToolMarker[]
+  /** As written, e.g. `[demo:tol]`: unknown name, a number missing or out of range, or JSON that is none. */
   readonly unknown: readonly string[]
 }
 
-const PATTERN = /\[demo:([^\s\]]+)([^\]\n]*)\]/g
+const OPENING = /\[demo:([^\s\]]+)/g
 
 /** Highest value a marker's number may have, so that a typing error does not fill the memory. */
 const MAX_NUMBER = 1_000_000
 
-const NO_MARKERS: Markers = { asked: new Map(), unknown: [] }
+const NO_MARKERS: Markers = { asked: new Map(), tools: [], unknown: [] }
 
 export function parseMarkers(text: string): Markers {
   if (!text.includes('[demo:')) return NO_MARKERS
   const asked = new Map<MarkerName, readonly string[]>()
+  const tools: ToolMarker[] = []
   const unknown: string[] = []
-  for (const [whole, name = '', rest = ''] of text.matchAll(PATTERN)) {
+  let read = 0
+  for (const opening of text.matchAll(OPENING)) {
+    if (opening.index < read) continue
+    const [, name = ''] = opening
     const row = DEMO_MARKERS.find((candidate) => candidate.name === name)
-    const given = rest.split(/\s+/).filter((word) => word !== '')
-    if (row === undefined || !isAcceptable(row.name, given[0])) unknown.push(whole)
-    else asked.set(row.name, given)
+    const from = opening.index + opening[0].length
+    const { given, end } = (row?.name === 'tool' ? withJson(text, from) : undefined) ?? words(text, from)
+    if (end < 0) continue
+    read = end
+    if (row === undefined || !isAcceptable(row.name, given)) {
+      unknown.push(text.slice(opening.index, end))
+      continue
+    }
+    asked.set(row.name, given)
+    if (row.name === 'tool') tools.push(toolMarker(given))
   }
-  return { asked, unknown }
+  return { asked, tools, unknown }
 }
 
 /** The number given to a marker, `fallback` where the marker or that argument is absent. */
@@ -87,6 +130,63 @@ export function describeMarkers(): string {
   ).join('\n')
 }
 
+/** Arguments of a marker and the place after its bracket; `end` is -1 where it never closes. */
+interface Rest {
+  readonly given: readonly string[]
+  readonly end: number
+}
+
+const TO_BRACKET = /[^\]\n]*\]/y
+
+function words(text: string, from: number): Rest {
+  TO_BRACKET.lastIndex = from
+  const rest = TO_BRACKET.exec(text)?.[0]
+  if (rest === undefined) return { given: [], end: -1 }
+  return { given: rest.slice(0, -1).split(/\s+/).filter(isFilled), end: from + rest.length }
+}
+
+const TO_JSON = /[ \t]+(?:([^\s\]{"]+)[ \t]+)?(?=[{"])/y
+const BRACKET = /[ \t]*\]/y
+
+/** A name that may be absent, and a JSON object or string, whose own brackets do not end the marker. */
+function withJson(text: string, from: number): Rest | undefined {
+  TO_JSON.lastIndex = from
+  const head = TO_JSON.exec(text)
+  if (head === null) return undefined
+  const start = from + head[0].length
+  const end = endOfJson(text, start)
+  if (end < 0) return undefined
+  BRACKET.lastIndex = end
+  const bracket = BRACKET.exec(text)
+  if (bracket === null) return undefined
+  return { given: [head[1] ?? '', text.slice(start, end)], end: end + bracket[0].length }
+}
+
+/** Arguments longer than this are not looked for, so that a text full of openings is read in one go. Characters. */
+const LONGEST_JSON = 100_000
+
+/** The place after the object or string that begins at `start`, by its brackets and quotes alone; -1 where none ends. */
+function endOfJson(text: string, start: number): number {
+  let depth = 0
+  let isInText = false
+  const stop = Math.min(text.length, start + LONGEST_JSON)
+  for (let at = start; at < stop; at += 1) {
+    const character = text[at]
+    if (isInText) {
+      if (character === '\\') at += 1
+      else if (character === '"') isInText = false
+    } else if (character === '"') isInText = true
+    else if (character === '{' || character === '[') depth += 1
+    else if (character === '}' || character === ']') depth -= 1
+    if (depth <= 0 && !isInText) return at + 1
+  }
+  return -1
+}
+
+function toolMarker([name = '', given]: readonly string[]): ToolMarker {
+  return { name, given }
+}
+
 /** The numbers that markers need; more than `most` is allowed where it is bounded later. */
 const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: number }> = new Map([
   ['long', { least: 1, most: Infinity }],
@@ -95,11 +195,25 @@ const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: 
   ['frames', { least: 1, most: Infinity }],
 ])
 
-function isAcceptable(name: MarkerName, word: string | undefined): boolean {
+function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
+  if (name === 'tool') return second === undefined || isJson(second)
   const range = NUMBERS.get(name)
   return range === undefined || (isNumber(word) && Number(word) >= range.least && Number(word) <= range.most)
 }
 
 function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+$/.test(word)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isFilled(word: string): boolean {
+  return word !== ''
 }

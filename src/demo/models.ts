@@ -11,9 +11,20 @@ export interface DemoModel {
   /** Absent in the entry = chat only (docs/copilot-wire.md, "Models"). */
   readonly endpoints: readonly string[]
   readonly isEnabled: boolean
+  readonly contextTokens: number
   readonly maxPromptTokens: number
   readonly maxOutputTokens: number
   readonly efforts: readonly string[]
+  /** Takes `thinking: {type: "enabled", budget_tokens}`. */
+  readonly takesBudget: boolean
+  /** Takes `thinking: {type: "adaptive"}`. */
+  readonly takesAdaptive: boolean
+  /** Claude's; 0 elsewhere. */
+  readonly version: number
+  readonly takesOutputConfig: boolean
+  /** See `CatalogueRow`. */
+  readonly isOlder: boolean
+  readonly isBench: boolean
   readonly entry: Readonly<Record<string, unknown>>
 }
 
@@ -37,9 +48,16 @@ function sparseModel(): DemoModel {
     habit: 'gpt-5',
     endpoints: [CHAT],
     isEnabled: true,
+    contextTokens: 128_000,
     maxPromptTokens: 128_000,
     maxOutputTokens: 16_000,
     efforts: [],
+    takesBudget: false,
+    takesAdaptive: false,
+    version: 0,
+    takesOutputConfig: false,
+    isOlder: false,
+    isBench: false,
     entry: SPARSE_ENTRY,
   }
 }
@@ -51,9 +69,16 @@ function toModel(row: CatalogueRow): DemoModel {
     habit: row.habit,
     endpoints: row.endpoints ?? [CHAT],
     isEnabled: row.policy !== 'disabled',
+    contextTokens: row.context * 1000,
     maxPromptTokens: row.prompt * 1000,
     maxOutputTokens: row.output * 1000,
     efforts: row.efforts ?? [],
+    takesBudget: row.thinkingBudget !== undefined,
+    takesAdaptive: row.adaptive === true,
+    version: row.version ?? 0,
+    takesOutputConfig: row.noOutputConfig !== true,
+    isOlder: row.older === true,
+    isBench: row.bench === true,
     entry: toEntry(row),
   }
 }

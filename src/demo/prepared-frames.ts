@@ -1,12 +1,33 @@
 import { frame } from './habits/habit.ts'
+import type { InferenceRoute } from './inference.ts'
+import { namedFrame } from './messages/stream.ts'
+import { itemId, noise } from './opaque-text.ts'
+import { eventFrame } from './responses/stream.ts'
 
 /** Frames for measuring: encoded once per server, the same bytes for every reply. */
 export interface PreparedFrames {
-  /** One reply of `count` text events (plus role, finish, usage and `[DONE]`), `perWrite` text events in one piece. */
-  readonly pieces: (count: number, perWrite: number) => readonly Uint8Array[]
+  /**
+   * One reply of `count` text events (plus what opens and closes it), `perWrite` text events in one piece. Over
+   * `/responses`, where every event differs, at most `MOST_NUMBERED`.
+   */
+  readonly pieces: (route: Route, count: number, perWrite: number) => readonly Uint8Array[]
 }
 
-const BASE = {
+type Route = InferenceRoute<unknown>['path']
+
+/** A dialect's events: text events that are all the same, or numbered ones. */
+interface Prepared {
+  readonly opening: Uint8Array
+  readonly text: Uint8Array | ((at: number) => string)
+  readonly closing: (count: number) => string
+}
+
+/** Events of a reply that are made one by one and kept. */
+const MOST_NUMBERED = 20_000
+
+const TEXT = ' prepared'
+
+const CHAT_BASE = {
   created: 1_750_000_000,
   id: 'chatcmpl-demo-prepared',
   model: 'demo-bench-demo',
@@ -15,38 +36,174 @@ const BASE = {
 }
 
 function chunk(delta: unknown, finish: string | null = null): unknown {
-  return { choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...BASE }
+  return { choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...CHAT_BASE }
 }
 
-const OPENING = Buffer.from(frame(chunk({ content: '', role: 'assistant' })))
-/** A text event of a length and shape that is usual for GPT; it needs no mending. */
-const TEXT = Buffer.from(frame(chunk({ content: ' prepared' })))
-const DONE = 'data: [DONE]\n\n'
+/** Text events of a length and shape that is usual for GPT; they need no mending. */
+const CHAT: Prepared = {
+  opening: Buffer.from(frame(chunk({ content: '', role: 'assistant' }))),
+  text: Buffer.from(frame(chunk({ content: TEXT }))),
+  closing: (count) => {
+    const usage = { prompt_tokens: 10, completion_tokens: count, total_tokens: count + 10 }
+    return `${frame(chunk({}, 'stop'))}${frame({ ...CHAT_BASE, choices: [], usage })}data: [DONE]\n\n`
+  },
+}
+
+const MESSAGE = {
+  id: 'msg_vrtx_demo_prepared',
+  type: 'message',
+  role: 'assistant',
+  model: 'demo-bench-messages-demo',
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 10, output_tokens: 1 },
+}
+
+const MESSAGES: Prepared = {
+  opening: Buffer.from(
+    namedFrame({ type: 'message_start', message: MESSAGE }) +
+      namedFrame({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+  ),
+  text: Buffer.from(namedFrame({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } })),
+  closing: (count) => {
+    const delta = { stop_reason: 'end_turn', stop_sequence: null }
+    const usage = { input_tokens: 10, output_tokens: count }
+    return `${namedFrame({ type: 'content_block_stop', index: 0 })}${namedFrame({ type: 'message_delta', delta, usage })}${namedFrame({ type: 'message_stop' })}data: [DONE]\n\n`
+  },
+}
+
+const RESPONSE = {
+  id: 'resp_demo_prepared',
+  object: 'response',
+  created_at: 1_750_000_000,
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  metadata: {},
+  model: 'demo-bench-responses-demo',
+  parallel_tool_calls: true,
+  temperature: 1,
+  tool_choice: 'auto',
+  tools: [],
+  top_p: 1,
+}
+
+/** Events before the first text. */
+const RESPONSE_OPENING = 4
+
+/** Ids differ from event to event, as upstream's do: without that, mending them would cost nothing. */
+const RESPONSES: Prepared = {
+  opening: Buffer.from(
+    [
+      eventFrame('response.created', 0, { response: { ...RESPONSE, status: 'in_progress', output: [] } }),
+      eventFrame('response.in_progress', 1, { response: { ...RESPONSE, status: 'in_progress', output: [] } }),
+      eventFrame('response.output_item.added', 2, {
+        item: { id: itemId(0), type: 'message', status: 'in_progress', content: [], role: 'assistant' },
+        output_index: 0,
+      }),
+      eventFrame('response.content_part.added', 3, {
+        content_index: 0,
+        item_id: itemId(1),
+        output_index: 0,
+        part: outputText(''),
+      }),
+    ].join(''),
+  ),
+  text: (at) =>
+    eventFrame('response.output_text.delta', RESPONSE_OPENING + at, {
+      content_index: 0,
+      delta: TEXT,
+      item_id: itemId(2 + at),
+      logprobs: [],
+      obfuscation: noise(at, 4 + (at % 12)),
+      output_index: 0,
+    }),
+  closing: (count) => {
+    const from = RESPONSE_OPENING + count
+    const text = TEXT.repeat(count)
+    const item = (id: number): unknown => ({
+      id: itemId(id),
+      type: 'message',
+      status: 'completed',
+      content: [outputText(text)],
+      role: 'assistant',
+    })
+    const place = { content_index: 0, item_id: itemId(from), output_index: 0 }
+    const usage = {
+      input_tokens: 10,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: count,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: count + 10,
+    }
+    return [
+      eventFrame('response.output_text.done', from, { ...place, text, logprobs: [] }),
+      eventFrame('response.content_part.done', from + 1, {
+        ...place,
+        item_id: itemId(from + 1),
+        part: outputText(text),
+      }),
+      eventFrame('response.output_item.done', from + 2, { item: item(from + 2), output_index: 0 }),
+      eventFrame('response.completed', from + 3, {
+        response: { ...RESPONSE, status: 'completed', output: [item(from + 3)], usage },
+      }),
+    ].join('')
+  },
+}
+
+function outputText(text: string): unknown {
+  return { type: 'output_text', annotations: [], logprobs: [], text }
+}
+
+const PREPARED: Readonly<Record<Route, Prepared>> = {
+  '/chat/completions': CHAT,
+  '/responses': RESPONSES,
+  '/v1/messages': MESSAGES,
+}
 
 export function createPreparedFrames(): PreparedFrames {
-  const joined = new Map<number, Uint8Array>()
-
-  const textFrames = (count: number): Uint8Array => {
-    const known = joined.get(count)
-    if (known !== undefined) return known
-    const made = Buffer.concat(Array.from({ length: count }, () => TEXT))
-    joined.set(count, made)
-    return made
-  }
-
+  const groups = new Map<Route, ReadonlyGroups>()
   return {
-    pieces: (count, perWrite) => {
-      const group = Math.max(1, Math.min(perWrite, count))
-      const whole = textFrames(group)
-      const pieces: Uint8Array[] = [OPENING]
-      for (let left = count; left > 0; left -= group) pieces.push(left >= group ? whole : textFrames(left))
-      pieces.push(closing(count))
-      return pieces
+    pieces: (route, count, perWrite) => {
+      const { opening, text, closing } = PREPARED[route]
+      const isNumbered = typeof text === 'function'
+      const most = isNumbered ? Math.min(count, MOST_NUMBERED) : count
+      const known = groups.get(route) ?? (isNumbered ? numbered(text) : alike(text))
+      groups.set(route, known)
+      return [opening, ...known(most, Math.max(1, Math.min(perWrite, most))), Buffer.from(closing(most))]
     },
   }
 }
 
-function closing(count: number): Uint8Array {
-  const usage = { prompt_tokens: 10, completion_tokens: count, total_tokens: count + 10 }
-  return Buffer.from(frame(chunk({}, 'stop')) + frame({ ...BASE, choices: [], usage }) + DONE)
+/** The text events of a reply, so many in one piece. */
+type ReadonlyGroups = (count: number, perWrite: number) => readonly Uint8Array[]
+
+/** Pieces that hold the same events are the same bytes in memory. */
+function alike(text: Uint8Array): ReadonlyGroups {
+  const joined = new Map<number, Uint8Array>()
+  const group = (size: number): Uint8Array => {
+    const made = joined.get(size) ?? Buffer.concat(Array.from({ length: size }, () => text))
+    joined.set(size, made)
+    return made
+  }
+  return (count, perWrite) => {
+    const pieces: Uint8Array[] = []
+    for (let left = count; left > 0; left -= perWrite) pieces.push(group(Math.min(left, perWrite)))
+    return pieces
+  }
+}
+
+/** Events are made when they are first needed, and kept. */
+function numbered(text: (at: number) => string): ReadonlyGroups {
+  const events: Uint8Array[] = []
+  return (count, perWrite) => {
+    while (events.length < count) events.push(Buffer.from(text(events.length)))
+    if (perWrite === 1) return events.slice(0, count)
+    const pieces: Uint8Array[] = []
+    for (let at = 0; at < count; at += perWrite) {
+      pieces.push(Buffer.concat(events.slice(at, Math.min(count, at + perWrite))))
+    }
+    return pieces
+  }
 }

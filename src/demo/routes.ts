@@ -5,10 +5,13 @@ import { answerEmbeddings } from './embeddings.ts'
 import { modelNotSupported } from './failures.ts'
 import { createGithub } from './github.ts'
 import type { GithubDeps } from './github.ts'
+import type { InferenceCall } from './inference.ts'
+import { answerCountTokens, answerMessages } from './messages.ts'
 import { findModel, MODEL_LIST } from './models.ts'
 import { jsonReply, textReply } from './outcome.ts'
 import type { HeaderMap, Outcome } from './outcome.ts'
 import { createPreparedFrames } from './prepared-frames.ts'
+import { answerResponses } from './responses.ts'
 import { DEMO_ROUTES } from './script.ts'
 import type { DemoRoute } from './script.ts'
 import { quotaHeaders } from './usage.ts'
@@ -33,14 +36,25 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
     if (route === '/models') return MODELS_REPLY
     if (route === '/models/{id}') return answerModel(request.url ?? '')
     if (route === '/embeddings') return answerEmbeddings(body, quotaHeaders(now()))
-    return answerChat({
+    const call: InferenceCall = {
       bodyText: body,
       hasVisionHeader: headerOf(request, 'copilot-vision-request') === 'true',
+      betas: listOf(headerOf(request, 'anthropic-beta')),
       number,
       nowMs: now(),
       settings: settings(),
       prepared,
-    })
+    }
+    switch (route) {
+      case '/responses':
+        return answerResponses(call)
+      case '/v1/messages':
+        return answerMessages(call)
+      case '/v1/messages/count_tokens':
+        return answerCountTokens(call)
+      default:
+        return answerChat(call)
+    }
   }
 
   return (routed) => {
@@ -65,6 +79,9 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
       case '/models/{id}':
       case '/embeddings':
       case '/chat/completions':
+      case '/responses':
+      case '/v1/messages':
+      case '/v1/messages/count_tokens':
         return answerCopilot(routed)
     }
   }
@@ -81,10 +98,13 @@ const POST_ROUTES: ReadonlySet<string> = new Set<DemoRoute>([
   '/login/device/code',
   '/login/oauth/access_token',
   '/chat/completions',
+  '/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
   '/embeddings',
 ])
 
-/** The route a request names; undefined where the path or the method is not served (the real paths have no `/v1`). */
+/** The route a request names; undefined where the path or the method is not served (of the real paths only Anthropic's has a `/v1`). */
 export function routeOf({ method = '', url = '' }: IncomingMessage): DemoRoute | undefined {
   const [path = ''] = url.split('?', 1)
   const route = /^\/models\/[^/]+$/.test(path) ? '/models/{id}' : DEMO_ROUTES.find((each) => each === path)
@@ -95,6 +115,11 @@ export function routeOf({ method = '', url = '' }: IncomingMessage): DemoRoute |
 function answerModel(url: string): Outcome {
   const model = findModel(url.split('?', 1)[0]?.slice('/models/'.length) ?? '')
   return model === undefined ? modelNotSupported() : jsonReply(200, model.entry)
+}
+
+/** The values of a header that holds a list. */
+function listOf(header = ''): readonly string[] {
+  return header.split(',').flatMap((value) => value.trim() || [])
 }
 
 /** The value of a header; of a repeated one node's joined or first value. */

@@ -12,9 +12,15 @@ export const DEMO_ROUTES = [
   '/models',
   '/models/{id}',
   '/chat/completions',
+  '/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
   '/embeddings',
 ] as const
 export type DemoRoute = (typeof DEMO_ROUTES)[number]
+
+/** Routes whose replies may be streams of a model's answer. */
+export const STREAMING_ROUTES: ReadonlySet<DemoRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
 
 export interface ScriptedReply {
   readonly outcome: Outcome

@@ -10,7 +10,7 @@ import type { Journal } from './journal.ts'
 import { textReply } from './outcome.ts'
 import { readBody } from './read-body.ts'
 import { commonHeaders, createRoutes, routeOf } from './routes.ts'
-import { createScript } from './script.ts'
+import { createScript, STREAMING_ROUTES } from './script.ts'
 import type { DemoRoute, ScriptedReply } from './script.ts'
 import { DEFAULT_DEMO_SETTINGS } from './settings.ts'
 import type { DemoSettings, PollAnswer } from './settings.ts'
@@ -83,15 +83,15 @@ export async function startDemoServer(options: DemoOptions = {}): Promise<DemoSe
     if (route === undefined) return deliver(response, textReply(404, '404 page not found'), delivery)
 
     const keeper = gates.get(route)?.shift()
-    const isChat = route === '/chat/completions'
+    const isStreaming = STREAMING_ROUTES.has(route)
     live.add(response)
-    if (isChat) journal.streamOpened()
+    if (isStreaming) journal.streamOpened()
     response.once('close', () => {
       live.delete(response)
       const end = endOf(response, cutByServer)
       if (end === 'aborted') journal.clientLeft()
       keeper?.markClosed(end)
-      if (isChat) journal.streamClosed()
+      if (isStreaming) journal.streamClosed()
     })
 
     const body = await readBody(request, settings.maxBodyBytes)

@@ -93,6 +93,19 @@ export function quotaHeaders(nowMs: number): HeaderMap {
   }
 }
 
+/** The same in the last event of a stream over `/responses`, where the numbers are partly texts. */
+export function quotaSnapshots(nowMs: number): unknown {
+  return {
+    premium_interactions: {
+      entitlement: '300',
+      percent_remaining: 89.1,
+      overage_permitted: false,
+      overage_count: 0,
+      reset_date: nextMonth(nowMs),
+    },
+  }
+}
+
 /** First moment of the next month, UTC, as an ISO date. */
 function nextMonth(nowMs: number): string {
   const now = new Date(nowMs)

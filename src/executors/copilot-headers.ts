@@ -15,6 +15,7 @@ export function copilotHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = {
     ...identity,
+    ...call.headers,
     authorization: `Bearer ${token}`,
     'content-type': 'application/json',
     accept,
@@ -37,10 +38,12 @@ export function copilotModelsHeaders(identity: IdentityHeaders, token: string): 
 }
 
 /**
- * Response headers that reach the caller: quota and rate limits, which clients may show, and the ids support asks for.
- * Everything else upstream sends (cookies, CORS, server names) stays here.
+ * Response headers that reach the caller: quota and rate limits, which clients may show, whether and when both SDKs try
+ * again (`retry-after` travels with the error), and the ids support asks for. Everything else upstream sends (cookies,
+ * CORS, server names) stays here.
  */
-const passedOn = /^(?:x-github-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded)$/
+const passedOn =
+  /^(?:x-github-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/
 
 export function passedHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,

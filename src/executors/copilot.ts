@@ -7,6 +7,7 @@ import { copilotHeaders, copilotModelsHeaders, passedHeaders } from './copilot-h
 import type { IdentityHeaders } from './copilot-headers.ts'
 import type { Executor, Initiator, UpstreamCall } from './executor.ts'
 import { isBrokenConnection, toBodyFault, toHeadFault } from './network-fault.ts'
+import { toPayload } from './payload.ts'
 import { discardReply, readReplyText } from './read-reply.ts'
 import { toStatusFault } from './status-fault.ts'
 
@@ -54,16 +55,18 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   async function request(exchange: Exchange, token: string, baseUrl: string): Promise<Dispatcher.ResponseData> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
-    const send = (initiator?: Initiator) =>
-      pool.agent.request({
+    const send = (initiator?: Initiator) => {
+      const { body, headers } = toPayload(exchange.body)
+      return pool.agent.request({
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
-        headers: exchange.headers(token, initiator),
-        body: exchange.body,
+        headers: { ...exchange.headers(token, initiator), ...headers },
+        body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
       })
+    }
     const begunBefore = pool.connectionsBegun()
     const sentAt = performance.now()
     try {
@@ -109,7 +112,10 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         baseUrl = next
       } else if (status === 404 && misdirected !== undefined) {
         throw misdirected
-      } else if (status === 401 && isAboutToken(message)) {
+      } else if (status === 401 && !isAboutToken(message)) {
+        // What upstream means is that the request is wrong: it names an item of another connection.
+        throw new Fault({ ...fault.error, status: 400 })
+      } else if (status === 401) {
         const fresh = mayRefresh ? await tokens.replace(token.value, exchange.signal) : token
         if (fresh.value === token.value) throw new Fault({ kind: 'upstream_unauthorized', upstreamMessage: message })
         mayRefresh = false

@@ -11,6 +11,8 @@ export interface UpstreamCall {
   readonly path: string
   /** JSON text. */
   readonly body: string | Buffer
+  /** Of the body's format itself, e.g. `anthropic-beta`; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly initiator: Initiator
   readonly hasImage: boolean
   readonly requestId: string

@@ -91,18 +91,23 @@ function collect(source: Readable, { limitBytes, idleMs, signal }: ReadBodyOptio
     }
     signal.addEventListener('abort', onAbort, { once: true })
     source.on('data', onData)
+    const onError = (cause: unknown) => {
+      giveUp(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
+    }
     source.once('end', () => {
       clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
-      // The request outlives its body for as long as the answer streams, and its listeners with it.
-      chunks.length = 0
+      // The request outlives its body for as long as the answer streams, and its listeners with it: one that can still
+      // reject holds the promise, and the promise holds the body.
+      source.off('data', onData).off('error', onError).on('error', ignore)
     })
-    source.once('error', (cause) => {
-      giveUp(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
-    })
+    source.once('error', onError)
   })
 }
+
+/** What goes wrong with a request that was read is seen elsewhere. */
+function ignore(): void {}
 
 function toBody(received: Buffer): RequestBody {
   if (!isUtf8(received)) throw new Fault({ kind: 'malformed_body', detail: 'the body is not valid UTF-8' })

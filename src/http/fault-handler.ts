@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultFields, retryAfterOf, statusOf } from '../errors.ts'
+import { Fault, faultFields, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { dialects } from '../translate/dialects.ts'
@@ -12,9 +12,12 @@ const endsConnection: ReadonlySet<ProxyError['kind']> = new Set(['body_too_large
 /** How long a refused upload may go on being thrown away, so that its sender gets to read the answer. Ms. */
 const uploadLingerMs = 2000
 
-/** The dialect in which a route's errors are worded. */
+/** The dialect in which a request's errors are worded: its route's, else the one the caller gives itself away by. */
 function dialectOf(request: FastifyRequest): Dialect {
-  return dialects[request.routeOptions.config.dialect ?? 'chat']
+  const { dialect } = request.routeOptions.config
+  if (dialect !== undefined) return dialects[dialect]
+  const isAnthropic = request.headers['anthropic-version'] !== undefined || request.url.startsWith('/v1/messages')
+  return isAnthropic ? dialects.messages : dialects.chat
 }
 
 /** The one place where a failure before the first byte becomes a status and an envelope. */
@@ -22,7 +25,8 @@ export function createFaultHandler(log: Logger) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const fault = toFault(thrown)
     const { error } = fault
-    const status = statusOf(error)
+    const dialect = dialectOf(request)
+    const status = dialect.errorStatus(error)
     log[severityOf(error, status)](
       {
         requestId: request.id,
@@ -37,9 +41,11 @@ export function createFaultHandler(log: Logger) {
     if (error.kind === 'upstream_status' && error.headers !== undefined) reply.headers(error.headers)
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
+    if (error.kind === 'upgrade_refused') reply.headers({ upgrade: 'HTTP/1.1', connection: 'upgrade' })
+    if (isInVain(error)) reply.header('x-should-retry', 'false')
     const isLast = endsConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
-    const body = JSON.stringify(dialectOf(request).errorBody(error, request.id))
+    const body = JSON.stringify(dialect.errorBody(error, request.id))
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
     if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
     else void reply.send(body)
@@ -50,6 +56,21 @@ export function createFaultHandler(log: Logger) {
 function routed(reply: FastifyReply): Record<string, unknown> {
   const { 'x-copilot-proxy-route': route, 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
   return { ...(route !== undefined && { route }), ...(warnings !== undefined && { warnings }) }
+}
+
+/** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
+const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_exceeded|free_quota_exceeded)(?::|$)/
+
+/** Both SDKs repeat every 429 and 5xx unless told not to; here it would change nothing until somebody acts. */
+function isInVain(error: ProxyError): boolean {
+  switch (error.kind) {
+    case 'copilot_unavailable':
+      return error.retryAfterSeconds === undefined
+    case 'upstream_status':
+      return error.status === 402 || (error.status === 429 && SPENT.test(error.code ?? ''))
+    default:
+      return false
+  }
 }
 
 /** A state that everybody was told of once is no news with every request. */

@@ -23,7 +23,7 @@ export function createGuard(settings: () => GuardSettings) {
     if (verdict.origin !== undefined) {
       reply.header('access-control-allow-origin', verdict.origin)
       reply.header('vary', 'Origin')
-      reply.header('access-control-expose-headers', 'x-request-id, x-copilot-proxy-route, x-copilot-proxy-warnings')
+      reply.header('access-control-expose-headers', exposedHeaders)
     }
     // A preflight never carries a credential; it is answered on the strength of its origin alone.
     if (request.method === 'OPTIONS' && verdict.origin !== undefined) return
@@ -33,12 +33,21 @@ export function createGuard(settings: () => GuardSettings) {
   }
 }
 
+/** What a page may read of an answer. */
+const exposedHeaders = [
+  'x-request-id',
+  'request-id',
+  'x-copilot-proxy-route',
+  'x-copilot-proxy-warnings',
+  'x-copilot-proxy-token-count',
+].join(', ')
+
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const asked = request.headers['access-control-request-headers']
   return reply
     .code(204)
-    .header('access-control-allow-methods', 'GET, HEAD, POST')
+    .header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')
     .header('access-control-allow-headers', asked ?? 'authorization, content-type')
     .header('access-control-max-age', '600')
     .send()

@@ -1,18 +1,72 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { ModelRegistry } from '../models/registry.ts'
+import { renderAnthropicList, renderAnthropicModel } from '../models/render-anthropic.ts'
+import type { ModelPage } from '../models/render-anthropic.ts'
+import { renderCodexCatalogue } from '../models/render-codex.ts'
 import { renderModel, renderModelList } from '../models/render.ts'
 
+type Asked = FastifyRequest<{ Params: { '*': string } }>
+
+/** Whose list a caller expects; the path is the same for all. */
+type ListShape = 'openai' | 'anthropic' | 'codex'
+
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
-export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistry): void {
+export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistry, config: () => Config): void {
   for (const path of ['/v1/models', '/models']) {
-    app.get(path, () => renderModelList(registry.list()))
+    app.get(path, (request, reply) => {
+      const models = registry.list()
+      switch (shapeFor(request)) {
+        case 'codex':
+          return withEtag(reply, JSON.stringify(renderCodexCatalogue(models)))
+        case 'anthropic':
+          return renderAnthropicList(models, pageOf(request))
+        case 'openai':
+          return renderModelList(models, config().copilot.upstreamDialect)
+      }
+    })
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
-    app.get(`${path}/*`, (request: FastifyRequest<{ Params: { '*': string } }>) => {
+    app.get(`${path}/*`, (request: Asked) => {
       const found = registry.resolve(request.params['*'])
       if (!found.ok) throw new Fault(found.error)
-      return renderModel(found.value)
+      return shapeFor(request) === 'anthropic'
+        ? renderAnthropicModel(found.value)
+        : renderModel(found.value, config().copilot.upstreamDialect)
     })
   }
+}
+
+function shapeFor(request: FastifyRequest): ListShape {
+  const query = queryOf(request)
+  if (query.has('client_version')) return 'codex'
+  const isPaged = ['limit', 'after_id', 'before_id'].some((name) => query.has(name))
+  return isPaged || request.headers['anthropic-version'] !== undefined ? 'anthropic' : 'openai'
+}
+
+function queryOf(request: FastifyRequest): URLSearchParams {
+  const at = request.url.indexOf('?')
+  return new URLSearchParams(at === -1 ? '' : request.url.slice(at + 1))
+}
+
+/** Anthropic's own default and maximum. */
+const defaultLimit = 20
+const maxLimit = 1000
+
+function pageOf(request: FastifyRequest): ModelPage {
+  const query = queryOf(request)
+  const limit = Number(query.get('limit') ?? defaultLimit)
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+    const detail = `expected a whole number from 1 to ${maxLimit}`
+    throw new Fault({ kind: 'invalid_request', path: 'limit', detail, code: 'invalid_value' })
+  }
+  return { limit, afterId: query.get('after_id') ?? undefined, beforeId: query.get('before_id') ?? undefined }
+}
+
+/** Codex asks again only when the tag has changed. */
+function withEtag(reply: FastifyReply, text: string): FastifyReply {
+  const tag = createHash('sha256').update(text).digest('hex').slice(0, 32)
+  return reply.header('etag', `"${tag}"`).type('application/json; charset=utf-8').send(text)
 }

@@ -2,11 +2,15 @@ import type { ServerResponse } from 'node:http'
 import { Fault } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
-import type { Dialect, ReplySeed, Usage } from '../translate/dialect.ts'
+import type { Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
+import type { ReplyReader } from '../translate/exchange.ts'
+import type { Usage } from '../translate/turn.ts'
 import { readUpstream } from './read-upstream.ts'
 
 export interface ReplyContext {
+  /** The caller's. */
   readonly dialect: Dialect
+  readonly reader: ReplyReader
   readonly upstream: UpstreamStream
   readonly seed: ReplySeed
   readonly requestId: string
@@ -21,6 +25,10 @@ export interface ReplyReport {
   readonly usage: Usage | undefined
   /** Upstream events that were not JSON and were left out. */
   readonly skipped: number
+  /** The complete reply, where later requests may refer to it. */
+  readonly record?: ReplyRecord | undefined
+  /** Of the complete reply, where the caller may leave it out of later requests. */
+  readonly reasoning?: ReplyReasoning | undefined
   /** Set when the stream had started and had to end with an error event. */
   readonly failure?: Fault
 }
@@ -37,9 +45,9 @@ export async function streamReply(
   headers: () => Readonly<Record<string, string>>,
   context: ReplyContext,
 ): Promise<ReplyReport> {
-  const { dialect, upstream, signal } = context
+  const { dialect, reader, upstream, signal } = context
   const decoder = createSseDecoder()
-  const reply = dialect.createStream(context.seed)
+  const reply = reader.createStream(context.seed)
   const heartbeat = setInterval(() => {
     if (!response.writableNeedDrain) write(dialect.heartbeat)
   }, heartbeatMs)
@@ -87,14 +95,14 @@ export async function streamReply(
     writeHead()
     context.onText?.(text)
     response.end(text)
-    return report()
+    return { ...report(), record: reply.record?.(), reasoning: reply.reasoning?.() }
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
     if (text !== '') write(text)
     const callerLeft = signal.aborted && !(signal.reason instanceof Fault)
     if (!response.headersSent || callerLeft) throw error
     const fault = error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
-    response.end(dialect.errorEvent(fault.error, context.requestId))
+    response.end((reply.fail ?? dialect.errorEvent)(fault.error, context.requestId))
     return { ...report(), failure: fault }
   } finally {
     clearInterval(heartbeat)
@@ -109,7 +117,7 @@ export async function foldReply(
   context: ReplyContext,
 ): Promise<{ readonly body: unknown; readonly report: ReplyReport }> {
   const decoder = createSseDecoder()
-  const fold = context.dialect.createFold(context.seed)
+  const fold = context.reader.createFold(context.seed)
   await readUpstream(
     context.upstream,
     (chunk) => {
@@ -123,7 +131,10 @@ export async function foldReply(
   )
   for (const event of decoder.end()) fold.push(event)
   const body = fold.end()
-  return { body, report: { usage: fold.usage(), skipped: fold.skipped() } }
+  return {
+    body,
+    report: { usage: fold.usage(), skipped: fold.skipped(), record: fold.record?.(), reasoning: fold.reasoning?.() },
+  }
 }
 
 /**
@@ -133,10 +144,13 @@ export async function foldReply(
 function drained(response: ServerResponse, patienceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), patienceMs)
+    const onClose = () => clearTimeout(timer)
     response.once('drain', () => {
       clearTimeout(timer)
+      // A slow caller drains many times, and each would leave a listener behind.
+      response.off('close', onClose)
       resolve()
     })
-    response.once('close', () => clearTimeout(timer))
+    response.once('close', onClose)
   })
 }

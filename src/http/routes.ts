@@ -30,13 +30,16 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
 /** What a request for a route that does not exist is told. */
 export function unknownRoute(table: RouteTable, method: string, url: string): Fault {
   const path = url.split('?', 1)[0] ?? url
-  const allowed = [...table].find(([pattern]) => matches(pattern, path))?.[1]
+  const allowed = notAnId.test(path) ? undefined : [...table].find(([pattern]) => matches(pattern, path))?.[1]
   if (allowed !== undefined) return new Fault({ kind: 'method_not_allowed', method, path, allow: [...allowed] })
   const routes = [...table].flatMap(([pattern, methods]) =>
     [...methods].filter((name) => name !== 'HEAD').map((name) => `${name} ${pattern}`),
   )
   return new Fault({ kind: 'route_not_found', method, path, routes })
 }
+
+/** Routes of OpenAI's that are not here and read like the id of a response; clients go by the 404. */
+const notAnId = /^(?:\/v1)?\/responses\/(?:compact|input_tokens)$/
 
 function matches(pattern: string, path: string): boolean {
   if (!pattern.includes(':') && !pattern.includes('*')) return pattern === path

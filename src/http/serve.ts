@@ -4,14 +4,24 @@ import { Fault, faultFields, statusOf } from '../errors.ts'
 import type { Executor, Initiator, ProviderId } from '../executors/executor.ts'
 import type { ModelRefresh } from '../models/refresh.ts'
 import type { ModelRegistry, Route } from '../models/registry.ts'
-import type { CallerRequest, Dialect } from '../translate/dialect.ts'
+import { openExchange } from '../translate/exchange.ts'
+import type { Exchange } from '../translate/exchange.ts'
+import type { CallerRequest, Dialect, EncodeContext, ReplySeed } from '../translate/dialect.ts'
+import { dialectOfPath, dialects } from '../translate/dialects.ts'
+import { stringify } from '../translate/parts/wire-json.ts'
+import { describeWarning, formatWarning } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
 import type { Admission } from './admission.ts'
 import { presentedKeys } from './api-keys.ts'
+import { resolveChain } from './chain.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { flatHeaders } from './flat-headers.ts'
+import type { Lessons } from './lessons.ts'
+import type { ReasoningCache } from './reasoning-cache.ts'
 import { foldReply, streamReply } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
+import type { ResponseStore } from './response-store.ts'
 import { whileCallerStays } from './while-caller-stays.ts'
 import type { CallerDeps } from './while-caller-stays.ts'
 
@@ -22,6 +32,9 @@ export interface ServeDeps extends CallerDeps {
   /** @throws Fault `copilot_unavailable` when the provider is not set up */
   readonly executorOf: (provider: ProviderId) => Executor
   readonly admission: Admission
+  readonly lessons: Lessons
+  readonly responses: ResponseStore
+  readonly reasoning: ReasoningCache
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -77,14 +90,24 @@ async function serve(
   const { signal } = admitted
   const startedAt = deps.now()
   const opened = await openUpstream(deps, dialect, admitted, request, reply)
-  const { upstream, model, route, wantsUsage, warnings } = opened
-  const seed = { id: request.id, createdSeconds: Math.floor(startedAt / 1000), model: model.id, wantsUsage }
+  const { upstream, model, route, reader, warnings } = opened
+  const seed: ReplySeed = {
+    id: request.id,
+    createdSeconds: Math.floor(startedAt / 1000),
+    model: model.id,
+    requestedModel: opened.requestedModel,
+    traits: model,
+    wantsUsage: opened.wantsUsage,
+    notes: reader.notes,
+  }
   const onText = deps.config().log.bodies
     ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer')
     : undefined
-  const context = { dialect, upstream, seed, requestId: request.id, signal, onText }
+  const context = { dialect, reader, upstream, seed, requestId: request.id, signal, onText }
 
-  function logOutcome({ usage, skipped, failure }: ReplyReport): void {
+  function settle({ usage, skipped, failure, record, reasoning }: ReplyReport): void {
+    if (record !== undefined && opened.keptInput !== undefined) deps.responses.put(record, opened.keptInput)
+    if (reasoning !== undefined) deps.reasoning.keep(reasoning)
     const fields = {
       requestId: request.id,
       model: model.id,
@@ -97,7 +120,7 @@ async function serve(
         tokensOut: usage.outputTokens,
         tokensCached: usage.cachedInputTokens,
       }),
-      ...(warnings.length > 0 && { warnings }),
+      ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
       ...(skipped > 0 && { skippedEvents: skipped }),
     }
     if (failure === undefined) deps.log.info(fields, 'request served')
@@ -111,13 +134,13 @@ async function serve(
   if (opened.stream) {
     const report = await streamReply(reply.raw, () => ({ ...flatHeaders(reply), ...upstream.headers }), context)
     reply.hijack()
-    logOutcome(report)
+    settle(report)
     return undefined
   }
   const { body, report } = await foldReply(context)
-  const text = JSON.stringify(body)
+  const text = stringify(body)
   onText?.(text)
-  logOutcome(report)
+  settle(report)
   reply.headers(upstream.headers)
   return reply.type('application/json; charset=utf-8').send(text)
 }
@@ -136,23 +159,92 @@ async function openUpstream(
   const { chat, copilot, log } = deps.config()
   const body = await read()
   if (log.bodies) deps.log.info({ requestId: request.id, text: body.text }, 'request')
-  const call = dialect.decodeRequest(body.text, body.bytes)
-  const { model } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
-  const encoded = dialect.passRequest(call, { model, historyWindow: chat.historyWindow, strict: chat.strict })
-  const route = `${model.provider}/${dialect.id}`
+  const asked = dialect.decodeRequest(body.text, body.bytes, request.headers)
+  const chained = resolveChain(dialect, asked, deps.responses)
+  // Not under strict, where the model gets what the caller sent and nothing else.
+  const call = chat.strict ? chained : (dialect.recallReasoning?.(chained, deps.reasoning.recall) ?? chained)
+  const { model, path } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
+  const upstreamDialect = dialectOfPath(path)
+  if (upstreamDialect === undefined) throw new Fault({ kind: 'internal' })
+  const route = `${model.provider}/${upstreamDialect.id}`
+  const contextNow = () => encodeContext(deps, model, route)
+  let exchange = openExchange(dialect, upstreamDialect, call, contextNow())
   // Before upstream is asked, so that a refusal carries them too.
-  reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(encoded.warnings) })
-  const upstream = await deps.executorOf(model.provider).stream(
-    {
-      path: dialect.upstreamPath,
-      body: encoded.body,
-      initiator: initiatorOf(request, call, copilot.initiator),
-      hasImage: call.hasImage,
-      requestId: request.id,
-    },
-    { signal },
-  )
-  return { upstream, model, route, stream: call.stream, wantsUsage: call.wantsUsage, warnings: encoded.warnings }
+  const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(exchange.request.warnings) })
+  announce()
+
+  const executor = deps.executorOf(model.provider)
+  const send = () =>
+    executor.stream(
+      {
+        path,
+        body: exchange.request.body,
+        headers: exchange.request.headers,
+        initiator: initiatorOf(request, call, copilot.initiator),
+        hasImage: call.hasImage,
+        requestId: request.id,
+      },
+      { signal },
+    )
+
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const upstream = await send()
+      return {
+        upstream,
+        model,
+        route,
+        reader: exchange.reader,
+        requestedModel: call.model,
+        stream: call.stream,
+        wantsUsage: call.wantsUsage,
+        warnings: exchange.request.warnings,
+        keptInput: call.chain?.keep === true ? call.chain.input : undefined,
+      }
+    } catch (error) {
+      const next = attempt <= mostRecoveries ? recover(error) : undefined
+      if (next === undefined) throw error
+      exchange = next
+      announce()
+    }
+  }
+
+  /** The exchange without what upstream has just refused; undefined where the refusal is the answer. */
+  function recover(error: unknown): Exchange | undefined {
+    if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') return undefined
+    const { error: refusal } = error
+    if (upstreamDialect === undefined || !recoverable.has(refusal.status)) return undefined
+    const context = contextNow()
+    // Under strict nothing is left out: upstream's own words say what it would have been.
+    const recovery = context.strict ? undefined : upstreamDialect.recover(exchange.request, refusal, context)
+    if (recovery === undefined) return undefined
+    const { lesson } = recovery
+    deps.log.info({ requestId: request.id, model: model.id, route, lesson }, 'sending again without what was refused')
+    if (lesson !== undefined) deps.lessons.learn(route, model.id, lesson)
+    if (recovery.request === undefined) return openExchange(dialect, upstreamDialect, call, contextNow())
+    return { reader: exchange.reader, request: recovery.request }
+  }
+}
+
+/** A body can be wrong in more than one way, and upstream names one at a time. */
+const mostRecoveries = 4
+
+/** Statuses that may be about a part of the body that can go. */
+const recoverable: ReadonlySet<number> = new Set([400, 422])
+
+/** What a dialect is told about the model and the settings it encodes for. */
+export function encodeContext(
+  deps: Pick<ServeDeps, 'config' | 'lessons'>,
+  model: Route['model'],
+  route: string,
+): EncodeContext {
+  const { chat } = deps.config()
+  return {
+    model,
+    historyWindow: chat.historyWindow,
+    strict: chat.strict,
+    lessons: deps.lessons.of(route, model.id),
+  }
 }
 
 /**
@@ -167,7 +259,7 @@ export async function routeModel(
   signal: AbortSignal,
 ): Promise<Route> {
   const setting = deps.config().copilot.upstreamDialect
-  const ask = { callerPath: upstreamPath, setting, spoken: [upstreamPath] }
+  const ask = { callerPath: upstreamPath, setting, spoken: spokenFor(upstreamPath) }
   let route = deps.registry.route(name, ask)
   if (!route.ok && deps.refreshModels.state().loadedAtMs === undefined) {
     const outcome = await deps.refreshModels.refresh({ signal })
@@ -176,6 +268,13 @@ export async function routeModel(
   }
   if (!route.ok) throw new Fault(route.error)
   return route.value
+}
+
+const everyDialect = Object.values(dialects).map((dialect) => dialect.upstreamPath)
+
+/** A dialect's request can be translated to any other; what has no dialect (embeddings) has its own path only. */
+function spokenFor(upstreamPath: string): readonly string[] {
+  return everyDialect.includes(upstreamPath) ? everyDialect : [upstreamPath]
 }
 
 /** Who a request counts for (docs/copilot-wire.md, "Request headers"). A caller that knows says so itself. */
@@ -194,8 +293,11 @@ function flowOf(request: FastifyRequest): string {
 const longestWarningHeader = 2000
 
 /** Header values are ASCII; a caller that wants every word finds it in the log. */
-function warningHeader(warnings: readonly string[]): Record<string, string> {
+function warningHeader(warnings: readonly Warning[]): Record<string, string> {
   if (warnings.length === 0) return {}
-  const value = warnings.join('; ').replaceAll(/[^\x20-\x7e]/g, '?')
+  const value = warnings
+    .map(formatWarning)
+    .join(', ')
+    .replaceAll(/[^\x20-\x7e]/g, '?')
   return { 'x-copilot-proxy-warnings': value.slice(0, longestWarningHeader) }
 }

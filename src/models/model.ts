@@ -12,10 +12,6 @@ export interface Model extends ModelTraits {
   /** For people, e.g. `Claude Opus 4.6`. */
   readonly name: string
   readonly type: ModelType
-  /** Tokens, prompt and output together. */
-  readonly contextWindow?: number | undefined
-  /** Tokens. */
-  readonly maxPromptTokens?: number | undefined
   /** Texts per embeddings request. */
   readonly maxInputs?: number | undefined
   /** Upstream paths that take this model, e.g. `/chat/completions`; `ws:` ones included as upstream lists them. */
@@ -61,6 +57,9 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
       structuredOutputs: supports.structured_outputs ?? undefined,
       prediction: supports.prediction ?? undefined,
       // An empty list states nothing that could be adapted to.
+      adaptiveThinking: supports.adaptive_thinking ?? undefined,
+      minThinkingBudget: supports.min_thinking_budget ?? undefined,
+      maxThinkingBudget: supports.max_thinking_budget ?? undefined,
       reasoningEffort: supports.reasoning_effort?.length ? supports.reasoning_effort : undefined,
     },
   }

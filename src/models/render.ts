@@ -1,4 +1,5 @@
 import type { ListedModel } from './catalogue.ts'
+import { dialectRoutes, type DialectRoutes, type EndpointAsk } from './endpoints.ts'
 
 /** `owned_by` of models whose vendor upstream does not state. */
 const providerOwner = { copilot: 'github-copilot', codex: 'openai' } as const
@@ -22,6 +23,8 @@ export interface RenderedModel {
     /** `seed` until the account's own list has been fetched. */
     readonly source: 'seed' | 'live'
     readonly endpoints: readonly string[]
+    /** For a caller of each dialect, the upstream dialect that serves it; another one means translation. */
+    readonly routes: DialectRoutes
     /** Tokens, as the other `max_…tokens`; null: not stated by upstream. */
     readonly context_window: number | null
     readonly max_prompt_tokens: number | null
@@ -39,7 +42,8 @@ export interface RenderedModel {
   }
 }
 
-export function renderModel({ id, model }: ListedModel): RenderedModel {
+/** @param setting `copilot.upstream-dialect` */
+export function renderModel({ id, model }: ListedModel, setting: EndpointAsk['setting']): RenderedModel {
   const { supports } = model
   return {
     id,
@@ -54,6 +58,7 @@ export function renderModel({ id, model }: ListedModel): RenderedModel {
       preview: model.preview,
       source: model.source,
       endpoints: model.endpoints,
+      routes: dialectRoutes(model, setting),
       context_window: model.contextWindow ?? null,
       max_prompt_tokens: model.maxPromptTokens ?? null,
       max_output_tokens: model.maxOutputTokens ?? null,
@@ -70,9 +75,9 @@ export function renderModel({ id, model }: ListedModel): RenderedModel {
 }
 
 /** OpenAI's model list. */
-export function renderModelList(models: readonly ListedModel[]): {
-  readonly object: 'list'
-  readonly data: readonly RenderedModel[]
-} {
-  return { object: 'list', data: models.map(renderModel) }
+export function renderModelList(
+  models: readonly ListedModel[],
+  setting: EndpointAsk['setting'],
+): { readonly object: 'list'; readonly data: readonly RenderedModel[] } {
+  return { object: 'list', data: models.map((entry) => renderModel(entry, setting)) }
 }

@@ -6,6 +6,11 @@ export function encodeData(text: string): string {
   return hasLineEnd(text) ? `data: ${text.split(lineEnd).join('\ndata: ')}\n\n` : `data: ${text}\n\n`
 }
 
+/** A named event; `data` as in `encodeData`. */
+export function encodeEvent(event: string, data: string): string {
+  return `event: ${event}\n${encodeData(data)}`
+}
+
 /** A comment: readers ignore it, and a connection that carries one is not idle. */
 export function encodeComment(text: string): string {
   return hasLineEnd(text) ? `: ${text.split(lineEnd).join('\n: ')}\n\n` : `: ${text}\n\n`

@@ -1,21 +1,20 @@
 import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
+import type { JsonObject } from './parts/is-object.ts'
+import type { ToolName, Turn, TurnEvent, Usage } from './turn.ts'
+import type { Warning } from './warning.ts'
 
-export type DialectId = 'chat'
+export type DialectId = 'chat' | 'responses' | 'messages'
 
-/** Token counts as upstream reported them, for logs; never estimated. */
-export interface Usage {
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cachedInputTokens: number
-}
+/** Request headers as Node gives them, names in lower case. */
+export type CallerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** A caller's body, checked. The dialect that made it is the only one that reads `body`. */
 export interface CallerRequest<Body = unknown> {
   readonly model: string
   readonly stream: boolean
-  /** The caller asked for token counts in the stream (`stream_options.include_usage`). */
+  /** The caller asked for token counts in the stream (`stream_options.include_usage`); other dialects always send them. */
   readonly wantsUsage: boolean
   /** An image is anywhere in the request, history and tool results included. */
   readonly hasImage: boolean
@@ -23,25 +22,84 @@ export interface CallerRequest<Body = unknown> {
   readonly hasAgentHistory: boolean
   /** The last message alone is from the user. */
   readonly endsWithUser: boolean
+  /** Responses only: what refers to, or may be referred to by, other requests. */
+  readonly chain?: ChainLink | undefined
   readonly body: Body
+}
+
+/** How a request hangs together with stored ones (`previous_response_id`, `store`). */
+export interface ChainLink {
+  readonly previousId: string | undefined
+  /** Ids of `item_reference` items. */
+  readonly references: readonly string[]
+  /** The reply is to be kept: `store` is not false. */
+  readonly keep: boolean
+  /** The request's own input items, as a list. */
+  readonly input: readonly JsonObject[]
 }
 
 export interface EncodeContext {
   /** The routed model; its `id` replaces the name the caller used. */
   readonly model: ModelTraits
-  /** `chat.history-window`: keep this many last turns; 0 keeps all. */
+  /** `chat.history-window`: keep this many last turns of a chat caller; 0 keeps all. */
   readonly historyWindow: number
   /** `chat.strict`: refuse with 400 what would otherwise be adapted or dropped with a warning. */
   readonly strict: boolean
+  /** What upstream has refused of this model before, in the words of the dialect's own `recover`. */
+  readonly lessons: ReadonlySet<string>
+  /** Responses only: the ChatGPT backend takes fewer fields than the API and always wants instructions. */
+  readonly profile?: 'chatgpt' | undefined
 }
-
-/** What could not be carried over, in words for `x-copilot-proxy-warnings` and the log. */
-export type Warning = string
 
 export interface EncodedRequest {
   /** The upstream body: JSON, UTF-8. */
   readonly body: Buffer
+  /** Request headers of the dialect itself, e.g. `anthropic-beta`; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly warnings: readonly Warning[]
+  /** Of a request that passes: as `DecodedTurn.echo`. */
+  readonly echo?: JsonObject | undefined
+}
+
+/** A caller's body in the neutral model. */
+export interface DecodedTurn {
+  readonly turn: Turn
+  /** What the caller sent that has no place in a Turn. */
+  readonly warnings: readonly Warning[]
+  /** What the reply must say of the request (the Responses API repeats most of it); only this dialect reads it. */
+  readonly echo?: JsonObject | undefined
+}
+
+/** What one upstream takes of a Turn; `prepareTurn` fits the Turn to it. */
+export interface TurnAccepts {
+  /** Characters in a tool's name. */
+  readonly toolName: number
+  /** Characters in the id of a tool call. */
+  readonly callId: number
+  readonly customTools: boolean
+  readonly webSearch: boolean
+  /** It ends the answer at a stop text itself and says which one it was. */
+  readonly stop: boolean
+}
+
+/** A tool as the caller knows it. */
+export interface ToolIdentity extends ToolName {
+  readonly kind: 'function' | 'custom'
+}
+
+/** What the reply side remembers of a translated request. */
+export interface ReplyNotes {
+  /** By the name upstream knows; holds only tools whose name or kind was changed. */
+  readonly tools: ReadonlyMap<string, ToolIdentity>
+  /** Stop texts the proxy watches for itself. */
+  readonly stop: readonly string[]
+  /** The answer was asked for as JSON of a schema. */
+  readonly hasFormat: boolean
+  /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
+  readonly hidesThinking: boolean
+  /** Messages callers only: `thinking` is on, so the answer may hold thinking blocks. */
+  readonly asksForThinking: boolean
+  readonly echo: JsonObject | undefined
 }
 
 /** Everything a reply needs that is not in the events, handed in so that output is reproducible. */
@@ -50,10 +108,33 @@ export interface ReplySeed {
   readonly id: string
   /** Seconds since epoch, used when upstream sends none. */
   readonly createdSeconds: number
-  /** Used when upstream names no model. */
+  /** The routed model's id, used when upstream names no model. */
   readonly model: string
+  /** The name the caller used. Messages callers get it back: Claude Code compares it. */
+  readonly requestedModel: string
+  /** The routed model, whose vendor and family opaque values carry. */
+  readonly traits: ModelTraits
   /** As in the request, which a long stream must not keep in memory for it. */
   readonly wantsUsage: boolean
+  readonly notes: ReplyNotes
+}
+
+/** A finished reply of the Responses API, for callers that refer to it later. */
+export interface ReplyRecord {
+  readonly id: string
+  /** The whole response object. */
+  readonly response: JsonObject
+}
+
+/**
+ * What a reply with tool calls said of its reasoning, for callers that do not hand it back: the value belongs on the
+ * assistant message that has one of the calls.
+ */
+export interface ReplyReasoning {
+  /** As the caller knows them; one at least. */
+  readonly callIds: readonly string[]
+  /** As the caller was sent it. */
+  readonly opaque: string
 }
 
 /** What both ways of answering share: events in, upstream's end noticed, usage watched. */
@@ -68,6 +149,10 @@ interface Reply<Out> {
   readonly usage: () => Usage | undefined
   /** Upstream events that could not be read and were left out, for the log. */
   readonly skipped: () => number
+  /** Set once the reply is complete, in dialects that can refer to it. */
+  readonly record?: (() => ReplyRecord | undefined) | undefined
+  /** Set once the reply is complete, in dialects whose callers may leave reasoning out. */
+  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
 /** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */
@@ -77,6 +162,8 @@ export interface ReplyStream extends Reply<string> {
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly end: () => string
+  /** Ends a started stream in place of `errorEvent`, where the event must agree with what was written before. */
+  readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
 }
 
 /** The whole answer: a fold over the very events a streaming caller would have got. */
@@ -88,6 +175,49 @@ export interface ReplyFold extends Reply<void> {
   readonly end: () => unknown
 }
 
+/** Reads one upstream reply. */
+export interface TurnDecoder {
+  /** @throws Fault as `Reply.push` */
+  readonly push: (event: SseEvent) => readonly TurnEvent[]
+  /**
+   * Upstream closed the stream. Nothing after a `stop`.
+   * @throws Fault `upstream_truncated` when upstream had not finished
+   */
+  readonly end: () => readonly TurnEvent[]
+  readonly skipped: () => number
+}
+
+/**
+ * Writes one reply as SSE text. Its opening waits for the first event that says something, so that a failure before it is
+ * a status the caller can act on.
+ */
+export interface TurnStream {
+  readonly push: (event: TurnEvent) => string
+  /** As `ReplyStream.fail`. */
+  readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
+  readonly record?: (() => ReplyRecord | undefined) | undefined
+  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
+}
+
+/** Gathers one reply as a body: a fold over the events a `TurnStream` would have written. */
+export interface TurnFold {
+  readonly push: (event: TurnEvent) => void
+  /** After `stop`. */
+  readonly body: () => unknown
+  readonly record?: (() => ReplyRecord | undefined) | undefined
+  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
+}
+
+export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
+
+/** A request that upstream refused, without what it refused. */
+export interface Recovery {
+  /** Undefined where only encoding it anew, with `lesson` among the context's, helps: the reply is then read differently. */
+  readonly request?: EncodedRequest | undefined
+  /** Worth remembering for the model, for `EncodeContext.lessons`; undefined where it is about this request alone. */
+  readonly lesson?: string | undefined
+}
+
 /** One wire dialect. Pure: no clock, no network, no logger, no random. */
 export interface Dialect {
   readonly id: DialectId
@@ -95,19 +225,64 @@ export interface Dialect {
   readonly upstreamPath: string
   /** Comment or event that keeps a silent stream open. */
   readonly heartbeat: string
+
+  // A caller's request.
   /**
    * Checks a caller's body, given as the JSON text that was received. With `bytes`, the UTF-8 the text was read from,
    * a large body is not encoded again.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (text: string, bytes?: Buffer) => CallerRequest
+  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
   /**
-   * The body for an upstream of the same dialect; bytes that need no change are kept as received.
+   * The request with what it refers to in place: `history` before its own input, `item_reference`s resolved. Only in
+   * dialects whose requests have a `chain`.
+   */
+  readonly joinHistory?:
+    | ((
+        request: CallerRequest,
+        history: readonly JsonObject[],
+        referenced: ReadonlyMap<string, JsonObject>,
+      ) => CallerRequest)
+    | undefined
+  /**
+   * The request with the reasoning of earlier replies (`ReplyReasoning`) where the caller has left it out; the very
+   * request where nothing is recalled. Only in dialects whose clients leave it out.
+   */
+  readonly recallReasoning?:
+    | ((request: CallerRequest, recall: (callId: string) => string | undefined) => CallerRequest)
+    | undefined
+  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
+  readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
+
+  // Same dialect on both sides.
+  /**
+   * The body for an upstream of the same dialect; bytes that need no change are kept as received. Undefined when the
+   * request needs more than repairs (a tool name upstream refuses): it is then translated like any other.
    * @throws Fault `invalid_request`
    */
-  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest
+  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest | undefined
   readonly createStream: (seed: ReplySeed) => ReplyStream
   readonly createFold: (seed: ReplySeed) => ReplyFold
+
+  // As the upstream of another dialect.
+  /** @param lessons as in `EncodeContext`: what upstream takes may turn out to be less */
+  readonly accepts: (lessons: ReadonlySet<string>) => TurnAccepts
+  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
+  readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
+  readonly createDecoder: (seed: ReplySeed) => TurnDecoder
+
+  // As the caller of another dialect.
+  readonly createTurnStream: (seed: ReplySeed) => TurnStream
+  readonly createTurnFold: (seed: ReplySeed) => TurnFold
+
+  /**
+   * The request upstream may take after it refused this one, or undefined when the refusal is the answer. Never called
+   * for 402, 429 or 5xx. Each call must take something out of the body, so that a request is not sent for ever.
+   */
+  readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => Recovery | undefined
+
+  /** HTTP status of an error that is reported before the first byte. */
+  readonly errorStatus: (error: ProxyError) => number
   /** The error envelope of a reply that has not started. */
   readonly errorBody: (error: ProxyError, requestId: string) => unknown
   /** The dialect's own error event: SSE text that ends a started stream. */

@@ -9,6 +9,10 @@ export interface ModelTraits {
   readonly family: string
   /** Upstream's `vendor`, e.g. `OpenAI`, `Azure OpenAI`, `Anthropic`, `Google`, `xAI`. */
   readonly vendor?: string | undefined
+  /** Tokens, prompt and output together. */
+  readonly contextWindow?: number | undefined
+  /** Tokens. */
+  readonly maxPromptTokens?: number | undefined
   /** Tokens. */
   readonly maxOutputTokens?: number | undefined
   readonly supports: {
@@ -19,5 +23,11 @@ export interface ModelTraits {
     readonly prediction?: boolean | undefined
     /** Accepted values of `reasoning_effort`, lowest first as upstream lists them. */
     readonly reasoningEffort?: readonly string[] | undefined
+    /** Claude 4.6 and later: thinking without a budget. */
+    readonly adaptiveThinking?: boolean | undefined
+    /** Tokens. */
+    readonly minThinkingBudget?: number | undefined
+    /** Tokens. */
+    readonly maxThinkingBudget?: number | undefined
   }
 }

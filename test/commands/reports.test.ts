@@ -171,14 +171,14 @@ describe('models', () => {
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^MODEL +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .* {2}\/v1\/chat\/completions$/m)
-    expect(stdout).toMatch(/^text-embedding-3-small .* {2}\/v1\/embeddings$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .* {2}chat responses messages>chat$/m)
+    expect(stdout).toMatch(/^text-embedding-3-small .* {2}embeddings$/m)
   })
 
-  test('marks a model that no route takes yet, and shows no endpoint of another transport', async () => {
+  test('shows which routes of a model are translated, and no endpoint of another transport', async () => {
     const { user } = await loggedIn()
     const { stdout } = await user.run('models')
-    expect(stdout).toMatch(/^gpt-5\.4 .* {2}not yet \(responses\)$/m)
+    expect(stdout).toMatch(/^gpt-5\.4 .* {2}chat>responses responses messages>responses$/m)
     expect(stdout).not.toContain('ws:')
   })
 

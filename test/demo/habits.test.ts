@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { answerChat } from '../../src/demo/chat.ts'
-import type { ChatCall } from '../../src/demo/chat.ts'
-import { createPreparedFrames } from '../../src/demo/prepared-frames.ts'
-import { DEFAULT_DEMO_SETTINGS } from '../../src/demo/settings.ts'
+import type { InferenceCall } from '../../src/demo/inference.ts'
 import { chunksOf, contentOf, finishesOf } from './client.ts'
 import type { CallDelta } from './client.ts'
+import { callOf } from './inference.ts'
 
 const FAMILIES = [
   'gpt-4.1',
@@ -26,15 +25,8 @@ const tools = [
   { type: 'function', function: { name: 'list_all', parameters: { type: 'object', properties: {} } } },
 ]
 
-function call(body: Record<string, unknown>): ChatCall {
-  return {
-    bodyText: JSON.stringify({ model: 'gpt-4.1', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...body }),
-    hasVisionHeader: false,
-    number: 1,
-    nowMs: Date.UTC(2026, 10, 20),
-    settings: DEFAULT_DEMO_SETTINGS,
-    prepared: createPreparedFrames(),
-  }
+function call(body: Record<string, unknown>): InferenceCall {
+  return callOf({ model: 'gpt-4.1', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...body })
 }
 
 /** The whole stream as text. */

@@ -20,6 +20,26 @@ test('reports what it does not know', () => {
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
 })
 
+test('a tool marker takes a name, and JSON with brackets and quotes of its own', () => {
+  const json = '{"command":["sh","-c","echo \\"]\\""]}'
+  const { asked, tools, unknown } = parseMarkers(
+    `[demo:tool] [demo:tool a] [demo:tool shell ${json} ] [demo:tool "x]"]`,
+  )
+  expect(unknown).toEqual([])
+  expect(asked.get('tool')).toEqual(['', '"x]"'])
+  expect(tools).toEqual([
+    { name: '', given: undefined },
+    { name: 'a', given: undefined },
+    { name: 'shell', given: json },
+    { name: '', given: '"x]"' },
+  ])
+})
+
+test('JSON that is none makes a marker unknown', () => {
+  const unknown = ['[demo:tool Read {"file_path":}]', '[demo:tool Read {x]', '[demo:tool Read it]']
+  expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
+})
+
 test('a number that means nothing is not known', () => {
   const unknown = ['[demo:long 0]', '[demo:frames 0]', '[demo:error 999]', '[demo:error 200]', '[demo:error 0]']
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)

@@ -48,3 +48,33 @@ test('serves the list and single models', async () => {
   expect(none.status).toBe(400)
   expect(await none.json()).toMatchObject({ error: { code: 'model_not_supported' } })
 })
+
+function endpoints(id: string): readonly string[] {
+  return findModel(id)?.endpoints ?? []
+}
+
+test('has models for every set of endpoints, with what tells them apart', () => {
+  expect(endpoints('gpt-5-mini')).toEqual(['/chat/completions', '/responses', 'ws:/responses'])
+  expect(endpoints('gpt-5.3-codex')).toEqual(['/responses', 'ws:/responses'])
+  expect(endpoints('claude-opus-4.8')).toEqual(['/v1/messages', '/chat/completions'])
+  expect(endpoints('claude-opus-4.7')).toEqual(['/v1/messages'])
+  expect(endpoints('demo-bench')).toEqual(['/chat/completions'])
+  expect(endpoints('demo-bench-responses')).toEqual(['/responses'])
+  expect(endpoints('demo-bench-messages')).toEqual(['/v1/messages'])
+})
+
+test.for<[string, Readonly<Record<string, unknown>>]>([
+  ['claude-haiku-4.5', { min_thinking_budget: 1024, max_thinking_budget: 32_000 }],
+  [
+    'claude-opus-4.6',
+    { adaptive_thinking: true, max_thinking_budget: 32_000, reasoning_effort: ['low', 'medium', 'high'] },
+  ],
+  ['claude-sonnet-5', { adaptive_thinking: true, reasoning_effort: ['low', 'medium', 'high'] }],
+  ['claude-opus-4.7', { adaptive_thinking: true, reasoning_effort: ['medium'] }],
+  ['gpt-5.3-codex', { reasoning_effort: ['low', 'medium', 'high', 'xhigh'] }],
+])('%s states how it thinks', ([id, supports]) => {
+  const entry = list.data.find((each) => each.id === id)
+  expect(entry).toMatchObject({ capabilities: { supports } })
+  const isAdaptiveOnly = 'adaptive_thinking' in supports && !('max_thinking_budget' in supports)
+  if (isAdaptiveOnly) expect(entry).not.toHaveProperty('capabilities.supports.max_thinking_budget')
+})

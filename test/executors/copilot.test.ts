@@ -174,7 +174,7 @@ test('a 401 about an item of another connection is not a matter of the token', a
   )
   const tokens = tokensFor([upstream.url], ['token-1', 'token-2'])
   const error = await errorOf(executorFor(tokens).executor.stream(call, { signal: never }))
-  expect(error).toMatchObject({ kind: 'upstream_status', status: 401, message })
+  expect(error).toMatchObject({ kind: 'upstream_status', status: 400, message })
   expect(tokens.asked).toEqual([])
 })
 

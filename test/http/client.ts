@@ -176,10 +176,7 @@ function toOpenReply(stream: IncomingMessage): OpenReply {
 
 /** The data of each event of an event stream; comments are left out. */
 export function dataOf(text: string): readonly string[] {
-  return text
-    .split('\n\n')
-    .filter((block) => block.startsWith('data: '))
-    .map((block) => block.slice('data: '.length))
+  return text.split('\n\n').flatMap((block) => /^(?:event: [^\n]*\n)?data: ([^]*)$/.exec(block)?.[1] ?? [])
 }
 
 /** The text a streamed chat answer says. */

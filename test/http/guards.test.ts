@@ -163,7 +163,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     expect(allowed.text).toBe('')
     expect(allowed.headers).toMatchObject({
       'access-control-allow-origin': 'http://localhost:5173',
-      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
       'access-control-allow-headers': 'authorization, content-type',
       'access-control-max-age': '600',
       vary: 'Origin',

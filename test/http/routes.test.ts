@@ -34,7 +34,6 @@ describe.each(surfaces)('%s', (_name, open) => {
   )
 
   test.each([
-    '/',
     '/v1',
     '/v1/',
     '/nowhere',
@@ -52,6 +51,15 @@ describe.each(surfaces)('%s', (_name, open) => {
       expect(told).toContain('GET /v1/models')
     }
   })
+
+  test.each(['/v1/responses/compact', '/responses/compact', '/v1/responses/input_tokens'])(
+    'POST %s is unknown, though it reads like a response',
+    async (path) => {
+      const send = await open()
+      expectEnvelope(await send(path, { body: '{}' }), 404, 'route_not_found')
+      expectEnvelope(await send('/v1/responses/resp_1', { body: '{}' }), 405, 'method_not_allowed')
+    },
+  )
 
   test('an unknown route is unknown whatever the body is', async () => {
     const send = await open()

@@ -68,6 +68,15 @@ test.each([
   expect(demo.count('/chat/completions')).toBe(2)
 })
 
+test('whether and when to try again is passed on as upstream says it, unless it would be in vain', async () => {
+  const { chat, demo } = await openProxy()
+  const headers = { 'x-should-retry': 'true', 'retry-after-ms': '650', 'retry-after': '1' }
+  const refusal = (code: string) => ({ outcome: jsonReply(429, { error: { message: 'slow down', code } }, headers) })
+  demo.script('/chat/completions', refusal('rate_limited'), refusal('user_weekly_rate_limited:pro'))
+  expect((await chat()).headers).toMatchObject(headers)
+  expect((await chat()).headers).toMatchObject({ ...headers, 'x-should-retry': 'false' })
+})
+
 test.each([
   [400, 400, 'simulated: the request body is not acceptable'],
   [403, 403, 'unauthorized: not authorized to use this Copilot feature'],

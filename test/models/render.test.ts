@@ -13,7 +13,7 @@ function listed() {
 
 test('a model is shown in OpenAI’s shape, with everything else under one key of our own', () => {
   const entry = listed().find(({ id }) => id === 'claude-haiku-4.5')
-  expect(entry && renderModel(entry)).toEqual({
+  expect(entry && renderModel(entry, 'auto')).toEqual({
     id: 'claude-haiku-4.5',
     object: 'model',
     created: 0,
@@ -26,6 +26,7 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
       preview: false,
       source: 'live',
       endpoints: ['/v1/messages', '/chat/completions'],
+      routes: { chat: 'chat', responses: 'chat', messages: 'messages' },
       context_window: 200_000,
       max_prompt_tokens: 136_000,
       max_output_tokens: 64_000,
@@ -43,26 +44,41 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
 
 test('created is an integer and owned_by a name for every model, stated by upstream or not', () => {
   const seeds = copilotSeeds.map((seed) => ({ id: seed.id, model: seed }))
-  for (const entry of renderModelList([...listed(), ...seeds]).data) {
+  for (const entry of renderModelList([...listed(), ...seeds], 'auto').data) {
     expect(Number.isInteger(entry.created)).toBe(true)
     expect(entry.owned_by).not.toBe('')
   }
-  const stated = renderModel({ id: 'x', model: model('x', { createdSeconds: 1_750_000_000 }) })
+  const stated = renderModel({ id: 'x', model: model('x', { createdSeconds: 1_750_000_000 }) }, 'auto')
   expect(stated.created).toBe(1_750_000_000)
 })
 
 test('a codex model without a vendor is OpenAI’s, a Copilot model without one GitHub’s', () => {
-  expect(renderModel({ id: 'x', model: model('x', { provider: 'codex' }) }).owned_by).toBe('openai')
-  expect(renderModel({ id: 'x', model: model('x') }).owned_by).toBe('github-copilot')
+  expect(renderModel({ id: 'x', model: model('x', { provider: 'codex' }) }, 'auto').owned_by).toBe('openai')
+  expect(renderModel({ id: 'x', model: model('x') }, 'auto').owned_by).toBe('github-copilot')
 })
 
 test('the openai package reads the list', async () => {
   const client = new OpenAI({
     apiKey: 'example',
     baseURL: 'http://127.0.0.1/v1',
-    fetch: async () => Response.json(renderModelList(listed())),
+    fetch: async () => Response.json(renderModelList(listed(), 'auto')),
   })
   const ids: string[] = []
   for await (const entry of client.models.list()) ids.push(entry.id)
   expect(ids).toEqual(listed().map(({ id }) => id))
+})
+
+test('the setting that forces chat shows in the routes', () => {
+  const entry = { id: 'x', model: model('x', { endpoints: ['/chat/completions', '/responses', '/v1/messages'] }) }
+  expect(renderModel(entry, 'chat').copilot_proxy.routes).toEqual({ chat: 'chat', responses: 'chat', messages: 'chat' })
+  expect(renderModel(entry, 'auto').copilot_proxy.routes).toEqual({
+    chat: 'chat',
+    responses: 'responses',
+    messages: 'messages',
+  })
+})
+
+test('a model without a dialect has no routes', () => {
+  const entry = { id: 'e', model: model('e', { endpoints: ['/embeddings'] }) }
+  expect(renderModel(entry, 'auto').copilot_proxy.routes).toEqual({ chat: null, responses: null, messages: null })
 })

@@ -50,6 +50,7 @@ test('a complete entry becomes a model with all its facts', () => {
     source: 'live',
     supports: {
       toolCalls: true,
+      adaptiveThinking: true,
       parallelToolCalls: true,
       vision: true,
       structuredOutputs: true,

@@ -1,6 +1,9 @@
+import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import type { DemoServer } from '../../src/demo/server.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../http/harness.ts'
+import { upstreamRoutes } from './kinds.ts'
 
 /** One model of each family whose habits the simulated Copilot has. */
 export const models = [
@@ -10,6 +13,9 @@ export const models = [
   'gemini-2.5-pro',
   'gemini-3-pro-preview',
   'grok-code-fast-1',
+  // Not over chat: one over responses, one over messages.
+  'gpt-5.3-codex',
+  'claude-opus-4.7',
 ]
 
 /** A proxy, and the official client pointed at it. */
@@ -23,6 +29,44 @@ export function clientOf({ url }: Proxy, apiKey = 'unused'): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
 }
 
+/** As `clientOf`: repeats nothing by itself. Its base URL is the bare origin. */
+export function anthropicOf({ url }: Proxy, apiKey = 'unused'): Anthropic {
+  return new Anthropic({ baseURL: url, apiKey, maxRetries: 0 })
+}
+
+/** A proxy, and Anthropic's client pointed at it. */
+export async function openAnthropic(options?: ProxyOptions): Promise<Proxy & { readonly anthropic: Anthropic }> {
+  const proxy = await openProxy(options)
+  return { ...proxy, anthropic: anthropicOf(proxy) }
+}
+
 export function says(content: string) {
   return [{ role: 'user' as const, content }]
+}
+
+/** The requests upstream has answered as a model, whatever their dialect, oldest first. */
+export function promptsOf({ log }: DemoServer): DemoServer['log'] {
+  const routes: readonly string[] = Object.values(upstreamRoutes)
+  return log.filter(({ route }) => routes.includes(route))
+}
+
+/** What was thrown; fails where nothing was. */
+export async function thrownBy(promise: PromiseLike<unknown>): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}
+
+/** What a message of the Messages API says, in all its blocks of text. */
+export function textOf({ content }: { readonly content: readonly Block[] }): string {
+  return content.map(({ type, text }) => (type === 'text' && typeof text === 'string' ? text : '')).join('')
+}
+
+/** Any block of either of the package's two APIs. */
+interface Block {
+  readonly type: string
+  readonly text?: unknown
 }

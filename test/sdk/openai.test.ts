@@ -1,7 +1,7 @@
 import type { ChatCompletionTool } from 'openai/resources/chat/completions'
 import { expect, test } from 'vitest'
 import { chatsOf } from '../http/harness.ts'
-import { models, openClient, says } from './client.ts'
+import { models, openClient, promptsOf, says } from './client.ts'
 
 /** A small PNG: one transparent pixel. */
 const pixel =
@@ -150,7 +150,7 @@ test.each(models.filter((model) => model !== 'gemini-3-pro-preview'))(
       expect(called).toEqual(['read_file(path)', 'list_folder(folder)'])
     }
     // Four requests, and those with tool messages count as an agent's.
-    expect(chatsOf(demo).map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'user', 'agent'])
+    expect(promptsOf(demo).map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'user', 'agent'])
   },
 )
 
@@ -251,4 +251,24 @@ test('structured output is parsed', async () => {
     response_format: { type: 'json_schema', json_schema: { name: 'place', strict: true, schema } },
   })
   expect(choices[0]?.message.parsed).toEqual({ city: expect.any(String) })
+})
+
+test.each(models)('%s: a custom tool is called with text as it is, and answered', async (model) => {
+  const { openai } = await openClient()
+  const input = '*** Begin Patch\n+ "quoted" \\ ü€😀\n*** End Patch'
+  // Other upstreams have functions only, and are offered one with this text as its argument.
+  const given = model === 'gpt-5.3-codex' ? input : { input }
+  const messages = says(`[demo:tool apply_patch ${JSON.stringify(given)}] go`)
+  const custom: ChatCompletionTool = { type: 'custom', custom: { name: 'apply_patch', description: 'Edits files' } }
+  const { choices } = await openai.chat.completions.create({ model, messages, tools: [custom] })
+  const message = choices[0]?.message
+  const [call] = message?.tool_calls ?? []
+  expect(call).toMatchObject({ type: 'custom', custom: { name: 'apply_patch', input } })
+  const result = { role: 'tool' as const, tool_call_id: call?.id ?? '', content: 'patched' }
+  const second = await openai.chat.completions.create({
+    model,
+    messages: [...messages, ...(message ? [message] : []), result],
+    tools: [custom],
+  })
+  expect(second.choices[0]?.message.content).toBe('The tool answered: patched')
 })

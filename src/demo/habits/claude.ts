@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { frame, fragments, frameTemplate, MID_STREAM_ERROR, opaque, outputTokens } from './habit.ts'
+import { frame, fragments, frameTemplate, midStreamError, opaque, outputTokens, readable } from './habit.ts'
 import type { Habit, HabitSeed } from './habit.ts'
 
 /**
@@ -15,7 +15,7 @@ export const encodeClaude: Habit = (answer, seed) => {
     ...base,
   })
   const content = [
-    ...answer.reasoning.map(frameTemplate((text) => chunk({ content: '', reasoning_text: text }))),
+    ...readable(answer).map(frameTemplate((text) => chunk({ content: '', reasoning_text: text }))),
     ...answer.text.map(frameTemplate((text) => chunk({ content: text }))),
     ...callFrames(answer, base),
   ]
@@ -25,7 +25,7 @@ export const encodeClaude: Habit = (answer, seed) => {
       ...(answer.reasoning.length > 0 ? [frame(chunk({ content: '', reasoning_opaque: opaque(seed) }))] : []),
       frame({ choices: finishChoices(answer, seed), ...base, usage: usage(answer, seed) }),
     ],
-    error: frame(MID_STREAM_ERROR),
+    error: (wish) => frame(midStreamError(wish)),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Answer } from '../answer.ts'
-import { frame, frameTemplate, MID_STREAM_ERROR, opaque, outputTokens } from './habit.ts'
-import type { Habit, HabitSeed } from './habit.ts'
+import { frame, frameTemplate, midStreamError, opaque, outputTokens, readable } from './habit.ts'
+import type { Frames, Habit, HabitSeed } from './habit.ts'
 
 /** Gemini 3 numbers its calls and signs the first one; the last call carries `finish_reason: "tool_calls"`. */
 export const encodeGemini3: Habit = (answer, seed) =>
@@ -37,17 +37,17 @@ function encodeGemini(answer: Answer, seed: HabitSeed, version: Version): Return
       ...base,
       usage: usage(answer, seed),
     })
-  const thoughts = answer.reasoning.map(frameTemplate((text) => chunk({ reasoning_text: text })))
+  const thoughts = readable(answer).map(frameTemplate((text) => chunk({ reasoning_text: text })))
   const texts = answer.text.slice(0, answer.calls.length > 0 ? undefined : -1)
   const content = [...thoughts, ...texts.map(frameTemplate((text) => chunk({ content: text })))]
+  const isThinking = answer.reasoning.length > 0
   const signature = { reasoning_opaque: opaque(seed) }
-  const error = `${JSON.stringify(MID_STREAM_ERROR)}\n\n`
 
   if (answer.calls.length === 0) {
-    const rest = { content: answer.text.at(-1) ?? '', ...(thoughts.length > 0 && signature) }
-    return { content, closing: [last(rest, answer.finish)], error }
+    const rest = { content: answer.text.at(-1) ?? '', ...(isThinking && signature) }
+    return { content, closing: [last(rest, answer.finish)], error: bareError }
   }
-  const isSigned = version.callOpaque || thoughts.length > 0
+  const isSigned = version.callOpaque || isThinking
   const deltas = answer.calls.map((call, at) => ({
     tool_calls: [
       {
@@ -63,9 +63,11 @@ function encodeGemini(answer: Answer, seed: HabitSeed, version: Version): Return
   return {
     content: [...content, ...deltas.slice(0, -1).map((delta) => frame(chunk(delta)))],
     closing: deltas.slice(-1).map((delta) => last(delta, finish)),
-    error,
+    error: bareError,
   }
 }
+
+const bareError: Frames['error'] = (wish) => `${JSON.stringify(midStreamError(wish))}\n\n`
 
 const NO_USAGE = {
   completion_tokens: 0,

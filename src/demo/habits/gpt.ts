@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { frame, fragments, frameTemplate, MID_STREAM_ERROR, outputTokens } from './habit.ts'
+import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from './habit.ts'
 import type { Habit, HabitSeed } from './habit.ts'
 
 const SAFE = {
@@ -55,7 +55,7 @@ export const encodeGpt4: Habit = (answer, seed) => {
       ...thought(answer, seed, base),
       usageFrame(answer, seed, base),
     ],
-    error: frame(MID_STREAM_ERROR),
+    error: (wish) => frame(midStreamError(wish)),
   }
 }
 
@@ -92,7 +92,7 @@ export const encodeGpt5: Habit = (answer, seed) => {
       ...thought(answer, seed, base),
       usageFrame(answer, seed, base),
     ],
-    error: frame(MID_STREAM_ERROR),
+    error: (wish) => frame(midStreamError(wish)),
   }
 }
 
@@ -133,7 +133,8 @@ function filterFields({ finish }: Answer): Record<string, unknown> {
   return finish === 'content_filter' ? { content_filter_results: FILTERED } : {}
 }
 
-function thought({ reasoning }: Answer, { number }: HabitSeed, base: Base): readonly string[] {
+function thought(answer: Answer, { number }: HabitSeed, base: Base): readonly string[] {
+  const reasoning = readable(answer)
   if (reasoning.length === 0) return []
   const delta = { cot_id: `cot_demo_${number}`, cot_summary: reasoning.join('') }
   return [frame({ choices: [{ index: 0, delta, finish_reason: null }], ...base })]

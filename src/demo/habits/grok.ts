@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts'
-import { frameTemplate, MID_STREAM_ERROR, outputTokens } from './habit.ts'
+import { frameTemplate, midStreamError, outputTokens, readable } from './habit.ts'
 import type { Habit, HabitSeed } from './habit.ts'
 
 /**
@@ -18,7 +18,7 @@ export const encodeGrok: Habit = (answer, seed) => {
   return {
     content: [
       tightFrame(chunk({ role: 'assistant', content: '' })),
-      ...answer.reasoning.map(frameTemplate((text) => chunk({ reasoning_text: text }), tightFrame)),
+      ...readable(answer).map(frameTemplate((text) => chunk({ reasoning_text: text }), tightFrame)),
       ...answer.text.map(frameTemplate((content) => chunk({ content }), tightFrame)),
       ...answer.calls.map((call, index) =>
         tightFrame(
@@ -39,7 +39,7 @@ export const encodeGrok: Habit = (answer, seed) => {
       tightFrame({ ...base, choices: [{ index: 0, delta: {}, finish_reason: answer.finish }] }),
       tightFrame({ ...base, choices: [], usage: usage(answer, seed) }),
     ],
-    error: tightFrame(MID_STREAM_ERROR),
+    error: (wish) => tightFrame(midStreamError(wish)),
   }
 }
 

@@ -17,15 +17,33 @@ export interface Frames {
   readonly content: readonly string[]
   /** Finish reason, usage and what follows, without `[DONE]`. */
   readonly closing: readonly string[]
-  /** How this family reports a failure inside a stream (docs/copilot-wire.md, quirk 16). */
-  readonly error: string
+  /** How this family or route reports a failure inside a stream (docs/copilot-wire.md, quirk 16). */
+  readonly error: (wish: FailureWish) => string
+}
+
+/** A failure that a marker asked for. */
+interface FailureWish {
+  /** Frames sent before it. */
+  readonly sent: number
+  /** The code to report; undefined = the usual one. */
+  readonly code: string | undefined
+  /** As a bare error event, where the route has two ways. */
+  readonly isBare: boolean
 }
 
 /** Turns an answer into the event stream of one model family, oddities included. */
 export type Habit = (answer: Answer, seed: HabitSeed) => Frames
 
-export const MID_STREAM_ERROR = {
-  error: { code: 'server_error', message: 'The simulated upstream failed in the middle of the stream.' },
+export const FAILURE_MESSAGE = 'The simulated upstream failed in the middle of the stream.'
+
+/** The failure as an event of a chat stream. */
+export function midStreamError({ code = 'server_error' }: FailureWish): unknown {
+  return { error: { code, message: FAILURE_MESSAGE } }
+}
+
+/** The reasoning that may be shown. */
+export function readable({ reasoning, isRedacted }: Answer): readonly string[] {
+  return isRedacted ? [] : reasoning
 }
 
 export function frame(value: unknown): string {
@@ -54,7 +72,7 @@ export function outputTokens({ text, refusal, calls }: Answer): number {
   return text.length + refusal.length + Math.ceil(callCharacters / 4)
 }
 
-/** Not real ciphertext: long enough to be unwieldy and unique to the reply. */
+/** Not real ciphertext: long enough to be unwieldy and unique to the reply. Chat does not check what comes back. */
 export function opaque({ number }: HabitSeed): string {
   return Buffer.from(`demo-opaque-${number}-`.repeat(4)).toString('base64')
 }

@@ -1,9 +1,24 @@
 import { encodeComment } from '../../sse/encode.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, TurnAccepts } from '../dialect.ts'
 import { decodeChatRequest } from './decode-request.ts'
-import { encodeChatErrorEvent, toChatError } from './error.ts'
+import { createChatDecoder } from './decode-stream.ts'
+import { decodeChatTurn } from './decode-turn.ts'
+import { createChatTurnFold, createChatTurnStream } from './encode-stream.ts'
+import { encodeChatTurn } from './encode-turn.ts'
+import { chatErrorStatus, encodeChatErrorEvent, toChatError } from './error.ts'
 import { passChatRequest } from './pass-request.ts'
+import { recallChatReasoning } from './recall-reasoning.ts'
+import { recoverChat } from './recover.ts'
 import { createChatFold, createChatStream } from './reply.ts'
+import { LONGEST_TOOL_NAME } from './tool-names.ts'
+
+const accepts: TurnAccepts = {
+  toolName: LONGEST_TOOL_NAME,
+  callId: 64,
+  customTools: false,
+  webSearch: false,
+  stop: false,
+}
 
 /** OpenAI Chat Completions. */
 export const chatDialect: Dialect = {
@@ -11,9 +26,18 @@ export const chatDialect: Dialect = {
   upstreamPath: '/chat/completions',
   heartbeat: encodeComment('keepalive'),
   decodeRequest: decodeChatRequest,
+  recallReasoning: recallChatReasoning,
+  decodeTurn: decodeChatTurn,
   passRequest: passChatRequest,
   createStream: createChatStream,
   createFold: createChatFold,
+  accepts: () => accepts,
+  encodeTurn: encodeChatTurn,
+  createDecoder: createChatDecoder,
+  createTurnStream: createChatTurnStream,
+  createTurnFold: createChatTurnFold,
+  recover: recoverChat,
+  errorStatus: chatErrorStatus,
   errorBody: toChatError,
   errorEvent: encodeChatErrorEvent,
 }

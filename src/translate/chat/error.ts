@@ -1,5 +1,7 @@
+import { statusOf } from '../../errors.ts'
 import type { ProxyError } from '../../errors.ts'
 import { encodeData } from '../../sse/encode.ts'
+import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
 
 /** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
 export interface ChatErrorBody {
@@ -11,16 +13,20 @@ export interface ChatErrorBody {
   }
 }
 
-interface Wording {
-  readonly type: string
-  readonly message: string
-  readonly code?: string | undefined
-  readonly param?: string | undefined
+/**
+ * As everywhere, but that a prompt which does not fit is the caller's to shorten, whatever status upstream gave it. 529
+ * is Anthropic's own for an overload; OpenAI's is 503.
+ */
+export function chatErrorStatus(error: ProxyError): number {
+  const isUpstreams = error.kind === 'upstream_status' || error.kind === 'upstream_failed'
+  if (isUpstreams && isPromptTooLong(error)) return 400
+  const status = statusOf(error)
+  return status === 529 ? 503 : status
 }
 
 /** The body of an error reply, and of the error event inside a stream. */
 export function toChatError(error: ProxyError, requestId: string): ChatErrorBody {
-  const { message, type, param, code } = wordingOf(error, requestId)
+  const { message, type, param, code } = wordError(error, requestId)
   return { error: { message, type, param: param || null, code: code || null } }
 }
 
@@ -30,168 +36,4 @@ export function toChatError(error: ProxyError, requestId: string): ChatErrorBody
  */
 export function encodeChatErrorEvent(error: ProxyError, requestId: string): string {
   return encodeData(JSON.stringify(toChatError(error, requestId)))
-}
-
-function wordingOf(error: ProxyError, requestId: string): Wording {
-  switch (error.kind) {
-    case 'invalid_request': {
-      const { path, detail, code } = error
-      const message = path === '' ? `Invalid request: ${detail}` : `Invalid '${path}': ${detail}`
-      return { type: 'invalid_request_error', message: sentence(message), param: path, code }
-    }
-    case 'malformed_body':
-      return { type: 'invalid_request_error', message: sentence(`Could not read the request: ${error.detail}`) }
-    case 'body_stalled':
-      return {
-        type: 'invalid_request_error',
-        message: `The rest of the request body did not arrive within ${error.afterMs / 1000} seconds.`,
-        code: 'request_timeout',
-      }
-    case 'body_too_large':
-      return {
-        type: 'invalid_request_error',
-        message: `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`,
-        code: 'request_too_large',
-      }
-    case 'unsupported_media_type':
-      return {
-        type: 'invalid_request_error',
-        message: sentence(`Unsupported media type: ${error.detail}`),
-        code: 'unsupported_media_type',
-      }
-    case 'key_required':
-      return {
-        type: 'authentication_error',
-        message: 'This copilot-proxy asks for a key: send one of its server.api-keys as "Authorization: Bearer <key>".',
-        code: 'invalid_api_key',
-      }
-    case 'forbidden':
-      return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: 'forbidden' }
-    case 'route_not_found':
-      return {
-        type: 'invalid_request_error',
-        message: `Unknown route ${error.method} ${error.path}. Routes: ${error.routes.join(', ')}.`,
-        code: 'route_not_found',
-      }
-    case 'method_not_allowed':
-      return {
-        type: 'invalid_request_error',
-        message: `${error.path} does not take ${error.method}. Allowed: ${error.allow.join(', ')}.`,
-        code: 'method_not_allowed',
-      }
-    case 'model_not_found':
-      return { type: 'invalid_request_error', message: modelMessage(error), param: 'model', code: 'model_not_found' }
-    case 'queue_full':
-      return {
-        type: 'rate_limit_error',
-        message: `copilot-proxy has as many requests waiting as it takes. Try again in ${error.retryAfterSeconds} s.`,
-        code: 'rate_limit_exceeded',
-      }
-    case 'shutting_down':
-      return {
-        type: 'service_unavailable_error',
-        message: 'copilot-proxy is shutting down. Try again once it is back.',
-        code: 'shutting_down',
-      }
-    case 'copilot_unavailable':
-      return {
-        type: 'service_unavailable_error',
-        message: `${sentence(error.detail)} ${error.fix}`,
-        code: 'copilot_unavailable',
-      }
-    case 'upstream_unauthorized':
-      return { type: 'authentication_error', message: 'Invalid API key', code: 'invalid_api_key' }
-    case 'upstream_status':
-      return upstreamWording(error)
-    case 'upstream_failed':
-      return { type: 'server_error', message: error.message, code: upstreamCode(error) }
-    case 'upstream_unreachable':
-      return {
-        type: 'server_error',
-        message: sentence(`Upstream cannot be reached: ${error.detail}`),
-        code: 'upstream_unreachable',
-      }
-    case 'upstream_silent':
-      return {
-        type: 'timeout_error',
-        message: `${silence[error.phase]} within ${error.afterMs / 1000} s.`,
-        code: 'upstream_timeout',
-      }
-    case 'upstream_truncated':
-      return {
-        type: 'server_error',
-        message: 'The answer broke off: upstream closed the stream before it was finished.',
-        code: 'upstream_truncated',
-      }
-    case 'upstream_unusable':
-      return {
-        type: 'server_error',
-        message: sentence(`Upstream's answer cannot be used: ${error.detail}`),
-        code: 'upstream_unusable',
-      }
-    case 'internal':
-      return {
-        type: 'server_error',
-        message: `copilot-proxy failed. Its log has the details under request id ${requestId}.`,
-        code: 'internal_error',
-      }
-  }
-}
-
-const silence = {
-  connect: 'Upstream could not be connected to',
-  headers: 'Upstream did not answer',
-  idle: 'Upstream sent nothing more',
-} as const
-
-function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind: 'model_not_found' }>): string {
-  const reason = detail === undefined ? `The model '${model}' does not exist.` : sentence(detail)
-  return suggestions.length === 0 ? reason : `${reason} Similar: ${suggestions.join(', ')}.`
-}
-
-function upstreamWording(error: Extract<ProxyError, { kind: 'upstream_status' }>): Wording {
-  const { status, message, param } = error
-  // `"type":"error"` is what newer Copilot bodies carry; it says nothing (docs/copilot-wire.md, "Errors").
-  const type = error.type && error.type !== 'error' ? error.type : typeOfStatus(status)
-  return { type, message, param, code: upstreamCode(error) }
-}
-
-/** OpenAI's error type for an upstream status; for statuses OpenAI does not use, the nearest in meaning. */
-function typeOfStatus(status: number): string {
-  switch (status) {
-    case 401:
-      return 'authentication_error'
-    case 402:
-      return 'insufficient_quota'
-    case 403:
-      return 'permission_error'
-    case 408:
-    case 504:
-      return 'timeout_error'
-    case 429:
-      return 'rate_limit_error'
-    case 503:
-      return 'service_unavailable_error'
-    default:
-      return status < 500 ? 'invalid_request_error' : 'server_error'
-  }
-}
-
-/** Codes and words of a prompt that is too long, by backend (docs/copilot-wire.md, "Errors"). */
-const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded'])
-const TOO_LONG_WORDS =
-  /prompt is too long|prompt token count of \d+ exceeds the limit|too large for model context window|context_length_exceeded/i
-
-/** OpenAI clients recognise one code for a full context, and shorten their history on it. */
-function upstreamCode({ code, message }: { readonly code?: string; readonly message: string }): string | undefined {
-  return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_WORDS.test(message) ? 'context_length_exceeded' : code
-}
-
-function size(bytes: number): string {
-  const megabytes = bytes / (1024 * 1024)
-  return megabytes >= 0.1 ? `${Math.round(megabytes * 10) / 10} MB` : `${Math.round(bytes)} bytes`
-}
-
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }

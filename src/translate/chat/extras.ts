@@ -1,4 +1,4 @@
-import { isObject } from './wire-chunk.ts'
+import { isObject } from '../parts/wire-json.ts'
 import type { WireChunk } from './wire-chunk.ts'
 
 /** Keys we do not know, kept for the caller. */

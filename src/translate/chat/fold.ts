@@ -1,7 +1,7 @@
 import type { ChatCompletion, ChatToolCall, ChatUsage, FinishReason } from './completion.ts'
 import { isFinishReason } from './completion.ts'
 import { isBlank, kindOf, mergeValue } from './extras.ts'
-import { countOf, isFilled, isObject, objectsOf } from './wire-chunk.ts'
+import { countOf, isFilled, isObject, objectsOf } from '../parts/wire-json.ts'
 import type { WireChoice, WireChunk, WireDelta, WireToolCall } from './wire-chunk.ts'
 
 /** What the chunks said so far. Owned by one reply, updated in place: copying it per chunk would be quadratic. */
@@ -213,7 +213,20 @@ function addExtra(extras: Map<string, unknown>, key: string, value: unknown): vo
   if (kind === 'padding') return
   const before = extras.get(key)
   const isText = kind === 'text' && typeof before === 'string' && typeof value === 'string'
-  extras.set(key, isText ? before + value : mergeValue(before, value))
+  extras.set(key, isText ? before + value : mergeOwn(before, value))
+}
+
+/** As `mergeValue`, but lists grow in place, for each chunk can add to one. What is added to is a copy of the fold's own. */
+function mergeOwn(before: unknown, after: unknown): unknown {
+  if (Array.isArray(after)) return appendAll(Array.isArray(before) ? before : null, after)
+  if (!isObject(after)) return mergeValue(before, after)
+  const merged = new Map(isObject(before) ? Object.entries(before) : [])
+  for (const [key, value] of Object.entries(after)) {
+    const known = merged.get(key)
+    if (Array.isArray(value)) merged.set(key, appendAll(Array.isArray(known) ? known : null, value))
+    else if (known === undefined || !isBlank(value)) merged.set(key, value)
+  }
+  return Object.fromEntries(merged)
 }
 
 function toToolCall({ kind, id, name, text, extras }: ToolCallDraft): ChatToolCall {

@@ -1,3 +1,4 @@
+import type { Warning } from '../warning.ts'
 import type { ChatMessage } from './wire-request.ts'
 
 /**
@@ -19,12 +20,24 @@ export function windowMessages(messages: readonly ChatMessage[], turns: number):
   return messages
 }
 
+/** What the history window left out. */
+export function windowWarnings(
+  all: readonly ChatMessage[],
+  kept: readonly ChatMessage[],
+  historyWindow: number,
+): Warning[] {
+  const leftOut = all.length - kept.length
+  if (leftOut === 0) return []
+  return [{ code: 'history_cut', field: 'messages', detail: `${leftOut} left out by history-window ${historyWindow}` }]
+}
+
 /** For each tool result the position of its call: the last one before it with that id, as ids are used again. */
 function callPositions(messages: readonly ChatMessage[]): ReadonlyMap<number, number> {
   const callOf = new Map<number, number>()
   const lastCall = new Map<string, number>()
   messages.forEach((message, at) => {
-    for (const call of message.tool_calls ?? []) lastCall.set(call.id, at)
+    // Of other roles the calls are not checked.
+    if (message.role === 'assistant') for (const call of message.tool_calls ?? []) lastCall.set(call.id, at)
     const call = lastCall.get(message.tool_call_id ?? '')
     if (message.role === 'tool' && call !== undefined) callOf.set(at, call)
   })

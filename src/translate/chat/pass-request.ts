@@ -1,37 +1,27 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../dialect.ts'
-import { adaptRequest } from './adapt/adapt.ts'
-import { windowMessages } from './history-window.ts'
 import { spliceMembers } from '../parts/json-members.ts'
+import { adaptRequest } from './adapt/adapt.ts'
+import { windowMessages, windowWarnings } from './history-window.ts'
+import { arePassableTools } from './passable-tools.ts'
+import { toUpstream } from './upstream-request.ts'
 import { chatBodyOf, type ChatRequest } from './wire-request.ts'
 
 /**
  * The body for Copilot's chat completions: the caller's own text, in which only the members that must change are
- * written anew. It always streams and always asks for usage, because the reply is made from the events.
+ * written anew. Undefined where a tool has a name or a kind that upstream refuses: the reply has to be mended too then.
  *
  * @throws Fault `invalid_request`
  */
-export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest {
+export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const body = chatBodyOf(request)
   const messages = windowMessages(body.value.messages, context.historyWindow)
-  const leftOut = body.value.messages.length - messages.length
-  const windowed = leftOut === 0 ? body.value : { ...body.value, messages }
-  const adapted = adaptRequest(windowed, context.model, context.strict)
-  const upstream: ChatRequest = {
-    ...adapted.request,
-    model: context.model.id,
-    stream: true,
-    stream_options: withUsage(adapted.request.stream_options),
-  }
-  const windowWarnings =
-    leftOut === 0 ? [] : [`messages: ${leftOut} left out by history-window ${context.historyWindow}`]
+  const windowed = messages === body.value.messages ? body.value : { ...body.value, messages }
+  if (!arePassableTools(windowed)) return undefined
+  const adapted = adaptRequest(windowed, context.model, context.lessons)
   return {
-    body: spliceMembers(body, changes(body.value, upstream)),
-    warnings: [...windowWarnings, ...adapted.warnings],
+    body: spliceMembers(body, changes(body.value, toUpstream(adapted.request, context))),
+    warnings: [...windowWarnings(body.value.messages, messages, context.historyWindow), ...adapted.warnings],
   }
-}
-
-function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_options'] {
-  return options?.include_usage === true ? options : { ...options, include_usage: true }
 }
 
 /** Members that differ, by identity: whatever is changed is a new value. */

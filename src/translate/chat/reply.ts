@@ -1,24 +1,28 @@
 import { encodeData } from '../../sse/encode.ts'
-import type { ReplyFold, ReplySeed, ReplyStream, Usage } from '../dialect.ts'
+import type { ReplyFold, ReplySeed, ReplyStream } from '../dialect.ts'
 import { foldChunk, startAnswer, toCompletion } from './fold.ts'
 import { startMend } from './mend/mend-state.ts'
 import type { Frame, MendState } from './mend/mend-state.ts'
 import { endMend, stepMend } from './mend/mend.ts'
-import { countOf, isObject, stringify } from './wire-chunk.ts'
+import { stringify } from '../parts/wire-json.ts'
+import { noteReasoning, reasoningOf, startReasoningNote } from './reply-reasoning.ts'
+import type { ReasoningNote } from './reply-reasoning.ts'
+import { decodeUsage } from './usage.ts'
 
 const endMark = encodeData('[DONE]')
 
 /** Upstream's chunks, mended, with their original text wherever nothing had to be. */
 export function createChatStream(seed: ReplySeed): ReplyStream {
   const state = startMend(seed, seed.wantsUsage)
+  const note = startReasoningNote()
   return {
     push(event) {
       if (state.done) return ''
-      const text = encode(stepMend(state, event))
+      const text = encode(stepMend(state, event), note)
       return state.done ? text + endMark : text
     },
-    end: () => (state.done ? '' : encode(endMend(state)) + endMark),
-    ...watch(state),
+    end: () => (state.done ? '' : encode(endMend(state), note) + endMark),
+    ...watch(state, note),
   }
 }
 
@@ -26,8 +30,12 @@ export function createChatStream(seed: ReplySeed): ReplyStream {
 export function createChatFold(seed: ReplySeed): ReplyFold {
   const state = startMend(seed, true)
   const answer = startAnswer()
+  const note = startReasoningNote()
   const fold = (frames: readonly Frame[]) => {
-    for (const { chunk } of frames) foldChunk(answer, chunk)
+    for (const { chunk } of frames) {
+      noteReasoning(note, chunk)
+      foldChunk(answer, chunk)
+    }
   }
   return {
     push: (event) => fold(stepMend(state, event)),
@@ -35,29 +43,24 @@ export function createChatFold(seed: ReplySeed): ReplyFold {
       fold(endMend(state))
       return toCompletion(answer)
     },
-    ...watch(state),
+    ...watch(state, note),
   }
 }
 
-function encode(frames: readonly Frame[]): string {
+function encode(frames: readonly Frame[], note: ReasoningNote): string {
   let text = ''
-  for (const frame of frames) text += encodeData(frame.text ?? stringify(frame.chunk))
+  for (const frame of frames) {
+    noteReasoning(note, frame.chunk)
+    text += encodeData(frame.text ?? stringify(frame.chunk))
+  }
   return text
 }
 
-function watch(state: MendState) {
+function watch(state: MendState, note: ReasoningNote) {
   return {
     isDone: () => state.done,
-    usage: () => state.usage && toUsage(state.usage),
+    usage: () => state.usage && decodeUsage(state.usage),
     skipped: () => state.skipped,
-  }
-}
-
-function toUsage(usage: Readonly<Record<string, unknown>>): Usage {
-  const details = usage['prompt_tokens_details']
-  return {
-    inputTokens: countOf(usage['prompt_tokens']),
-    outputTokens: countOf(usage['completion_tokens']),
-    cachedInputTokens: isObject(details) ? countOf(details['cached_tokens']) : 0,
+    reasoning: () => reasoningOf(note),
   }
 }

@@ -23,6 +23,11 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, '')
 }
 
+/** `messages.3.content.0`, as warnings have it, to `messages[3].content[0]`, as errors do. */
+export function toFieldPath(path: string): string {
+  return path.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
+}
+
 function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rules } from '../../../src/translate/chat/adapt/adapt.ts'
+import { passChatRequest } from '../../../src/translate/chat/pass-request.ts'
+import { sealOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
-import { errorOf, hello, pass, traits } from './request-helpers.ts'
+import { callOf, contextOf, errorOf, hello, pass, traits } from './request-helpers.ts'
 
 interface Case {
   /** The rule's name; every rule needs a case. */
@@ -14,6 +16,7 @@ interface Case {
   readonly warnings: readonly string[]
   /** The 400 under `chat.strict`: its path, where the rule changes the meaning. */
   readonly strictPath?: string
+  readonly lessons?: readonly string[]
 }
 
 const gpt5 = traits('gpt-5-mini')
@@ -27,6 +30,9 @@ const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
 const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a": 1}' } })
 const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' })
+const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
+const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
+const synthesised = (id: string) => `tool_result_synthesised;${id}: a result was put in its place`
 const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
 const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
 
@@ -36,7 +42,7 @@ const sampling: readonly Case[] = [
     model: traits(id),
     body: { temperature: 0 },
     sent: { temperature: undefined },
-    warnings: [`temperature: not supported by ${id}, dropped`],
+    warnings: [`dropped;temperature: not supported by ${id}`],
     strictPath: 'temperature',
   })),
   {
@@ -44,7 +50,7 @@ const sampling: readonly Case[] = [
     model: gpt5,
     body: { top_p: 0.9 },
     sent: { top_p: undefined },
-    warnings: ['top_p: not supported by gpt-5-mini, dropped'],
+    warnings: ['dropped;top_p: not supported by gpt-5-mini'],
     strictPath: 'top_p',
   },
   { rule: 'temperature dropped', model: gpt5, body: { temperature: 1 }, sent: { temperature: 1 }, warnings: [] },
@@ -60,7 +66,7 @@ const sampling: readonly Case[] = [
     model: opus47,
     body: { temperature: 0, top_p: 0.5, top_k: 3 },
     sent: { temperature: undefined, top_p: undefined, top_k: undefined },
-    warnings: ['temperature', 'top_p', 'top_k'].map((name) => `${name}: not supported by claude-opus-4.7, dropped`),
+    warnings: ['temperature', 'top_p', 'top_k'].map((name) => `dropped;${name}: not supported by claude-opus-4.7`),
     strictPath: 'temperature',
   },
   ...[{ thinking: { type: 'adaptive' } }, { thinking_budget: 2048 }, { reasoning_effort: 'low' }].map((thinking) => ({
@@ -68,7 +74,7 @@ const sampling: readonly Case[] = [
     model: sonnet,
     body: { temperature: 0, top_p: 1, ...thinking },
     sent: { temperature: undefined, top_p: 1, ...thinking },
-    warnings: ['temperature: not supported by claude-sonnet-4.5 together with thinking, dropped'],
+    warnings: ['dropped;temperature: not supported by claude-sonnet-4.5 together with thinking'],
     strictPath: 'temperature',
   })),
   {
@@ -83,7 +89,7 @@ const sampling: readonly Case[] = [
     model: sonnet,
     body: { top_p: 0.9, reasoning_effort: 'high' },
     sent: { top_p: undefined, reasoning_effort: 'high' },
-    warnings: ['top_p: not supported by claude-sonnet-4.5 together with thinking, dropped'],
+    warnings: ['dropped;top_p: not supported by claude-sonnet-4.5 together with thinking'],
     strictPath: 'top_p',
   },
   {
@@ -92,7 +98,7 @@ const sampling: readonly Case[] = [
     model: traits('claude-sonnet-4.5', { supports: { reasoningEffort: [] } }),
     body: { temperature: 0, reasoning_effort: 'high' },
     sent: { temperature: 0, reasoning_effort: undefined },
-    warnings: ['reasoning_effort: not supported by claude-sonnet-4.5, dropped'],
+    warnings: ['dropped;reasoning_effort: not supported by claude-sonnet-4.5'],
     strictPath: 'reasoning_effort',
   },
   ...[gpt4, grok].map((model) => ({
@@ -110,7 +116,7 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { prediction: { type: 'content', content: 'x' } },
     sent: { prediction: undefined },
-    warnings: ['prediction: not supported by gpt-4.1, dropped'],
+    warnings: ['dropped;prediction: not supported by gpt-4.1'],
     strictPath: 'prediction',
   },
   {
@@ -125,7 +131,7 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { store: true },
     sent: { store: undefined },
-    warnings: ['store: not supported by Copilot, dropped'],
+    warnings: ['dropped;store: not supported by Copilot'],
     strictPath: 'store',
   },
   {
@@ -133,14 +139,14 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { store: false },
     sent: { store: undefined },
-    warnings: ['store: not supported by Copilot, dropped'],
+    warnings: ['adapted;store: not supported by Copilot, dropped'],
   },
   {
     rule: 'service_tier dropped',
     model: gpt4,
     body: { service_tier: 'priority' },
     sent: { service_tier: undefined },
-    warnings: ['service_tier: not supported by Copilot, dropped'],
+    warnings: ['dropped;service_tier: not supported by Copilot'],
     strictPath: 'service_tier',
   },
   {
@@ -148,14 +154,14 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { service_tier: 'auto' },
     sent: { service_tier: undefined },
-    warnings: ['service_tier: not supported by Copilot, dropped'],
+    warnings: ['adapted;service_tier: not supported by Copilot, dropped'],
   },
   {
     rule: 'metadata dropped',
     model: gpt4,
     body: { metadata: { run: '7' } },
     sent: { metadata: undefined },
-    warnings: ['metadata: not supported by Copilot, dropped'],
+    warnings: ['dropped;metadata: not supported by Copilot'],
     strictPath: 'metadata',
   },
 ]
@@ -166,21 +172,24 @@ const outputCaps: readonly Case[] = [
     model: traits(id),
     body: { max_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['max_tokens: sent as max_completion_tokens'],
+    warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
   })),
   ...['gpt-4.1', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1', 'mai-code-1-flash'].map((id) => ({
     rule: 'max_completion_tokens as max_tokens',
     model: traits(id),
     body: { max_completion_tokens: 100 },
     sent: { max_tokens: 100, max_completion_tokens: undefined },
-    warnings: ['max_completion_tokens: sent as max_tokens'],
+    warnings: ['adapted;max_completion_tokens: sent as max_tokens'],
   })),
   {
     rule: 'one output cap of two',
     model: gpt4,
     body: { max_tokens: 5, max_completion_tokens: 100 },
     sent: { max_tokens: 100, max_completion_tokens: undefined },
-    warnings: ['max_tokens: max_completion_tokens is given too, dropped', 'max_completion_tokens: sent as max_tokens'],
+    warnings: [
+      'dropped;max_tokens: max_completion_tokens is given too',
+      'adapted;max_completion_tokens: sent as max_tokens',
+    ],
     strictPath: 'max_tokens',
   },
   {
@@ -188,7 +197,7 @@ const outputCaps: readonly Case[] = [
     model: gpt5,
     body: { max_tokens: 5, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['max_tokens: max_completion_tokens is given too, dropped'],
+    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
     strictPath: 'max_tokens',
   },
   {
@@ -196,7 +205,7 @@ const outputCaps: readonly Case[] = [
     model: traits('gpt-5-mini', { maxOutputTokens: 1000 }),
     body: { max_tokens: 2000, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['max_tokens: max_completion_tokens is given too, dropped'],
+    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
     strictPath: 'max_tokens',
   },
   {
@@ -204,7 +213,7 @@ const outputCaps: readonly Case[] = [
     model: gpt5,
     body: { max_tokens: 100, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['max_tokens: max_completion_tokens is given too, dropped'],
+    warnings: ['adapted;max_tokens: max_completion_tokens is given too, dropped'],
   },
   {
     rule: 'one output cap of two',
@@ -218,7 +227,7 @@ const outputCaps: readonly Case[] = [
     model: traits('claude-sonnet-4.5', { maxOutputTokens: 32_000 }),
     body: { max_tokens: 64_000 },
     sent: { max_tokens: 32_000 },
-    warnings: ['max_tokens: above the limit of claude-sonnet-4.5, lowered to 32000'],
+    warnings: ['clamped;max_tokens: above the limit of claude-sonnet-4.5, lowered to 32000'],
     strictPath: 'max_tokens',
   },
   {
@@ -227,8 +236,8 @@ const outputCaps: readonly Case[] = [
     body: { max_tokens: 100_000 },
     sent: { max_tokens: undefined, max_completion_tokens: 64_000 },
     warnings: [
-      'max_tokens: above the limit of gpt-5-mini, lowered to 64000',
-      'max_tokens: sent as max_completion_tokens',
+      'clamped;max_tokens: above the limit of gpt-5-mini, lowered to 64000',
+      'adapted;max_tokens: sent as max_completion_tokens',
     ],
     strictPath: 'max_tokens',
   },
@@ -252,7 +261,7 @@ const effort: readonly Case[] = [
     model: efforts('low', 'medium', 'high'),
     body: { reasoning_effort: asked },
     sent: { reasoning_effort: sent },
-    warnings: [`reasoning_effort: '${asked}' is not offered by gpt-5.1, sent as '${sent}'`],
+    warnings: [`clamped;reasoning_effort: '${asked}' is not offered by gpt-5.1, sent as '${sent}'`],
     strictPath: 'reasoning_effort',
   })),
   {
@@ -260,7 +269,7 @@ const effort: readonly Case[] = [
     model: efforts('low', 'high'),
     body: { reasoning_effort: 'medium' },
     sent: { reasoning_effort: 'low' },
-    warnings: ["reasoning_effort: 'medium' is not offered by gpt-5.1, sent as 'low'"],
+    warnings: ["clamped;reasoning_effort: 'medium' is not offered by gpt-5.1, sent as 'low'"],
     strictPath: 'reasoning_effort',
   },
   {
@@ -268,7 +277,7 @@ const effort: readonly Case[] = [
     model: efforts(),
     body: { reasoning_effort: 'low' },
     sent: { reasoning_effort: undefined },
-    warnings: ['reasoning_effort: not supported by gpt-5.1, dropped'],
+    warnings: ['dropped;reasoning_effort: not supported by gpt-5.1'],
     strictPath: 'reasoning_effort',
   },
   ...[
@@ -293,9 +302,9 @@ const tools: readonly Case[] = [
     body: { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
     sent: { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined },
     warnings: [
-      'tools: empty, dropped',
-      'tool_choice: there are no tools, dropped',
-      'parallel_tool_calls: there are no tools, dropped',
+      'adapted;tools: empty, dropped',
+      'adapted;tool_choice: there are no tools, dropped',
+      'adapted;parallel_tool_calls: there are no tools, dropped',
     ],
   },
   {
@@ -303,7 +312,7 @@ const tools: readonly Case[] = [
     model: gpt4,
     body: { tool_choice: 'required' },
     sent: { tool_choice: undefined },
-    warnings: ['tool_choice: there are no tools, dropped'],
+    warnings: ['dropped;tool_choice: there are no tools'],
     strictPath: 'tool_choice',
   },
   {
@@ -311,14 +320,14 @@ const tools: readonly Case[] = [
     model: gpt4,
     body: { parallel_tool_calls: false },
     sent: { parallel_tool_calls: undefined },
-    warnings: ['parallel_tool_calls: there are no tools, dropped'],
+    warnings: ['adapted;parallel_tool_calls: there are no tools, dropped'],
   },
   {
     rule: 'parallel_tool_calls dropped',
     model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
     body: { tools: [tool()], parallel_tool_calls: true },
     sent: { tools: [tool()], parallel_tool_calls: undefined },
-    warnings: ['parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+    warnings: ['dropped;parallel_tool_calls: not supported by gemini-2.5-pro'],
     strictPath: 'parallel_tool_calls',
   },
   {
@@ -326,7 +335,7 @@ const tools: readonly Case[] = [
     model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
     body: { tools: [tool()], parallel_tool_calls: false },
     sent: { parallel_tool_calls: undefined },
-    warnings: ['parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+    warnings: ['adapted;parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
   },
   {
     rule: 'parallel_tool_calls dropped',
@@ -340,23 +349,19 @@ const tools: readonly Case[] = [
     model: gemini,
     body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
     sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
-    warnings: ['tools[0].function.parameters: $schema, const not supported by Gemini, left out'],
+    warnings: ['adapted;tools.0.function.parameters: $schema, const not supported by Gemini, left out'],
   },
   {
     rule: 'tool schemas without keywords Gemini refuses',
     model: gemini,
     body: {
-      tools: [
-        tool({ $comment: 'x' }),
-        { type: 'custom', custom: { name: 'c' } },
-        tool({ additionalProperties: false }),
-      ],
+      tools: [tool({ $comment: 'x' }), { type: 'hosted' }, tool({ additionalProperties: false })],
     },
-    sent: { tools: [tool({}), { type: 'custom', custom: { name: 'c' } }, tool({})] },
+    sent: { tools: [tool({}), { type: 'hosted' }, tool({})] },
     warnings: [
-      'tools[2].function.parameters: $comment, additionalProperties not supported by Gemini, left out (2 places)',
+      'schema_simplified;tools.2.function.parameters: $comment, additionalProperties not supported by Gemini, left out (2 places)',
     ],
-    strictPath: 'tools[2].function.parameters',
+    strictPath: 'tools.2.function.parameters',
   },
   {
     rule: 'tool schemas without keywords Gemini refuses',
@@ -391,13 +396,13 @@ const tools: readonly Case[] = [
         }),
         { role: 'tool', tool_call_id: 'call_1', content: 'r' },
         assistant('ok'),
-        { role: 'tool', tool_call_id: 'call_4', content: '' },
       ],
     },
     warnings: [
-      'functions: deprecated, sent as tools',
-      'function_call: deprecated, sent as tool_choice',
-      'messages[1]: deprecated, sent as a tool message (3 places)',
+      'adapted;functions: deprecated, sent as tools',
+      'adapted;function_call: deprecated, sent as tool_choice',
+      'adapted;messages.1: deprecated, sent as a tool message (3 places)',
+      'tool_result_orphan_dropped;call_4: no call before it has this id',
     ],
   },
   {
@@ -405,7 +410,10 @@ const tools: readonly Case[] = [
     model: gpt4,
     body: { functions: [{ name: 'f', parameters: { type: 'object' } }], function_call: 'none', tools: [tool()] },
     sent: { functions: undefined, tools: [tool(), tool()], tool_choice: 'none' },
-    warnings: ['functions: deprecated, sent as tools', 'function_call: deprecated, sent as tool_choice'],
+    warnings: [
+      'adapted;functions: deprecated, sent as tools',
+      'adapted;function_call: deprecated, sent as tool_choice',
+    ],
   },
 ]
 
@@ -425,7 +433,7 @@ const messages: readonly Case[] = [
         ]),
       ],
     },
-    warnings: ['messages[1].content: parts given a type, null members left out'],
+    warnings: ['adapted;messages.1.content: parts given a type, null members left out'],
   },
   {
     rule: 'content parts completed',
@@ -469,7 +477,7 @@ const messages: readonly Case[] = [
         user('u'),
       ],
     },
-    warnings: ['messages[1]: keys that only replies have, dropped (2 places)'],
+    warnings: ['adapted;messages.1: keys that only replies have, dropped (2 places)'],
   },
   {
     rule: 'unknown keys of assistant messages dropped',
@@ -479,11 +487,38 @@ const messages: readonly Case[] = [
     warnings: [],
   },
   ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
+    rule: 'refusals as text',
+    model: traits(id),
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { refusal: 'I will not' }),
+        user('u'),
+        assistant([{ type: 'refusal', refusal: 'No' }]),
+        user('u'),
+        assistant('a', { refusal: 'beside' }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('I will not'),
+        user('u'),
+        assistant([{ type: 'text', text: 'No' }]),
+        user('u'),
+        assistant('a'),
+        user('u'),
+      ],
+    },
+    warnings: ['adapted;messages.1: words of refusal sent as text (3 places)'],
+  })),
+  ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
     rule: 'developer as system',
     model: traits(id),
     body: { messages: [{ role: 'developer', content: [{ type: 'text', text: 'd' }] }, ...hello] },
     sent: { messages: [{ role: 'system', content: [{ type: 'text', text: 'd' }] }, ...hello] },
-    warnings: ['messages[0].role: developer sent as system'],
+    warnings: ['adapted;messages.0.role: developer sent as system'],
   })),
   ...['gpt-4.1', 'gpt-5-mini', 'o3-mini'].map((id) => ({
     rule: 'developer as system',
@@ -497,8 +532,8 @@ const messages: readonly Case[] = [
     model: traits('o1-preview'),
     body: { messages: [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, ...hello] },
     sent: { messages: [user('s'), user('d'), ...hello] },
-    warnings: ['messages[0].role: system text is not supported by o1-preview, sent as user (2 places)'],
-    strictPath: 'messages[0].role',
+    warnings: ['clamped;messages.0.role: system text is not supported by o1-preview, sent as user (2 places)'],
+    strictPath: 'messages.0.role',
   },
   {
     rule: 'empty text parts dropped',
@@ -513,7 +548,7 @@ const messages: readonly Case[] = [
       ],
     },
     sent: { messages: [user([{ type: 'text', text: 'x ' }])] },
-    warnings: ['messages[0].content: empty text part, dropped'],
+    warnings: ['adapted;messages.0.content: empty text part, dropped'],
   },
   {
     rule: 'empty messages dropped',
@@ -525,7 +560,7 @@ const messages: readonly Case[] = [
         assistant(null),
         user([{ type: 'text', text: '' }]),
         assistant('', { tool_calls: [call('c')] }),
-        { role: 'tool', tool_call_id: 'c', content: '' },
+        result('c'),
         assistant('', { reasoning_opaque: 'x' }),
         user('u'),
       ],
@@ -534,12 +569,60 @@ const messages: readonly Case[] = [
       messages: [
         user('u'),
         assistant('', { tool_calls: [call('c')] }),
-        { role: 'tool', tool_call_id: 'c', content: '' },
+        result('c'),
         assistant('', { reasoning_opaque: 'x' }),
         user('u'),
       ],
     },
-    warnings: ['messages[3].content: empty text part, dropped', 'messages[0]: empty message, dropped (3 places)'],
+    warnings: [
+      'adapted;messages.3.content: empty text part, dropped',
+      'adapted;messages.0: empty message, dropped (3 places)',
+    ],
+  },
+  ...['', ' \n', [], [{ type: 'text', text: '' }]].map((content) => ({
+    rule: 'empty tool results given words',
+    model: sonnet,
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content },
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '(no output)' },
+        user('u'),
+      ],
+    },
+    warnings: [
+      ...(typeof content === 'object' && content.length > 0
+        ? ['adapted;messages.2.content: empty text part, dropped']
+        : []),
+      'adapted;messages.2.content: empty tool result, sent as (no output)',
+    ],
+  })),
+  {
+    rule: 'empty tool results given words',
+    model: gpt4,
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+      ],
+    },
+    warnings: [],
   },
   {
     rule: 'empty messages dropped',
@@ -587,7 +670,7 @@ const messages: readonly Case[] = [
         user('u'),
       ],
     },
-    warnings: ['messages: assistant messages in a row merged (3 places)'],
+    warnings: ['adapted;messages: assistant messages in a row merged (3 places)'],
   },
   {
     rule: 'assistant messages in a row merged',
@@ -610,14 +693,16 @@ const messages: readonly Case[] = [
         user('u'),
       ],
     },
-    warnings: ['messages: assistant messages in a row merged (2 places)'],
+    warnings: ['adapted;messages: assistant messages in a row merged (2 places)'],
   },
   ...['claude-opus-4.6', 'claude-opus-4-7-20260401', 'claude-sonnet-5'].map((id) => ({
     rule: 'user turn after a final assistant message',
     model: traits(id),
     body: { messages: [user('u'), assistant('{')] },
     sent: { messages: [user('u'), assistant('{'), user('Continue.')] },
-    warnings: [`messages: ${id} does not continue a final assistant message, a user message "Continue." was added`],
+    warnings: [
+      `clamped;messages: ${id} does not continue a final assistant message, a user message "Continue." was added`,
+    ],
     strictPath: 'messages',
   })),
   ...[sonnet, gpt4, traits('claude-next')].map((model) => ({
@@ -631,8 +716,167 @@ const messages: readonly Case[] = [
     rule: 'user turn after a final assistant message',
     model: opus47,
     body: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] })] },
-    sent: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] })] },
+    sent: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] }), missing('c')] },
+    warnings: [synthesised('c')],
+  },
+]
+
+const sealed = (form: 'reasoning_opaque' | 'encrypted_content' | 'signature', vendor: 'openai' | 'anthropic') =>
+  sealOpaque({ form, vendor, family: '', value: 'RAW' })
+const thinker = (opaque: string) => assistant('a', { reasoning_text: 't', reasoning_opaque: opaque })
+const reasoning: readonly Case[] = [
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: {
+      messages: [user('u'), thinker(sealed('reasoning_opaque', 'openai')), user('v'), thinker('native'), user('w')],
+    },
+    sent: { messages: [user('u'), thinker('RAW'), user('v'), thinker('native'), user('w')] },
     warnings: [],
+  },
+  ...[
+    sealed('reasoning_opaque', 'anthropic'),
+    sealed('encrypted_content', 'openai'),
+    sealed('signature', 'openai'),
+    'cpx1.damaged',
+    'cpa1.',
+  ].map((opaque) => ({
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: [user('u'), thinker(opaque), user('v')] },
+    sent: { messages: [user('u'), assistant('a'), user('v')] },
+    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+  })),
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: [user('u'), { ...thinker('cpx1.damaged'), reasoning_content: 't' }, user('v')] },
+    sent: { messages: [user('u'), assistant('a'), user('v')] },
+    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+  },
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: Array.from({ length: 50 }, () => thinker('cpx1.')) },
+    sent: { messages: Array.from({ length: 50 }, () => assistant('a')) },
+    warnings: [
+      ...Array.from({ length: 20 }, (_, n) => `thinking_dropped;messages.${n}: reasoning of another upstream dropped`),
+      'thinking_dropped;messages: reasoning of another upstream dropped, with others (50 in all)',
+    ],
+  },
+]
+
+const pairing: readonly Case[] = [
+  ...[
+    {
+      // A call without a result, and a result without a call.
+      script: [user('u'), calls('a', 'b'), result('a'), result('zz'), user('v')],
+      sent: [user('u'), calls('a', 'b'), result('a'), missing('b'), user('v')],
+      warnings: [synthesised('b'), 'tool_result_orphan_dropped;zz: no call before it has this id'],
+    },
+    {
+      // A result behind something else.
+      script: [calls('a', 'b'), result('b'), user('v'), result('a'), user('w')],
+      sent: [calls('a', 'b'), result('b'), result('a'), user('v'), user('w')],
+      warnings: ['tool_result_moved;a: moved behind its call'],
+    },
+    {
+      // An id that is used again before its result came.
+      script: [calls('a'), user('v'), calls('a'), result('a'), user('w')],
+      sent: [calls('a'), missing('a'), user('v'), calls('a'), result('a'), user('w')],
+      warnings: [synthesised('a')],
+    },
+    {
+      // A result before its call.
+      script: [user('u'), result('a'), calls('a'), user('w')],
+      sent: [user('u'), calls('a'), missing('a'), user('w')],
+      warnings: ['tool_result_orphan_dropped;a: no call before it has this id', synthesised('a')],
+    },
+    {
+      // More results than calls.
+      script: [calls('a'), result('a'), result('a'), user('w')],
+      sent: [calls('a'), result('a'), user('w')],
+      warnings: ['tool_result_orphan_dropped;a: no call before it has this id'],
+    },
+    {
+      // What is right, in any order.
+      script: [calls('a', 'b'), result('b'), result('a'), calls('a'), result('a'), user('w')],
+      sent: [calls('a', 'b'), result('b'), result('a'), calls('a'), result('a'), user('w')],
+      warnings: [],
+    },
+    {
+      // Nothing but a result.
+      script: [result('a')],
+      sent: [result('a')],
+      warnings: [],
+    },
+    {
+      // Calls that are not the assistant's.
+      script: [{ ...user('u'), tool_calls: 5 }],
+      sent: [{ ...user('u'), tool_calls: 5 }],
+      warnings: [],
+    },
+    {
+      // Calls of several messages in a row.
+      script: [calls('a'), calls('b'), result('a'), result('b'), user('w')],
+      sent: [calls('a'), result('a'), calls('b'), result('b'), user('w')],
+      warnings: ['tool_result_moved;a: moved behind its call'],
+    },
+  ].map(({ script, sent, warnings }) => ({
+    rule: 'tool results behind their calls',
+    model: gpt4,
+    body: { messages: script },
+    sent: { messages: sent },
+    warnings,
+  })),
+  {
+    // Merged into one message afterwards.
+    rule: 'tool results behind their calls',
+    model: sonnet,
+    body: { messages: [user('u'), calls('a'), result('zz'), calls('b'), result('a'), result('b'), user('w')] },
+    sent: { messages: [user('u'), calls('a', 'b'), result('a'), result('b'), user('w')] },
+    warnings: [
+      'tool_result_orphan_dropped;zz: no call before it has this id',
+      'adapted;messages: assistant messages in a row merged',
+    ],
+  },
+]
+
+const lessons: readonly Case[] = [
+  {
+    rule: 'what upstream refused before left out',
+    model: gpt4,
+    lessons: ['field:top_p', 'field:seed', 'field:stop', 'field:stream_options'],
+    body: { top_p: 0.5, seed: 1, temperature: 0 },
+    sent: { top_p: undefined, seed: undefined, temperature: 0, stream_options: undefined },
+    warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: left out, because upstream refused it before`),
+  },
+  {
+    rule: 'max_tokens as max_completion_tokens',
+    model: gpt4,
+    lessons: ['rename:max_tokens'],
+    body: { max_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: 5 },
+    warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
+  },
+  {
+    rule: 'max_completion_tokens as max_tokens',
+    model: gpt4,
+    lessons: ['rename:max_tokens'],
+    body: { max_completion_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: 5 },
+    warnings: [],
+  },
+  {
+    rule: 'what upstream refused before left out',
+    model: gpt5,
+    lessons: ['field:max_completion_tokens'],
+    body: { max_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: undefined },
+    warnings: [
+      'adapted;max_tokens: sent as max_completion_tokens',
+      'refused_upstream;max_completion_tokens: left out, because upstream refused it before',
+    ],
   },
 ]
 
@@ -649,20 +893,21 @@ const nulls: readonly Case[] = [gpt4, gpt5, opus47, efforts()].map((model) => ({
   warnings: [],
 }))
 
-const cases = [...nulls, ...sampling, ...unsupported, ...outputCaps, ...effort, ...tools, ...messages]
+const parameters = [...nulls, ...sampling, ...unsupported, ...outputCaps, ...effort, ...tools]
+const cases = [...parameters, ...messages, ...reasoning, ...pairing, ...lessons]
 
-describe.each(cases)('$rule, $model.id: $body', ({ model, body, sent, warnings, strictPath }) => {
+describe.each(cases)('$rule, $model.id: $body', ({ model, body, sent, warnings, strictPath, lessons: known = [] }) => {
   const request = { model: 'asked', messages: hello, ...body }
 
   test('sends what the model takes, and says what was changed', () => {
-    const passed = pass(request, { model })
+    const passed = pass(request, { model, lessons: known })
     for (const [key, value] of Object.entries(sent)) expect(passed.value[key], key).toEqual(value)
     expect(passed.warnings).toEqual(warnings)
   })
 
   test(strictPath === undefined ? 'does the same when strict' : 'refuses when strict', () => {
-    const strict = () => pass(request, { model, strict: true })
-    if (strictPath === undefined) expect(strict()).toEqual(pass(request, { model }))
+    const strict = () => pass(request, { model, strict: true, lessons: known })
+    if (strictPath === undefined) expect(strict()).toEqual(pass(request, { model, lessons: known }))
     else expect(errorOf(strict)).toMatchObject({ kind: 'invalid_request', path: strictPath, code: 'unsupported_value' })
   })
 })
@@ -747,6 +992,8 @@ test('what was adapted once needs no adapting again', () => {
   fc.assert(
     fc.property(request, model, (body, target) => {
       const once = pass(body, { model: target })
+      // Messages that were merged may call twice under one id, and are translated then.
+      fc.pre(passChatRequest(callOf(once.json), contextOf({ model: target })) !== undefined)
       const twice = pass(once.json, { model: target })
       expect(twice.warnings).toEqual([])
       expect(twice.json).toBe(once.json)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ProxyError } from '../../../src/errors.ts'
-import { encodeChatErrorEvent, toChatError } from '../../../src/translate/chat/error.ts'
+import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../../../src/translate/chat/error.ts'
 
 const routes = ['POST /v1/chat/completions', 'GET /v1/models']
 
@@ -139,6 +139,22 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     null,
     null,
   ],
+  // Claude's own words, which no OpenAI client knows.
+  [
+    { kind: 'upstream_status', status: 529, message: 'Overloaded', type: 'overloaded_error' },
+    'service_unavailable_error',
+    'Overloaded',
+    null,
+    'server_is_overloaded',
+  ],
+  [{ kind: 'upstream_status', status: 500, message: 'boom', type: 'api_error' }, 'server_error', 'boom', null, null],
+  [
+    { kind: 'upstream_status', status: 404, message: 'model: x', type: 'not_found_error' },
+    'invalid_request_error',
+    'model: x',
+    null,
+    null,
+  ],
   [{ kind: 'upstream_failed', message: 'boom', code: 'server_error' }, 'server_error', 'boom', null, 'server_error'],
   [
     { kind: 'upstream_unreachable', detail: 'the host name was not found' },
@@ -221,6 +237,7 @@ test.each([
   ['prompt token count of 138898 exceeds the limit of 64000', ''],
   ['prompt is too long: 210194 tokens > 200000 maximum', undefined],
   ['Request body is too large for model context window', undefined],
+  ["This model's maximum context length is 128000 tokens. However, your messages resulted in 130211 tokens.", ''],
   ['too much', 'context_length_exceeded'],
 ])('gives a full context the code that OpenAI clients know: %s (%s)', (message, code) => {
   const error = { message, ...(code !== undefined && { code }) }
@@ -234,4 +251,16 @@ test('ends a stream with one event that holds the same body', () => {
   const event = encodeChatErrorEvent(error, 'r')
   expect(event).toBe(`data: ${JSON.stringify(toChatError(error, 'r'))}\n\n`)
   expect(event.split('\n')).toHaveLength(3)
+})
+
+test.each<[ProxyError, number]>([
+  [{ kind: 'upstream_status', status: 413, message: 'prompt is too long: 210194 tokens > 200000 maximum' }, 400],
+  [{ kind: 'upstream_status', status: 500, message: 'm', code: 'context_length_exceeded' }, 400],
+  [{ kind: 'upstream_failed', message: 'prompt token count of 5 exceeds the limit of 4' }, 400],
+  [{ kind: 'upstream_status', status: 413, message: 'Request Entity Too Large' }, 413],
+  [{ kind: 'upstream_failed', message: 'it broke' }, 502],
+  [{ kind: 'upstream_status', status: 529, message: 'Overloaded' }, 503],
+  [{ kind: 'queue_full', retryAfterSeconds: 1 }, 429],
+])('%j has the status %i', (error, status) => {
+  expect(chatErrorStatus(error)).toBe(status)
 })

@@ -3,7 +3,7 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
-import type { ReplySeed } from '../../../src/translate/dialect.ts'
+import type { ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
 
 const folder = new URL('../../fixtures/chat/', import.meta.url)
 
@@ -31,12 +31,25 @@ function toWire(line: string): string {
   return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 }
 
-export function seedOf(options: { readonly usage: boolean }): ReplySeed {
+const noNotes: ReplyNotes = {
+  tools: new Map(),
+  stop: [],
+  hasFormat: false,
+  hidesThinking: false,
+  asksForThinking: true,
+  echo: undefined,
+}
+
+export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
+  const model = options.model ?? 'seed-model'
   return {
     id: 'seed-0001',
     createdSeconds: 1_700_000_000,
-    model: 'seed-model',
+    model,
+    requestedModel: 'seed-alias',
+    traits: { id: model, family: model, supports: {} },
     wantsUsage: options.usage,
+    notes: noNotes,
   }
 }
 

@@ -52,6 +52,16 @@ test('appends lists and merges objects of keys it does not know', () => {
   })
 })
 
+test('takes lists that each of 100,000 chunks adds to, and leaves the chunks as they are', () => {
+  const delta = { annotations: [1], copilot_annotations: { IPCodeCitations: [2] } }
+  const answer = startAnswer()
+  for (let at = 0; at < 100_000; at += 1) foldChunk(answer, { choices: [{ index: 0, delta }] })
+  const { message } = toCompletion(answer).choices[0]
+  expect(message).toHaveProperty('annotations.length', 100_000)
+  expect(message).toHaveProperty('copilot_annotations.IPCodeCitations.length', 100_000)
+  expect(delta).toEqual({ annotations: [1], copilot_annotations: { IPCodeCitations: [2] } })
+})
+
 test('leaves padding out', () => {
   expect(messageOf({ content: 'a', padding: 'xxxx' })).not.toHaveProperty('padding')
 })

@@ -7,7 +7,7 @@ import { stepMend } from '../../../src/translate/chat/mend/mend.ts'
 import { plainDelta } from '../../../src/translate/chat/mend/plain.ts'
 import { repair } from '../../../src/translate/chat/mend/repair.ts'
 import { noteTold } from '../../../src/translate/chat/mend/told.ts'
-import { isObject, objectsOf, parseObject } from '../../../src/translate/chat/wire-chunk.ts'
+import { isObject, objectsOf, parseObject } from '../../../src/translate/parts/wire-json.ts'
 import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream, streamNames } from './fixture-streams.ts'
 import { answers, generatedUsage, habits, toWire } from './generated-streams.ts'
 import type { Answer, Habits } from './generated-streams.ts'
@@ -32,7 +32,10 @@ interface ToolCall {
   function?: { name?: string; arguments?: string }
 }
 
-describe('any cut of the bytes', () => {
+/** Thousands of runs, for a machine that has other work. Ms. */
+const patient = { timeout: 60_000 }
+
+describe('any cut of the bytes', patient, () => {
   const wires = streamNames.map((name) => bytes(readStream(name)))
 
   test('gives the same reply', () => {
@@ -53,7 +56,7 @@ describe('any cut of the bytes', () => {
   })
 })
 
-describe('whatever the habits of upstream', () => {
+describe('whatever the habits of upstream', patient, () => {
   const generated = fc.tuple(answers, habits)
 
   test('the stream keeps to the grammar clients read', () => {
@@ -104,7 +107,7 @@ describe('whatever the habits of upstream', () => {
   })
 })
 
-describe('whatever upstream sends', () => {
+describe('whatever upstream sends', patient, () => {
   const loose = fc.jsonValue({ maxDepth: 2 })
   const text = fc.constantFrom(
     '',
@@ -184,7 +187,7 @@ describe('whatever upstream sends', () => {
   })
 })
 
-describe('a plain chunk', () => {
+describe('a plain chunk', patient, () => {
   const opener = {
     id: 'chatcmpl-1',
     object: 'chat.completion.chunk',
@@ -237,7 +240,7 @@ describe('a plain chunk', () => {
         plain += 1
         const other = structuredClone(state)
         const parsed = parseObject(text) ?? {}
-        const [first] = objectsOf(parsed.choices)
+        const [first] = objectsOf(parsed['choices'])
         const parsedDelta = first?.['delta']
         if (first === undefined || !isObject(parsedDelta)) throw new Error('plain without a delta')
         noteTold(state.told, found)

@@ -145,7 +145,7 @@ describe('pace', () => {
 describe('counting', () => {
   test('usage is known whether or not the caller asks for it', () => {
     const wire = [bytes(readStream('quirk-14-copilot-usage'))]
-    const counted = { inputTokens: 965, outputTokens: 93, cachedInputTokens: 0 }
+    const counted = { inputTokens: 965, outputTokens: 93, cachedInputTokens: 0, reasoningTokens: 0 }
     expect(stream(wire, seedOf({ usage: true })).usage).toEqual(counted)
     expect(stream(wire, seedOf({ usage: false })).usage).toEqual(counted)
     expect(stream([bytes(readStream('quirk-13-usage-everywhere'))]).usage).toMatchObject({ cachedInputTokens: 4 })
@@ -315,6 +315,15 @@ describe('an end in the Responses dialect', () => {
         },
       ],
     })
+  })
+})
+
+test('more calls than any answer holds are a failure, for each is looked for among all before it', () => {
+  const calls = Array.from({ length: 2001 }, (_, at) => toolDelta(opened(at, `c${at}`, 'f', '{}')))
+  expect(streamed(...calls.slice(1), finish('tool_calls'), '[DONE]').fault).toBeUndefined()
+  expect(streamed(...calls, finish('tool_calls'), '[DONE]').fault).toEqual({
+    kind: 'upstream_unusable',
+    detail: 'it made more than 2000 tool calls at once',
   })
 })
 

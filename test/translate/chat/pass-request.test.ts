@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
 import { passChatRequest } from '../../../src/translate/chat/pass-request.ts'
-import { hello, pass, traits } from './request-helpers.ts'
+import { callOf, contextOf, hello, pass, traits } from './request-helpers.ts'
 
 const toolCall = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
 const includeUsage = '"stream_options":{"include_usage":true}'
@@ -32,8 +32,8 @@ test('sends the very bytes where nothing has to change', () => {
   const text = ` {"model":"gpt-4.1", "messages":[{"role":"user","content":"\\u00e9é"}],\n"stream":true,${includeUsage}, "x":1.0}\n`
   const bytes = Buffer.from(text)
   const request = decodeChatRequest(text, bytes)
-  const context = { model: traits('gpt-4.1'), historyWindow: 0, strict: false }
-  expect(passChatRequest(request, context).body).toBe(bytes)
+  const context = contextOf()
+  expect(passChatRequest(request, context)?.body).toBe(bytes)
 })
 
 test('sends each edited key once where the caller wrote it twice', () => {
@@ -59,7 +59,7 @@ test('keeps the last turns and says how much was left out', () => {
   const messages = [{ role: 'system', content: 's' }, ...turn(1), ...turn(2), { role: 'user', content: 'q3' }]
   const { value, warnings } = pass({ model: 'm', messages }, { historyWindow: 2 })
   expect(value['messages']).toEqual([messages[0], ...turn(2), { role: 'user', content: 'q3' }])
-  expect(warnings).toEqual(['messages: 2 left out by history-window 2'])
+  expect(warnings).toEqual(['history_cut;messages: 2 left out by history-window 2'])
   expect(pass({ model: 'm', messages }, { historyWindow: 3 }).warnings).toEqual([])
 })
 
@@ -77,15 +77,75 @@ test('merges a run of 100,000 assistant messages in reasonable time', () => {
   const messages = [...hello, ...Array.from({ length: 100_000 }, () => message), ...hello]
   const started = performance.now()
   const { value } = pass({ model: 'm', messages }, { model: traits('claude-sonnet-4.5') })
-  expect(value['messages']).toHaveLength(3)
+  // One message with all the calls, and a result put in place for each.
+  expect(value['messages']).toHaveLength(100_003)
   // Around 0.5 s on a slow machine; copying the run for each message takes half a minute and more.
   expect(performance.now() - started).toBeLessThan(10_000)
 })
 
 test('refuses a request that another dialect decoded', () => {
   const request = { ...decodeChatRequest(JSON.stringify({ model: 'm', messages: hello })), body: {} }
-  const context = { model: traits('gpt-4.1'), historyWindow: 0, strict: false }
+  const context = contextOf()
   expect(() => passChatRequest(request, context)).toThrow(TypeError)
+})
+
+const named = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
+const passes = (body: object) =>
+  passChatRequest(callOf({ model: 'm', messages: hello, ...body }), contextOf()) !== undefined
+
+describe('a request is translated instead', () => {
+  test.each([
+    ['a'.repeat(64), true],
+    ['a'.repeat(65), false],
+    ['mcp__server__tool-1', true],
+    ['server.tool', false],
+    ['größe', false],
+    ['', true],
+  ])('where a tool is called %j: %j', (name, expected) => {
+    const calls = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ ...toolCall, function: { name, arguments: '{}' } }],
+    }
+    for (const body of [
+      { tools: [named(name)] },
+      { functions: [{ name }] },
+      { messages: [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }] },
+      { messages: [...hello, { role: 'assistant', content: null, function_call: { name, arguments: '{}' } }] },
+    ]) {
+      expect(passes(body), JSON.stringify(body)).toBe(expected)
+    }
+  })
+
+  test('where a tool is freeform, offered or called before', () => {
+    const call = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'f', input: 'x' } }],
+    }
+    expect(passes({ tools: [{ type: 'custom', custom: { name: 'f' } }] })).toBe(false)
+    expect(passes({ messages: [...hello, call, { role: 'tool', tool_call_id: 'c', content: 'r' }] })).toBe(false)
+  })
+
+  test('where an id names two calls of one message, but not where a later message uses it again', () => {
+    const one = { role: 'assistant', content: null, tool_calls: [toolCall] }
+    const two = { ...one, tool_calls: [toolCall, toolCall] }
+    const result = { role: 'tool', tool_call_id: 'c', content: 'r' }
+    expect(passes({ messages: [...hello, two, result, result] })).toBe(false)
+    expect(passes({ messages: [...hello, one, result, one, result] })).toBe(true)
+  })
+
+  test('but not for names that the history window leaves out', () => {
+    const calls = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ ...toolCall, function: { name: 'a.b', arguments: '{}' } }],
+    }
+    const messages = [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }, ...hello]
+    const request = callOf({ model: 'm', messages })
+    expect(passChatRequest(request, contextOf({ historyWindow: 1 }))).toBeDefined()
+    expect(passChatRequest(request, contextOf())).toBeUndefined()
+  })
 })
 
 interface ClientCase {
@@ -102,7 +162,7 @@ const clientCases: readonly ClientCase[] = [
     client: 'opencode',
     model: 'gpt-5-mini',
     changed: { max_tokens: undefined, max_completion_tokens: 32_000 },
-    warnings: ['max_tokens: sent as max_completion_tokens'],
+    warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
   },
   { client: 'opencode', model: 'grok-code-fast-1', changed: { model: 'grok-code-fast-1' }, warnings: [] },
   {
@@ -110,16 +170,16 @@ const clientCases: readonly ClientCase[] = [
     model: 'claude-sonnet-4.6',
     changed: { store: undefined, max_completion_tokens: undefined, max_tokens: 32_000, messages: withSystem('pi') },
     warnings: [
-      'store: not supported by Copilot, dropped',
-      'max_completion_tokens: sent as max_tokens',
-      'messages[0].role: developer sent as system',
+      'adapted;store: not supported by Copilot, dropped',
+      'adapted;max_completion_tokens: sent as max_tokens',
+      'adapted;messages.0.role: developer sent as system',
     ],
   },
   {
     client: 'pi',
     model: 'gpt-5-mini',
     changed: { model: 'gpt-5-mini', store: undefined },
-    warnings: ['store: not supported by Copilot, dropped'],
+    warnings: ['adapted;store: not supported by Copilot, dropped'],
   },
   { client: 'cline', model: 'gpt-4.1', changed: {}, warnings: [] },
   { client: 'continue', model: 'grok-code-fast-1', changed: {}, warnings: [] },
@@ -136,8 +196,8 @@ const clientCases: readonly ClientCase[] = [
       ],
     },
     warnings: [
-      'temperature: not supported by gpt-5-mini, dropped',
-      'messages[2]: keys that only replies have, dropped',
+      'dropped;temperature: not supported by gpt-5-mini',
+      'adapted;messages.2: keys that only replies have, dropped',
     ],
   },
   {
@@ -155,7 +215,7 @@ const clientCases: readonly ClientCase[] = [
         },
       ],
     },
-    warnings: ['messages[0].content: parts given a type, null members left out'],
+    warnings: ['adapted;messages.0.content: parts given a type, null members left out'],
   },
 ]
 

@@ -1,8 +1,10 @@
 import type { ProxyError } from '../../../src/errors.ts'
 import { Fault } from '../../../src/errors.ts'
-import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
 import { passChatRequest } from '../../../src/translate/chat/pass-request.ts'
+import type { EncodeContext } from '../../../src/translate/dialect.ts'
+import type { ModelTraits } from '../../../src/translate/model-traits.ts'
+import { formatWarning, refuseLosses, type Warning } from '../../../src/translate/warning.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
 
@@ -14,21 +16,40 @@ export interface PassOptions {
   readonly model?: ModelTraits
   readonly historyWindow?: number
   readonly strict?: boolean
+  readonly lessons?: readonly string[]
 }
 
-/** What upstream gets for a caller's body. The body is frozen, so that a rule which changes it fails the test. */
-export function pass(
-  body: unknown,
-  { model = traits('gpt-4.1'), historyWindow = 0, strict = false }: PassOptions = {},
-) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const request = decodeChatRequest(text)
+export function contextOf({
+  model = traits('gpt-4.1'),
+  historyWindow = 0,
+  strict = false,
+  lessons = [],
+}: PassOptions = {}): EncodeContext {
+  return { model, historyWindow, strict, lessons: new Set(lessons) }
+}
+
+/** Warnings as the header has them, with the sentence of the log. */
+export function told(warnings: readonly Warning[]): string[] {
+  return warnings.map((warning) => `${formatWarning(warning)}: ${warning.detail}`)
+}
+
+/** A caller's request. Its value is frozen, so that a coder which changes it fails the test. */
+export function callOf(body: unknown) {
+  const request = decodeChatRequest(typeof body === 'string' ? body : JSON.stringify(body))
   deepFreeze(request.body.value)
-  const encoded = passChatRequest(request, { model, historyWindow, strict })
+  return request
+}
+
+/** What upstream gets for a caller's body, as the pipeline sends it on. */
+export function pass(body: unknown, options: PassOptions = {}) {
+  const context = contextOf(options)
+  const encoded = passChatRequest(callOf(body), context)
+  if (encoded === undefined) throw new Error('the request has to be translated')
+  if (context.strict) refuseLosses(encoded.warnings)
   const json = encoded.body.toString()
   // Every body here is a JSON object: decodeChatRequest has refused anything else.
   const value = JSON.parse(json) as Record<string, unknown>
-  return { json, value, warnings: encoded.warnings }
+  return { json, value, warnings: told(encoded.warnings) }
 }
 
 /** The error a call throws. */

@@ -1,13 +1,15 @@
-import { Fault } from '../../../errors.ts'
 import { modelFamily } from '../../parts/model-family.ts'
-import type { Warning } from '../../dialect.ts'
 import type { ModelTraits } from '../../model-traits.ts'
+import type { Warning } from '../../warning.ts'
 import type { ChatRequest } from '../wire-request.ts'
 import { legacyFunctionsRule } from './legacy-functions.ts'
+import { lessonRule } from './lesson-rule.ts'
 import { messageRules } from './message-rules.ts'
 import { nullRule } from './null-rule.ts'
 import { parameterRules } from './parameter-rules.ts'
 import type { Note, Rule, Target } from './rule.ts'
+import { sealedReasoningRule } from './sealed-reasoning.ts'
+import { toolPairsRule } from './tool-pairs.ts'
 import { toolRules } from './tool-rules.ts'
 import { turnRules } from './turn-rules.ts'
 
@@ -15,10 +17,14 @@ import { turnRules } from './turn-rules.ts'
 export const rules: readonly Rule[] = [
   nullRule,
   legacyFunctionsRule,
+  // Before any rule that moves messages: its notes name positions.
+  sealedReasoningRule,
+  toolPairsRule,
   ...toolRules,
   ...parameterRules,
   ...messageRules,
   ...turnRules,
+  lessonRule,
 ]
 
 export interface Adapted {
@@ -29,23 +35,25 @@ export interface Adapted {
 
 /**
  * Fits a request to the habits of a model. Never changes its input.
- *
- * @throws Fault `invalid_request` when `strict`, for what would otherwise change the meaning of the request
+ * @param lessons what upstream has refused of the model before, as `lessons.ts` words it
  */
-export function adaptRequest(request: ChatRequest, traits: ModelTraits, strict: boolean): Adapted {
+export function adaptRequest(request: ChatRequest, traits: ModelTraits, lessons: ReadonlySet<string>): Adapted {
   const { target, rules: applicable } = planFor(traits)
   const warnings: Warning[] = []
   const adapted = { ...request }
   for (const rule of applicable) {
-    const outcome = rule.adapt(adapted, target)
+    const outcome = rule.adapt(adapted, target, lessons)
     if (outcome === undefined) continue
-    for (const note of outcome.notes) {
-      if (strict && note.changesMeaning) throw refusal(note)
-      warnings.push(`${note.path}: ${note.reason === undefined ? '' : `${note.reason}, `}${note.action}`)
-    }
+    for (const note of outcome.notes) warnings.push(toWarning(note))
     Object.assign(adapted, outcome.patch)
   }
   return { request: adapted, warnings }
+}
+
+/** Why, and what was done about it; of a field that was dropped the code says that already. */
+function toWarning({ code, field, reason, action }: Note): Warning {
+  if (reason === undefined) return { code, field, detail: action }
+  return { code, field, detail: code === 'dropped' && action === 'dropped' ? reason : `${reason}, ${action}` }
 }
 
 interface Plan {
@@ -64,13 +72,4 @@ function planFor(traits: ModelTraits): Plan {
   const plan = { target, rules: rules.filter((rule) => rule.applies(target)) }
   plans.set(traits, plan)
   return plan
-}
-
-function refusal({ path, reason, action }: Note): Fault {
-  return new Fault({
-    kind: 'invalid_request',
-    path,
-    detail: `${reason ?? action} (refused because chat.strict is on)`,
-    code: 'unsupported_value',
-  })
 }

@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../wire-request.ts'
-import { always, counted, type Note, type Rule } from './rule.ts'
+import { always, counted, type Note, type Outcome, type Rule } from './rule.ts'
 
 /**
  * `functions` and `function_call`, which OpenAI replaced by tools in November 2023, in today's words. Runs before the
@@ -9,12 +9,15 @@ export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
   source: 'OpenAI API reference, chat completions: functions and function_call are deprecated in favour of tools',
   applies: always,
-  adapt: (request) => {
-    const steps = [tools(request), toolChoice(request), history(request.messages)]
-    const done = steps.filter((step) => step !== undefined)
-    if (done.length === 0) return undefined
-    return { patch: Object.assign({}, ...done.map((step) => step.patch)), notes: done.map((step) => step.note) }
-  },
+  adapt: withTools,
+}
+
+/** Keeps the number and the order of messages. */
+export function withTools(request: ChatRequest): Outcome | undefined {
+  const steps = [tools(request), toolChoice(request), history(request.messages)]
+  const done = steps.filter((step) => step !== undefined)
+  if (done.length === 0) return undefined
+  return { patch: Object.assign({}, ...done.map((step) => step.patch)), notes: done.map((step) => step.note) }
 }
 
 interface Step {
@@ -22,8 +25,8 @@ interface Step {
   readonly note: Note
 }
 
-function note(path: string, action: string): Note {
-  return { path, reason: 'deprecated', action, changesMeaning: false }
+function note(field: string, action: string): Note {
+  return { code: 'adapted', field, reason: 'deprecated', action }
 }
 
 function tools(request: ChatRequest): Step | undefined {
@@ -60,7 +63,7 @@ function history(messages: readonly ChatMessage[]): Step | undefined {
   if (changes === 0) return undefined
   return {
     patch: { messages: converted },
-    note: note(`messages[${first}]`, counted('sent as a tool message', changes)),
+    note: note(`messages.${first}`, counted('sent as a tool message', changes)),
   }
 }
 

@@ -1,4 +1,5 @@
-import { isEmptyMessage, isPartType, PART_TYPES, partTypeOf } from '../content-parts.ts'
+import { isBlankContent, isEmptyMessage, isPartType, PART_TYPES, partTypeOf } from '../content-parts.ts'
+import type { WarningCode } from '../../warning.ts'
 import type { ChatMessage, ChatPart } from '../wire-request.ts'
 import { always, counted, type Rule, type Target } from './rule.ts'
 
@@ -13,10 +14,14 @@ interface MessageRow {
   /** Absent where only the spelling changes. */
   readonly reason?: (target: Target) => string
   readonly action: string
-  readonly changesMeaning: boolean
+  readonly code: WarningCode
 }
 
 const isClaude = ({ family }: Target): boolean => family.kind === 'claude'
+const isNotOpenai = ({ family }: Target): boolean => family.kind !== 'gpt' && family.kind !== 'o-series'
+
+/** What a tool said that said nothing, as shells and editors do when all went well. */
+const NO_OUTPUT = '(no output)'
 
 /** What single messages need, whatever stands around them. */
 const rows: readonly MessageRow[] = [
@@ -27,7 +32,7 @@ const rows: readonly MessageRow[] = [
     adapt: (message) => mapParts(message, completePart),
     at: '.content',
     action: 'parts given a type, null members left out',
-    changesMeaning: false,
+    code: 'adapted',
   },
   {
     name: 'unknown keys of assistant messages dropped',
@@ -37,16 +42,25 @@ const rows: readonly MessageRow[] = [
     at: '',
     reason: () => 'keys that only replies have',
     action: 'dropped',
-    changesMeaning: false,
+    code: 'adapted',
+  },
+  {
+    name: 'refusals as text',
+    source: 'parameters, roles: refusal is OpenAI only',
+    applies: isNotOpenai,
+    adapt: tellRefusal,
+    at: '',
+    action: 'words of refusal sent as text',
+    code: 'adapted',
   },
   {
     name: 'developer as system',
     source: 'parameters, roles: developer is OpenAI only',
-    applies: ({ family }) => family.kind !== 'gpt' && family.kind !== 'o-series',
+    applies: isNotOpenai,
     adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
     at: '.role',
     action: 'developer sent as system',
-    changesMeaning: false,
+    code: 'adapted',
   },
   {
     name: 'system as user',
@@ -57,7 +71,7 @@ const rows: readonly MessageRow[] = [
     at: '.role',
     reason: ({ traits }) => `system text is not supported by ${traits.id}`,
     action: 'sent as user',
-    changesMeaning: true,
+    code: 'clamped',
   },
   {
     name: 'empty text parts dropped',
@@ -67,7 +81,18 @@ const rows: readonly MessageRow[] = [
     at: '.content',
     reason: () => 'empty text part',
     action: 'dropped',
-    changesMeaning: false,
+    code: 'adapted',
+  },
+  {
+    name: 'empty tool results given words',
+    source: 'parameters, roles: empty text blocks are 400 on Claude; that results become blocks of text is assumed',
+    applies: isClaude,
+    adapt: (message) =>
+      message.role === 'tool' && isBlankContent(message.content) ? { ...message, content: NO_OUTPUT } : message,
+    at: '.content',
+    reason: () => 'empty tool result',
+    action: `sent as ${NO_OUTPUT}`,
+    code: 'adapted',
   },
   {
     name: 'empty messages dropped',
@@ -77,7 +102,7 @@ const rows: readonly MessageRow[] = [
     at: '',
     reason: () => 'empty message',
     action: 'dropped',
-    changesMeaning: false,
+    code: 'adapted',
   },
 ]
 
@@ -102,10 +127,10 @@ function toRule(row: MessageRow): Rule {
       // Without a message upstream's own refusal is the clearer one.
       if (changes === 0 || adapted.length === 0) return undefined
       const note = {
-        path: `messages[${first}]${row.at}`,
+        code: row.code,
+        field: `messages.${first}${row.at}`,
         ...(row.reason && { reason: row.reason(target) }),
         action: counted(row.action, changes),
-        changesMeaning: row.changesMeaning,
       }
       return { patch: { messages: adapted }, notes: [note] }
     },
@@ -138,6 +163,17 @@ function dropReplyKeys(message: ChatMessage): ChatMessage {
   const dropped = Object.keys(message).filter((key) => isReplyKey(key, message[key]))
   if (dropped.length === 0) return message
   return { ...message, ...Object.fromEntries(dropped.map((key) => [key, undefined])) }
+}
+
+/** What the assistant said, wherever it stands: as text. Beside other content it repeats what a client shows anyway. */
+function tellRefusal(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant') return message
+  const told = mapParts(message, (part) =>
+    partTypeOf(part) === 'refusal' ? { type: 'text', text: String(part['refusal']) } : part,
+  )
+  const { refusal, ...rest } = told
+  if (typeof refusal !== 'string') return told
+  return isBlankContent(rest.content) && refusal !== '' ? { ...rest, content: refusal } : rest
 }
 
 function isReplyKey(key: string, value: unknown): boolean {

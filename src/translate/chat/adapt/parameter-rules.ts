@@ -1,6 +1,8 @@
+import { clampEffort, isEffort } from '../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../parts/model-family.ts'
+import { RENAMES_CAP } from '../lessons.ts'
 import type { ChatRequest } from '../wire-request.ts'
-import { always, type Outcome, type Rule, type Target } from './rule.ts'
+import { always, type Note, type Outcome, type Rule, type Target } from './rule.ts'
 
 interface DropRow {
   readonly parameter: string
@@ -74,9 +76,6 @@ const dropRows: readonly DropRow[] = [
   },
 ]
 
-/** Levels of `reasoning_effort`, lowest first (docs/copilot-wire.md, "Parameters by model"). */
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
-
 /** In order: whether sampling is dropped depends on the effort that is left, and a cap that is discarded needs no limit. */
 export const parameterRules: readonly Rule[] = [
   {
@@ -84,7 +83,7 @@ export const parameterRules: readonly Rule[] = [
     source:
       'parameters, reasoning_effort: others are 400 invalid_reasoning_effort; nearest lower, else lowest, is our choice',
     applies: ({ traits }) => traits.supports.reasoningEffort !== undefined,
-    adapt: clampEffort,
+    adapt: listEffort,
   },
   ...dropRows.map(toRule),
   {
@@ -102,14 +101,18 @@ export const parameterRules: readonly Rule[] = [
   {
     name: 'max_tokens as max_completion_tokens',
     source: 'parameters, max_tokens: gpt-5* and o-series refuse max_tokens',
-    applies: isReasoning,
-    adapt: (request) => renameCap(request, 'max_tokens', 'max_completion_tokens'),
+    applies: always,
+    adapt: (request, target, lessons) =>
+      isReasoning(target) || lessons.has(RENAMES_CAP)
+        ? renameCap(request, 'max_tokens', 'max_completion_tokens')
+        : undefined,
   },
   {
     name: 'max_completion_tokens as max_tokens',
     source: 'parameters, max_tokens: everyone else takes max_tokens',
     applies: ({ family }) => !isReasoningGpt(family),
-    adapt: (request) => renameCap(request, 'max_completion_tokens', 'max_tokens'),
+    adapt: (request, _target, lessons) =>
+      lessons.has(RENAMES_CAP) ? undefined : renameCap(request, 'max_completion_tokens', 'max_tokens'),
   },
 ]
 
@@ -121,10 +124,10 @@ function toRule({ parameter, source, applies, when, keeps, idle, reason }: DropR
     adapt: (request, target) => {
       const value = request[parameter]
       if (value === undefined || keeps?.(value) === true || when?.(request) === false) return undefined
-      const changesMeaning = idle?.(value) !== true
+      const code = idle?.(value) === true ? 'adapted' : 'dropped'
       return {
         patch: { [parameter]: undefined },
-        notes: [{ path: parameter, reason: reason(target), action: 'dropped', changesMeaning }],
+        notes: [{ code, field: parameter, reason: reason(target), action: 'dropped' }],
       }
     },
   }
@@ -144,11 +147,11 @@ function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | und
   if (above.length === 0) return undefined
   return {
     patch: Object.fromEntries(above.map((key) => [key, limit])),
-    notes: above.map((path) => ({
-      path,
+    notes: above.map((field) => ({
+      code: 'clamped',
+      field,
       reason: `above the limit of ${traits.id}`,
       action: `lowered to ${limit}`,
-      changesMeaning: true,
     })),
   }
 }
@@ -157,8 +160,13 @@ type CapName = 'max_tokens' | 'max_completion_tokens'
 
 function dropSecondCap({ max_tokens: older, max_completion_tokens: newer }: ChatRequest): Outcome | undefined {
   if (older === undefined || newer === undefined) return undefined
-  const note = { path: 'max_tokens', reason: 'max_completion_tokens is given too', action: 'dropped' }
-  return { patch: { max_tokens: undefined }, notes: [{ ...note, changesMeaning: older !== newer }] }
+  const note: Note = {
+    code: older === newer ? 'adapted' : 'dropped',
+    field: 'max_tokens',
+    reason: 'max_completion_tokens is given too',
+    action: 'dropped',
+  }
+  return { patch: { max_tokens: undefined }, notes: [note] }
 }
 
 /** Runs where at most one of the two is left. */
@@ -166,23 +174,23 @@ function renameCap(request: ChatRequest, from: CapName, to: CapName): Outcome | 
   if (request[from] === undefined) return undefined
   return {
     patch: { [from]: undefined, [to]: request[from] },
-    notes: [{ path: from, action: `sent as ${to}`, changesMeaning: false }],
+    notes: [{ code: 'adapted', field: from, action: `sent as ${to}` }],
   }
 }
 
-function clampEffort(request: ChatRequest, { traits }: Target): Outcome | undefined {
+function listEffort(request: ChatRequest, { traits }: Target): Outcome | undefined {
   const asked = request.reasoning_effort
   const listed = traits.supports.reasoningEffort ?? []
   if (typeof asked !== 'string' || listed.includes(asked)) return undefined
-  const note = { path: 'reasoning_effort', changesMeaning: true }
+  const field = 'reasoning_effort'
   if (listed.length === 0) {
-    const dropped = { ...note, reason: `not supported by ${traits.id}`, action: 'dropped' }
-    return { patch: { reasoning_effort: undefined }, notes: [dropped] }
+    const note: Note = { code: 'dropped', field, reason: `not supported by ${traits.id}`, action: 'dropped' }
+    return { patch: { reasoning_effort: undefined }, notes: [note] }
   }
-  const known = EFFORTS.filter((level) => listed.includes(level))
-  const nearest = known.findLast((level) => EFFORTS.indexOf(level) < EFFORTS.indexOf(asked)) ?? known[0]
   // A level nobody ranks, asked or listed: upstream's own message tells more than a guess.
-  if (nearest === undefined || !EFFORTS.includes(asked)) return undefined
-  const lowered = { ...note, reason: `'${asked}' is not offered by ${traits.id}`, action: `sent as '${nearest}'` }
-  return { patch: { reasoning_effort: nearest }, notes: [lowered] }
+  const nearest = isEffort(asked) ? clampEffort(asked, listed) : asked
+  if (nearest === asked) return undefined
+  const reason = `'${asked}' is not offered by ${traits.id}`
+  const note: Note = { code: 'clamped', field, reason, action: `sent as '${nearest}'` }
+  return { patch: { reasoning_effort: nearest }, notes: [note] }
 }

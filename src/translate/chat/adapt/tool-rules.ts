@@ -46,28 +46,30 @@ export const toolRules: readonly Rule[] = [
   },
 ]
 
-function drop(path: string, reason: string, changesMeaning: boolean): Outcome {
-  return { patch: { [path]: undefined }, notes: [{ path, reason, action: 'dropped', changesMeaning }] }
+function drop(field: string, reason: string, isLoss: boolean): Outcome {
+  const code = isLoss ? 'dropped' : 'adapted'
+  return { patch: { [field]: undefined }, notes: [{ code, field, reason, action: 'dropped' }] }
 }
 
 function stripToolSchemas(request: ChatRequest): Outcome | undefined {
   const keywords = new Set<string>()
   const touched: string[] = []
-  let loosenedPath: string | undefined
+  let loosened: string | undefined
   const tools = request.tools?.map((tool, at) => {
     const definition = tool.function
     if (!definition?.parameters) return tool
-    const { schema, removed, loosened } = stripSchema(definition.parameters)
+    const stripped = stripSchema(definition.parameters)
+    const { schema, removed } = stripped
     if (removed.length === 0) return tool
-    const path = `tools[${at}].function.parameters`
-    touched.push(path)
+    const field = `tools.${at}.function.parameters`
+    touched.push(field)
     for (const keyword of removed) keywords.add(keyword)
-    if (loosened) loosenedPath ??= path
+    if (stripped.loosened) loosened ??= field
     return { ...tool, function: { ...definition, parameters: schema } }
   })
-  const path = loosenedPath ?? touched[0]
-  if (path === undefined) return undefined
+  const field = loosened ?? touched[0]
+  if (field === undefined) return undefined
   const reason = `${[...keywords].join(', ')} not supported by Gemini`
-  const note = { path, reason, action: counted('left out', touched.length), changesMeaning: loosenedPath !== undefined }
-  return { patch: { tools }, notes: [note] }
+  const code = loosened === undefined ? 'adapted' : 'schema_simplified'
+  return { patch: { tools }, notes: [{ code, field, reason, action: counted('left out', touched.length) }] }
 }

@@ -1,7 +1,7 @@
 import { isClaudeFrom } from '../../parts/model-family.ts'
 import { isBlankContent, isEmptyMessage } from '../content-parts.ts'
 import type { ChatMessage, ChatPart } from '../wire-request.ts'
-import { counted, type Outcome, type Rule } from './rule.ts'
+import { counted, type Note, type Outcome, type Rule } from './rule.ts'
 
 /**
  * What the order of messages needs. Runs after `messageRules`, which may leave assistant messages side by side and have
@@ -22,11 +22,11 @@ export const turnRules: readonly Rule[] = [
       const last = messages.at(-1)
       // A call without its result and a message without content are other faults, which a user turn would not cure.
       if (last?.role !== 'assistant' || last.tool_calls || isEmptyMessage(last)) return undefined
-      const note = {
-        path: 'messages',
+      const note: Note = {
+        code: 'clamped',
+        field: 'messages',
         reason: `${traits.id} does not continue a final assistant message`,
         action: 'a user message "Continue." was added',
-        changesMeaning: true,
       }
       return { patch: { messages: [...messages, { role: 'user', content: 'Continue.' }] }, notes: [note] }
     },
@@ -42,21 +42,23 @@ function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
   }
   const merged = messages.length - runs.length
   if (merged === 0) return undefined
-  const note = {
-    path: 'messages',
+  const note: Note = {
+    code: 'adapted',
+    field: 'messages',
     action: counted('assistant messages in a row merged', merged),
-    changesMeaning: false,
   }
   return { patch: { messages: runs.flatMap((run) => (run.length === 1 ? run : mergeRun(run))) }, notes: [note] }
 }
 
-/** Copilot's reasoning of a message. At most one pair a message, and only together: docs/copilot-wire.md, quirk 12. */
-const REASONING_KEYS = ['reasoning_text', 'reasoning_opaque'] as const
+/** Copilot's reasoning of a message, its text also under the name that clients know. At most one pair a message, and only together: docs/copilot-wire.md, quirk 12. */
+const REASONING_KEYS = ['reasoning_text', 'reasoning_content', 'reasoning_opaque'] as const
 
 /** A whole run at once and not two by two, which would copy a long run over and over. Of other keys the last counts. */
 function mergeRun(run: readonly ChatMessage[]): ChatMessage {
   const others: Record<string, unknown> = {}
-  for (const { reasoning_text: _text, reasoning_opaque: _opaque, ...rest } of run) Object.assign(others, rest)
+  for (const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...rest } of run) {
+    Object.assign(others, rest)
+  }
   const calls = run.flatMap((message) => message.tool_calls ?? [])
   // Reasoning belongs to the message that made the calls.
   const caller = run.findLast((message) => message.tool_calls)

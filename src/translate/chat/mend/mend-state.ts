@@ -6,7 +6,7 @@ import { startTold } from './told.ts'
 import type { Told } from './told.ts'
 import { startToolCalls } from './tool-calls.ts'
 import type { ToolCalls } from './tool-calls.ts'
-import { isFilled } from '../wire-chunk.ts'
+import { isFilled } from '../../parts/wire-json.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 
 /** One chunk for the caller. */

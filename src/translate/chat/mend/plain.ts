@@ -1,5 +1,5 @@
 import { isBlank } from '../extras.ts'
-import { isObject } from '../wire-chunk.ts'
+import { isObject } from '../../parts/wire-json.ts'
 import type { WireChunk, WireDelta } from '../wire-chunk.ts'
 import { hasIdentity } from './mend-state.ts'
 import type { MendState } from './mend-state.ts'

@@ -5,7 +5,7 @@ import { chunkObject, hasIdentity } from './mend-state.ts'
 import type { MendState } from './mend-state.ts'
 import { noteTold } from './told.ts'
 import { mendToolCalls } from './tool-calls.ts'
-import { isFilled, isObject } from '../wire-chunk.ts'
+import { isFilled, isObject } from '../../parts/wire-json.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isFilled, isObject } from '../wire-chunk.ts'
+import { isFilled, isObject } from '../../parts/wire-json.ts'
 import type { WireChunk } from '../wire-chunk.ts'
 
 /**

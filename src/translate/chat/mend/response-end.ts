@@ -1,4 +1,4 @@
-import { countOf, isFilled, isObject, objectsOf } from '../wire-chunk.ts'
+import { countOf, isFilled, isObject, objectsOf } from '../../parts/wire-json.ts'
 import type { WireChunk, WireToolCall } from '../wire-chunk.ts'
 import { asDrafted, draftedItems } from './response-draft.ts'
 import type { ResponseDraft } from './response-draft.ts'

@@ -1,5 +1,5 @@
 import { Fault } from '../../../errors.ts'
-import { isFilled } from '../wire-chunk.ts'
+import { isFilled } from '../../parts/wire-json.ts'
 import type { WireDelta } from '../wire-chunk.ts'
 
 /**

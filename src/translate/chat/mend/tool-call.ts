@@ -1,6 +1,6 @@
-import { startArgumentScan } from './argument-scan.ts'
-import type { ArgumentScan } from './argument-scan.ts'
-import { isFilled, isObject, stringify } from '../wire-chunk.ts'
+import { startArgumentScan } from '../../parts/argument-scan.ts'
+import type { ArgumentScan } from '../../parts/argument-scan.ts'
+import { isFilled, isObject, stringify } from '../../parts/wire-json.ts'
 import type { WireFunction, WireToolCall } from '../wire-chunk.ts'
 
 /** Functions take JSON, custom tools take any text. */

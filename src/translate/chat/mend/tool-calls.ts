@@ -1,8 +1,8 @@
 import { Fault } from '../../../errors.ts'
-import { scanArguments } from './argument-scan.ts'
+import { scanArguments } from '../../parts/argument-scan.ts'
 import { continuesName, findCall, mayNameGoOn, pieceKey, readEntry, startCall } from './tool-call.ts'
 import type { ToolCall, ToolEntry, ToolKind } from './tool-call.ts'
-import { isObject } from '../wire-chunk.ts'
+import { isObject } from '../../parts/wire-json.ts'
 import type { WireFunction, WireToolCall } from '../wire-chunk.ts'
 
 /**
@@ -18,6 +18,9 @@ export interface ToolCalls {
   /** A call fell into endless whitespace: what follows is worthless. */
   runaway: boolean
 }
+
+/** No answer has room for so many; each is looked for among all that came before. */
+const MOST_CALLS = 2000
 
 export function startToolCalls(idStem: string): ToolCalls {
   return { seen: [], opened: 0, idStem, runaway: false }
@@ -79,6 +82,9 @@ export function hasCalls(state: ToolCalls, choice: number): boolean {
 function mendEntry(state: ToolCalls, entry: ToolEntry, out: WireToolCall[]): void {
   let call = findCall(state.seen, entry)
   if (call === undefined) {
+    if (state.seen.length === MOST_CALLS) {
+      throw new Fault({ kind: 'upstream_unusable', detail: `it made more than ${MOST_CALLS} tool calls at once` })
+    }
     openWaiting(state, out)
     call = startCall(entry, state.seen)
     state.seen.push(call)

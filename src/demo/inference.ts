@@ -1,0 +1,157 @@
+import { composeAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { promptOf } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
+import { failureOfStatus, modelNotSupported, promptTooLong, wrongEndpoint } from './failures.ts'
+import type { Frames } from './habits/habit.ts'
+import { markerNumber, parseMarkers } from './markers.ts'
+import type { Markers } from './markers.ts'
+import { findModel } from './models.ts'
+import type { DemoModel } from './models.ts'
+import { htmlReply, streamReply } from './outcome.ts'
+import type { HeaderMap, Outcome, StreamReply } from './outcome.ts'
+import type { PreparedFrames } from './prepared-frames.ts'
+import type { DemoSettings } from './settings.ts'
+import { quotaHeaders } from './usage.ts'
+
+/** One request to a route that answers prompts. */
+export interface InferenceCall {
+  readonly bodyText: string
+  readonly hasVisionHeader: boolean
+  /** Values of `anthropic-beta`. */
+  readonly betas: readonly string[]
+  /** Counts the requests of the route from 1. */
+  readonly number: number
+  readonly nowMs: number
+  readonly settings: DemoSettings
+  readonly prepared: PreparedFrames
+}
+
+/** A route with its dialect: reads a request, refuses it or not, and writes answers. */
+export interface InferenceRoute<Request> {
+  readonly path: '/chat/completions' | '/responses' | '/v1/messages'
+  /** What every stream ends with; '' for nothing. */
+  readonly done: string
+  readonly parse: (call: InferenceCall) => { readonly ok: true; readonly value: Request } | Refused
+  readonly modelId: (request: Request) => string
+  readonly isStream: (request: Request) => boolean
+  readonly conversation: (request: Request, model: DemoModel) => Conversation
+  readonly refuse: (subject: InferenceSubject<Request>) => Outcome | undefined
+  readonly encode: (answer: Answer, subject: InferenceSubject<Request>) => Frames
+  /** The reply to a request without `stream: true`. */
+  readonly whole: (answer: Answer, subject: InferenceSubject<Request>, headers: HeaderMap) => Outcome
+}
+
+interface Refused {
+  readonly ok: false
+  readonly refusal: Outcome
+}
+
+/** Everything known of a request before it is answered. */
+export interface InferenceSubject<Request> {
+  readonly call: InferenceCall
+  readonly request: Request
+  readonly model: DemoModel
+  readonly conversation: Conversation
+  readonly markers: Markers
+}
+
+/** Events of a reply of a measuring model whose prompt names no number. */
+const DEFAULT_PREPARED = 100
+
+/** Checks, then an answer in the habits of route and model, bent by the markers of the prompt. */
+export function answerInference<Request>(route: InferenceRoute<Request>, call: InferenceCall): Outcome {
+  const parsed = route.parse(call)
+  if (!parsed.ok) return parsed.refusal
+  const request = parsed.value
+  const model = findModel(route.modelId(request))
+  if (model === undefined || !model.isEnabled || model.type !== 'chat') return modelNotSupported()
+  if (!model.endpoints.includes(route.path)) return wrongEndpoint(model, route.path)
+  const conversation = route.conversation(request, model)
+  const markers = parseMarkers(promptOf(conversation))
+  const subject = { call, request, model, conversation, markers }
+  return (
+    route.refuse(subject) ??
+    failAtOnce(subject, route.path === '/v1/messages') ??
+    prepared(route, subject) ??
+    answer(route, subject)
+  )
+}
+
+function failAtOnce<Request>(
+  { call: { nowMs }, model, markers }: InferenceSubject<Request>,
+  isNative: boolean,
+): Outcome | undefined {
+  const { asked } = markers
+  if (asked.has('silent')) return { kind: 'silent' }
+  if (asked.has('html')) return htmlReply(200, 'Sign in to the network')
+  if (asked.has('overflow')) return promptTooLong(model, isNative)
+  const status = markerNumber(markers, 'error', 0)
+  if (status === 0) return undefined
+  const seconds = markerNumber(markers, 'error', -1, 1)
+  return failureOfStatus({ status, nowMs, retryAfterSeconds: seconds < 0 ? undefined : seconds, isNative })
+}
+
+function prepared<Request>(
+  { path }: InferenceRoute<Request>,
+  { call, model, markers }: InferenceSubject<Request>,
+): Outcome | undefined {
+  if (!model.isBench && !markers.asked.has('frames')) return undefined
+  const count = markerNumber(markers, 'frames', DEFAULT_PREPARED)
+  const perWrite = markerNumber(markers, 'frames', call.settings.eventsPerWrite, 1)
+  return streamReply(call.prepared.pieces(path, count, perWrite), {
+    headers: quotaHeaders(call.nowMs),
+    delayMs: delayOf(markers, call),
+  })
+}
+
+function answer<Request>(route: InferenceRoute<Request>, subject: InferenceSubject<Request>): Outcome {
+  const { call, request, model, conversation, markers } = subject
+  const { number, nowMs, bodyText, settings } = call
+  const composed = composeAnswer({ conversation, bodyText, model, markers, number })
+  const headers = { ...quotaHeaders(nowMs), ...familyHeaders(model, number) }
+  if (!route.isStream(request)) return route.whole(composed, subject, headers)
+  const { frames, ending } = bend(route.encode(composed, subject), route.done, markers)
+  return streamReply(joined(frames, settings.eventsPerWrite), { headers, ending, delayMs: delayOf(markers, call) })
+}
+
+/** Breaks a stream where a marker asks for it. */
+function bend(
+  { content, closing, error }: Frames,
+  done: string,
+  { asked }: Markers,
+): { readonly frames: readonly string[]; readonly ending: StreamReply['ending'] } {
+  const half = content.slice(0, Math.ceil(content.length / 2))
+  if (asked.has('hang')) return { frames: [], ending: 'hold' }
+  if (asked.has('stall')) return { frames: half, ending: 'hold' }
+  if (asked.has('cut')) return { frames: half, ending: 'cut' }
+  if (asked.has('eof')) return { frames: half, ending: 'end' }
+  for (const name of ['error-mid', 'error-event'] as const) {
+    const given = asked.get(name)
+    if (given === undefined) continue
+    const wish = { sent: half.length, code: given[0], isBare: name === 'error-event' }
+    return { frames: [...half, error(wish)], ending: 'end' }
+  }
+  if (done === '' || asked.has('no-done')) return { frames: [...content, ...closing], ending: 'end' }
+  return { frames: [...content, ...closing, done], ending: 'end' }
+}
+
+function joined(frames: readonly string[], perWrite: number): readonly string[] {
+  if (perWrite <= 1) return frames
+  const pieces: string[] = []
+  for (let at = 0; at < frames.length; at += perWrite) pieces.push(frames.slice(at, at + perWrite).join(''))
+  return pieces
+}
+
+/** Longest wait between two events that a marker may ask for. */
+const MAX_DELAY_MS = 60_000
+
+function delayOf(markers: Markers, { settings }: InferenceCall): number {
+  return Math.min(markerNumber(markers, 'slow', settings.eventDelayMs), MAX_DELAY_MS)
+}
+
+/** What leaks through from behind the real service on Claude (docs/copilot-wire.md, "Response headers"). */
+function familyHeaders({ habit }: DemoModel, number: number): HeaderMap {
+  if (habit !== 'claude') return {}
+  return { 'request-id': `req_vrtx_demo_${number}`, 'anthropic-ratelimit-requests-remaining': '999', via: '1.1 google' }
+}

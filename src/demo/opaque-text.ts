@@ -1,0 +1,60 @@
+import { createHash, createHmac } from 'node:crypto'
+
+/** Base64 without meaning: cut up, it stands for all that upstream makes unreadable and nobody has to give back. */
+const NOISE = Array.from({ length: 768 }, (_, at) =>
+  createHash('sha512').update(`demo noise ${at}`).digest('base64').slice(0, 84),
+).join('')
+
+/** That many characters, others for every serial number within some tens of thousands. */
+export function noise(serial: number, length: number): string {
+  const from = (serial * 89) % (NOISE.length - length)
+  return NOISE.slice(from, from + length)
+}
+
+/** Characters of an item's id; the captured ones have more than 300 (docs/copilot-wire.md, "Responses stream"). */
+const ID_LENGTH = 408
+
+/** An item id of `/responses`: base64 of changing length, another one for every serial number. */
+export function itemId(serial: number): string {
+  const number = Buffer.alloc(6)
+  number.writeUIntBE(serial % 0x1000000000000, 0, 6)
+  return `${number.toString('base64')}${noise(serial, ID_LENGTH + 4 * (serial % 5))}==`
+}
+
+/** What upstream encrypts or signs, and later takes back: the text of each is good for its own kind only. */
+type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted'
+
+/** Any key does, since nothing is secret here; a fixed one keeps sessions alive over a restart of the demo. */
+const KEY = 'copilot-proxy --demo'
+
+const MAC_BYTES = 32
+const FILLER_BYTES = 240
+
+/** Text that only this simulation can have made. `bound` is what it is tied to: the id or the thought it belongs to. */
+export function issueOpaque(kind: OpaqueKind, serial: number, bound: string): string {
+  return sealed(`${kind}:${serial}:${fingerprint(bound)}`)
+}
+
+/** What a text was tied to; undefined where it was not issued here, or as another kind, or is damaged. */
+export function openOpaque(kind: OpaqueKind, text: string): Binding | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  const length = bytes[MAC_BYTES] ?? 0
+  const head = bytes.subarray(MAC_BYTES + 1, MAC_BYTES + 1 + length).toString('latin1')
+  if (!head.startsWith(`${kind}:`) || sealed(head) !== text) return undefined
+  const print = head.slice(head.lastIndexOf(':') + 1)
+  return { isOf: (bound) => fingerprint(bound) === print }
+}
+
+interface Binding {
+  readonly isOf: (bound: string) => boolean
+}
+
+function sealed(head: string): string {
+  const mac = createHmac('sha256', KEY).update(head).digest()
+  const filler = Buffer.from(noise(mac.readUInt16BE(), FILLER_BYTES), 'latin1')
+  return Buffer.concat([mac, Buffer.from([head.length]), Buffer.from(head, 'latin1'), filler]).toString('base64')
+}
+
+function fingerprint(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,158 @@
+import { lacksReplay } from '../conversation.ts'
+import { gptPromptTooLong, invalidBody, invalidEffort, missingVisionHeader, openaiFailure } from '../failures.ts'
+import { firstRefusal } from '../first-refusal.ts'
+import type { InferenceSubject } from '../inference.ts'
+import type { Outcome } from '../outcome.ts'
+import { checkItems, checkPairs } from './input-checks.ts'
+import { itemsOf, partsOf } from './request.ts'
+import type { ResponsesRequest } from './request.ts'
+import { checkToolChoice, checkTools } from './tool-checks.ts'
+import { unsupported } from './words.ts'
+
+type Subject = InferenceSubject<ResponsesRequest>
+type Check = (subject: Subject) => Outcome | undefined
+
+/**
+ * Refuses what the real route refuses (docs/copilot-wire.md, "Responses requests"), first reason first. Undefined when
+ * all is well. Messages that no capture shows are worded after those of OpenAI's API.
+ */
+export function refuseResponses(subject: Subject): Outcome | undefined {
+  return firstRefusal(CHECKS, subject)
+}
+
+/** Parameters that go through; `null` counts as absent. */
+const KNOWN = new Set([
+  'context_management',
+  'include',
+  'input',
+  'instructions',
+  'max_output_tokens',
+  'max_tool_calls',
+  'metadata',
+  'model',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'reasoning',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'truncation',
+  'user',
+])
+
+/** Parameters that OpenAI knows and this upstream does not serve. */
+const UNSUPPORTED = new Set(['background', 'conversation', 'prompt', 'safety_identifier', 'service_tier'])
+
+const checkParameters: Check = ({ request }) => {
+  for (const [name, value] of Object.entries(request)) {
+    if (KNOWN.has(name) || value === null || value === undefined) continue
+    if (name === 'previous_response_id') {
+      return openaiFailure({
+        message: `Previous response with id '${request.previous_response_id}' not found.`,
+        code: 'previous_response_not_found',
+        param: name,
+      })
+    }
+    if (name === 'background' && value === false) continue
+    return UNSUPPORTED.has(name)
+      ? unsupported(name)
+      : openaiFailure({ message: `Unknown parameter: '${name}'.`, code: 'unknown_parameter', param: name })
+  }
+  return undefined
+}
+
+const checkStore: Check = ({ request }) =>
+  request.store === true
+    ? openaiFailure({
+        message: "Unsupported value: 'store' does not support true.",
+        code: 'unsupported_value',
+        param: 'store',
+      })
+    : undefined
+
+const checkInput: Check = ({ request: { input = [] } }) =>
+  input.length === 0
+    ? openaiFailure({
+        message: 'One of "input" or "previous_response_id" or "prompt" or "conversation" must be provided.',
+        code: 'missing_required_parameter',
+        param: 'input',
+      })
+    : undefined
+
+const checkSampling: Check = ({ request, model }) => {
+  if (model.efforts.length === 0) return undefined
+  const name = (['temperature', 'top_p'] as const).find((each) => request[each] !== undefined)
+  return name === undefined ? undefined : unsupported(name)
+}
+
+const checkEffort: Check = ({ request, model }) => {
+  const effort = request.reasoning?.effort
+  return effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
+}
+
+/** OpenAI's own minimum. */
+const LEAST_OUTPUT = 16
+
+const checkOutputSize: Check = ({ request: { max_output_tokens: most }, model }) => {
+  if (most === undefined) return undefined
+  const param = 'max_output_tokens'
+  if (most < LEAST_OUTPUT) {
+    return openaiFailure({
+      message: `Invalid '${param}': integer below minimum value. Expected a value >= ${LEAST_OUTPUT}, but got ${most} instead.`,
+      code: 'integer_below_min_value',
+      param,
+    })
+  }
+  return most > model.maxOutputTokens
+    ? openaiFailure({
+        message: `Invalid '${param}': integer above maximum value. Expected a value <= ${model.maxOutputTokens}, but got ${most} instead.`,
+        code: 'integer_above_max_value',
+        param,
+      })
+    : undefined
+}
+
+const checkPromptSize: Check = ({ conversation: { promptTokens }, model }) =>
+  promptTokens > model.maxPromptTokens ? gptPromptTooLong(promptTokens, model.maxPromptTokens) : undefined
+
+const checkImages: Check = ({ call: { hasVisionHeader }, request }) => {
+  const parts = itemsOf(request).flatMap(({ content, output }) => partsOf(content).concat(partsOf(output)))
+  const urls = parts.flatMap(({ image_url: url }) => url ?? [])
+  if (urls.length === 0) return undefined
+  if (!hasVisionHeader) return missingVisionHeader()
+  return urls.every((url) => url.startsWith('data:image/'))
+    ? undefined
+    : invalidBody('external image URLs are not supported, send a data: URL')
+}
+
+/** Real upstreams ask for it where calls are replayed; `[demo:replay]` asks for it always. */
+const checkReplay: Check = ({ request, conversation }) =>
+  (request.include ?? []).includes('reasoning.encrypted_content') && lacksReplay(conversation)
+    ? openaiFailure({
+        message: "An item of an earlier answer was provided without its required 'reasoning' item.",
+        code: 'invalid_request_body',
+        param: 'input',
+      })
+    : undefined
+
+const CHECKS: readonly Check[] = [
+  checkParameters,
+  checkStore,
+  checkInput,
+  checkSampling,
+  checkEffort,
+  checkOutputSize,
+  checkTools,
+  checkToolChoice,
+  checkItems,
+  checkPairs,
+  checkImages,
+  checkPromptSize,
+  checkReplay,
+]

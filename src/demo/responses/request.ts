@@ -1,0 +1,209 @@
+import { z } from 'zod'
+import { imageOfUrl } from '../conversation.ts'
+import type { Conversation, OfferedTool, Said, SeenImage } from '../conversation.ts'
+import { invalidBody, openaiFailure } from '../failures.ts'
+import { firstIssue } from '../first-issue.ts'
+import { maybe } from '../maybe.ts'
+import type { Outcome } from '../outcome.ts'
+
+const part = z.looseObject({
+  type: maybe(z.string()),
+  text: maybe(z.string()),
+  image_url: maybe(z.string()),
+})
+
+const parts = maybe(z.union([z.string(), z.array(part)]))
+
+const item = z.looseObject({
+  type: maybe(z.string()),
+  role: maybe(z.string()),
+  id: maybe(z.string()),
+  content: parts,
+  name: maybe(z.string()),
+  arguments: maybe(z.string()),
+  input: maybe(z.string()),
+  call_id: maybe(z.string()),
+  output: parts,
+  summary: maybe(z.array(z.looseObject({ text: z.string() }))),
+  encrypted_content: maybe(z.string()),
+})
+
+const innerTool = z.looseObject({
+  type: z.string(),
+  name: maybe(z.string()),
+  parameters: z.unknown().optional(),
+  strict: maybe(z.boolean()),
+})
+
+const tool = innerTool.extend({ tools: maybe(z.array(innerTool)) })
+
+const toolChoice = z.union([z.string(), z.looseObject({ type: z.string(), name: maybe(z.string()) })])
+
+const format = z.looseObject({ type: z.string(), name: maybe(z.string()), schema: z.unknown().optional() })
+
+/** Body of `POST /responses`, as far as the demo reads it (docs/copilot-wire.md, "Responses requests"). */
+const responsesRequest = z.looseObject({
+  model: z.string(),
+  input: maybe(z.union([z.string(), z.array(item)])),
+  instructions: maybe(z.string()),
+  stream: maybe(z.boolean()),
+  store: maybe(z.boolean()),
+  background: maybe(z.boolean()),
+  previous_response_id: maybe(z.string()),
+  tools: maybe(z.array(tool)),
+  tool_choice: maybe(toolChoice),
+  parallel_tool_calls: maybe(z.boolean()),
+  max_output_tokens: maybe(z.number()),
+  temperature: maybe(z.number()),
+  top_p: maybe(z.number()),
+  reasoning: maybe(z.looseObject({ effort: maybe(z.string()), summary: maybe(z.string()) })),
+  include: maybe(z.array(z.string())),
+  text: maybe(z.looseObject({ format: maybe(format), verbosity: maybe(z.string()) })),
+})
+export type ResponsesRequest = z.infer<typeof responsesRequest>
+export type InputItem = z.infer<typeof item>
+export type InputPart = z.infer<typeof part>
+export type ResponsesTool = NonNullable<ResponsesRequest['tools']>[number]
+
+/** The checked body, or the 400 of whoever validates behind the real service. */
+export function parseResponsesRequest(
+  text: string,
+): { readonly ok: true; readonly value: ResponsesRequest } | { readonly ok: false; readonly refusal: Outcome } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { ok: false, refusal: invalidBody('failed to parse request body') }
+  }
+  const parsed = responsesRequest.safeParse(value)
+  if (parsed.success) return { ok: true, value: parsed.data }
+  const { path, got, want = 'something else' } = firstIssue(parsed.error.issues, value)
+  const param = paramOf(path)
+  const refusal =
+    got === 'nothing'
+      ? openaiFailure({ message: `Missing required parameter: '${param}'.`, code: 'missing_required_parameter', param })
+      : openaiFailure({
+          message: `Invalid type for '${param}': expected ${want}, but got ${got} instead.`,
+          code: 'invalid_type',
+          param,
+        })
+  return { ok: false, refusal }
+}
+
+/** A path the way OpenAI writes it: `input[3].content[0].text`. */
+function paramOf(path: readonly PropertyKey[]): string {
+  return path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at === 0 ? '' : '.'}${String(key)}`)).join('')
+}
+
+/** The input as items; a bare text is a message of the user's. */
+export function itemsOf({ input = [] }: ResponsesRequest): readonly InputItem[] {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : input
+}
+
+/** The type of an item; one with a role needs none. */
+export function typeOf({ type, role }: InputItem): string {
+  return type ?? (role === undefined ? '' : 'message')
+}
+
+export function partsOf(content: InputItem['content']): readonly InputPart[] {
+  return typeof content === 'string' ? [{ type: 'input_text', text: content }] : (content ?? [])
+}
+
+/** Tools the model calls for the client to run, those of namespaces included. */
+export function clientTools({ tools = [] }: ResponsesRequest): readonly OfferedTool[] {
+  return tools.flatMap((each) =>
+    each.type === 'namespace'
+      ? (each.tools ?? []).flatMap((inner) => offered(inner, each.name))
+      : offered(each, undefined),
+  )
+}
+
+/** What is read of a model here. */
+interface Reasoner {
+  readonly efforts: readonly string[]
+}
+
+/** The effort in force: what is asked for, else the usual one; `none` for models that do not reason. */
+export function effortOf({ reasoning }: ResponsesRequest, { efforts }: Reasoner): string {
+  return efforts.length === 0 ? 'none' : (reasoning?.effort ?? 'medium')
+}
+
+export function responsesConversation(request: ResponsesRequest, model: Reasoner): Conversation {
+  const { tool_choice: choice = 'auto', tools = [] } = request
+  const named = typeof choice === 'object' ? choice.name : undefined
+  return {
+    history: itemsOf(request).flatMap(saidIn),
+    tools: clientTools(request),
+    hasWebSearch: tools.some((each) => each.type.startsWith('web_search')),
+    choice: named !== undefined ? { name: named } : choice === 'none' || choice === 'required' ? choice : 'auto',
+    isParallel: request.parallel_tool_calls !== false,
+    maxOutput: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
+    stop: [],
+    format: formatOf(request),
+    thinks: effortOf(request, model) === 'none' ? 'never' : 'if asked',
+    promptTokens: countTokens(request),
+  }
+}
+
+function offered({ type, name, parameters }: z.infer<typeof innerTool>, namespace: string | undefined): OfferedTool[] {
+  if (name === undefined || (type !== 'function' && type !== 'custom')) return []
+  return [{ kind: type, name, namespace, schema: parameters ?? undefined }]
+}
+
+function saidIn(each: InputItem): readonly Said[] {
+  switch (typeOf(each)) {
+    case 'message':
+      return saidInMessage(each)
+    case 'function_call':
+    case 'custom_tool_call':
+    case 'web_search_call':
+      return [{ by: 'assistant', hasOpaque: false }]
+    case 'reasoning':
+      return [{ by: 'assistant', hasOpaque: each.encrypted_content !== undefined }]
+    case 'function_call_output':
+    case 'custom_tool_call_output': {
+      const given = partsOf(each.output)
+      return [{ by: 'tool', text: given.map(({ text }) => text ?? '').join(''), images: given.flatMap(imagesIn) }]
+    }
+    default:
+      return []
+  }
+}
+
+function saidInMessage({ role, content: given }: InputItem): readonly Said[] {
+  if (role === 'assistant') return [{ by: 'assistant', hasOpaque: false }]
+  if (role !== 'user') return []
+  return partsOf(given).flatMap((each): readonly Said[] =>
+    each.text === undefined
+      ? imagesIn(each).map((image) => ({ by: 'user', image }))
+      : [{ by: 'user', text: each.text }],
+  )
+}
+
+function imagesIn({ image_url: url }: InputPart): readonly SeenImage[] {
+  return url === undefined ? [] : [imageOfUrl(url)]
+}
+
+function formatOf({ text }: ResponsesRequest): Conversation['format'] {
+  if (text?.format?.type === 'json_schema') return { type: 'json_schema', schema: text.format.schema ?? {} }
+  return text?.format?.type === 'json_object' ? { type: 'json_object' } : undefined
+}
+
+/** Rough: four characters each, of texts, calls and results. */
+function countTokens(request: ResponsesRequest): number {
+  const characters = itemsOf(request).reduce(
+    (sum, each) =>
+      sum +
+      textLength(each.content) +
+      textLength(each.output) +
+      (each.arguments?.length ?? 0) +
+      (each.input?.length ?? 0),
+    request.instructions?.length ?? 0,
+  )
+  return Math.ceil(characters / 4)
+}
+
+function textLength(given: InputItem['content']): number {
+  if (typeof given === 'string') return given.length
+  return (given ?? []).reduce((sum, { text }) => sum + (text?.length ?? 0), 0)
+}

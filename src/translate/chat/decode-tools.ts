@@ -1,0 +1,113 @@
+import { refuseType, refuseValue } from '../parts/invalid.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import { isFilled } from '../parts/wire-json.ts'
+import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
+import { cacheOf } from './decode-parts.ts'
+import type { ChatRequest } from './wire-request.ts'
+
+type ChatTool = NonNullable<ChatRequest['tools']>[number]
+
+/**
+ * @param request without the deprecated `functions`
+ * @param ownTools how many tools the caller sent as `tools`; those after them came as `functions`
+ * @throws Fault `invalid_request`
+ */
+export function decodeTools(request: ChatRequest, ownTools: number): TurnTool[] {
+  const tools = (request.tools ?? []).map((tool, at) =>
+    decodeTool(tool, at < ownTools ? `tools.${at}` : `functions.${at - ownTools}`),
+  )
+  const search = decodeWebSearch(request['web_search_options'])
+  return search === undefined ? tools : [...tools, search]
+}
+
+function decodeTool(tool: ChatTool, path: string): TurnTool {
+  const { type, function: called, custom } = tool
+  if (type === 'function' && called) {
+    const { name, description, parameters, strict } = called
+    return {
+      type,
+      path,
+      name,
+      ...(isFilled(description) && { description }),
+      ...(parameters && { parameters }),
+      ...(typeof strict === 'boolean' && { strict }),
+      // Keys that the schema does not name are there all the same.
+      ...cacheOf({ ...tool }),
+    }
+  }
+  if (type === 'custom' && custom) {
+    const { name } = custom
+    const { description, format }: JsonObject = { ...custom }
+    return {
+      type,
+      path,
+      name,
+      ...(isFilled(description) && { description }),
+      ...(isObject(format) && { format: flatFormat(format) }),
+    }
+  }
+  return { type: 'hosted', path, wireType: type }
+}
+
+/** A grammar stands one level deeper here than in the Responses API. Source: OpenAI API reference, 2026-11. */
+function flatFormat(format: JsonObject): JsonObject {
+  const { type, grammar } = format
+  return type === 'grammar' && isObject(grammar) ? { type, ...grammar } : format
+}
+
+/** Source: OpenAI API reference, chat completions, web_search_options, 2026-11. */
+function decodeWebSearch(options: unknown): WebSearchTool | undefined {
+  if (options === undefined || options === null) return undefined
+  if (!isObject(options)) refuseType('web_search_options', 'an object', options)
+  const { user_location: location, ...others } = options
+  const approximate = isObject(location) && isObject(location['approximate']) ? location['approximate'] : undefined
+  return {
+    type: 'web_search',
+    path: 'web_search_options',
+    ...(approximate && { userLocation: { type: 'approximate', ...approximate } }),
+    onlyThere: Object.keys(others),
+  }
+}
+
+/** @throws Fault `invalid_request` for a choice of another kind */
+export function decodeToolChoice(choice: ChatRequest['tool_choice']): TurnToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined
+  if (typeof choice === 'string') return { type: choice }
+  const members: JsonObject = choice
+  switch (choice.type) {
+    case 'function':
+    case 'custom':
+      return { type: 'tool', name: nameIn(members, 'tool_choice') }
+    case 'allowed_tools':
+      return decodeAllowed(members['allowed_tools'])
+    default:
+      return refuseValue('tool_choice.type', 'expected one of function, custom, allowed_tools', 'unsupported_value')
+  }
+}
+
+function decodeAllowed(allowed: unknown): TurnToolChoice {
+  const path = 'tool_choice.allowed_tools'
+  if (!isObject(allowed)) refuseType(path, 'an object with mode and tools', allowed)
+  const { mode, tools } = allowed
+  if (mode !== 'auto' && mode !== 'required') refuseValue(`${path}.mode`, 'expected auto or required', 'invalid_value')
+  if (!Array.isArray(tools)) refuseType(`${path}.tools`, 'an array of tools', tools)
+  return {
+    type: 'allowed',
+    mode,
+    tools: tools.map((tool: unknown, at): ToolName => toolName(tool, `${path}.tools[${at}]`)),
+  }
+}
+
+function toolName(tool: unknown, path: string): ToolName {
+  if (!isObject(tool)) refuseType(path, 'an object that names a tool', tool)
+  return { name: nameIn(tool, path) }
+}
+
+/** `{"type":"function","function":{"name":…}}`, and the same with `custom`. */
+function nameIn(members: JsonObject, path: string): string {
+  const key = members['type'] === 'custom' ? 'custom' : 'function'
+  const named = members[key]
+  const name = isObject(named) ? named['name'] : undefined
+  if (typeof name !== 'string') refuseType(`${path}.${key}.name`, 'a string', name)
+  return name
+}

@@ -1,0 +1,150 @@
+import type {
+  CallerRequest,
+  Dialect,
+  EncodeContext,
+  EncodedRequest,
+  ReplyFold,
+  ReplyNotes,
+  ReplySeed,
+  ReplyStream,
+  TurnDecoder,
+} from './dialect.ts'
+import { prepareTurn } from './prepare/prepare-turn.ts'
+import { createRestorer } from './restore/restore-events.ts'
+import type { Turn, TurnEvent, Usage } from './turn.ts'
+import { refuseLosses, type Warning } from './warning.ts'
+
+/** One request on its way: what upstream is sent, and how its reply is read. */
+export interface Exchange {
+  readonly request: EncodedRequest
+  readonly reader: ReplyReader
+}
+
+/** Makes the reply; holds nothing of the request but what the reply needs. */
+export interface ReplyReader {
+  readonly notes: ReplyNotes
+  readonly createStream: (seed: ReplySeed) => ReplyStream
+  readonly createFold: (seed: ReplySeed) => ReplyFold
+}
+
+const noNotes: ReplyNotes = {
+  tools: new Map(),
+  stop: [],
+  hasFormat: false,
+  hidesThinking: false,
+  asksForThinking: true,
+  echo: undefined,
+}
+
+/**
+ * Encodes a caller's request for an upstream: untouched where both speak the same dialect and repairs are enough,
+ * through the neutral Turn otherwise.
+ * @throws Fault `invalid_request`
+ */
+export function openExchange(
+  caller: Dialect,
+  upstream: Dialect,
+  request: CallerRequest,
+  context: EncodeContext,
+): Exchange {
+  const passed = caller.id === upstream.id ? caller.passRequest(request, context) : undefined
+  if (passed !== undefined) {
+    if (context.strict) refuseLosses(passed.warnings)
+    const { createStream, createFold } = caller
+    return {
+      request: { ...passed, warnings: distinct(passed.warnings) },
+      reader: { notes: { ...noNotes, echo: passed.echo }, createStream, createFold },
+    }
+  }
+  const decoded = caller.decodeTurn(request, context)
+  const prepared = prepareTurn(decoded.turn, upstream.accepts(context.lessons))
+  const encoded = upstream.encodeTurn(prepared.turn, context)
+  const warnings = distinct([...decoded.warnings, ...prepared.warnings, ...encoded.warnings])
+  if (context.strict) refuseLosses(warnings)
+  return {
+    request: { ...encoded, warnings },
+    reader: {
+      notes: {
+        tools: prepared.tools,
+        stop: prepared.stop,
+        hasFormat: decoded.turn.format !== undefined,
+        hidesThinking: decoded.turn.reasoning?.summary === 'none',
+        asksForThinking: isThinkingOn(decoded.turn.reasoning?.mode),
+        echo: decoded.echo,
+      },
+      createStream: (seed) => createTranslatedStream(caller, upstream, seed),
+      createFold: (seed) => createTranslatedFold(caller, upstream, seed),
+    },
+  }
+}
+
+function isThinkingOn(mode: NonNullable<Turn['reasoning']>['mode']): boolean {
+  return mode !== undefined && mode !== 'disabled'
+}
+
+/** The same thing said once: two blocks of one message often share their fate. */
+function distinct(warnings: readonly Warning[]): readonly Warning[] {
+  if (warnings.length < 2) return warnings
+  return [...new Map(warnings.map((warning) => [`${warning.code};${warning.field}`, warning])).values()]
+}
+
+function createTranslatedStream(caller: Dialect, upstream: Dialect, seed: ReplySeed): ReplyStream {
+  const source = createSource(upstream.createDecoder(seed), seed.notes)
+  const stream = caller.createTurnStream(seed)
+  const { push, record, reasoning, fail } = stream
+  const write = (events: readonly TurnEvent[]): string => {
+    let text = ''
+    for (const event of events) text += push(event)
+    return text
+  }
+  return {
+    push: (event) => write(source.read(event)),
+    end: () => write(source.end()),
+    ...source.watch,
+    ...(record && { record }),
+    ...(reasoning && { reasoning }),
+    ...(fail && { fail }),
+  }
+}
+
+function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySeed): ReplyFold {
+  const source = createSource(upstream.createDecoder(seed), seed.notes)
+  const fold = caller.createTurnFold(seed)
+  const { record, reasoning } = fold
+  const add = (events: readonly TurnEvent[]): void => {
+    for (const event of events) fold.push(event)
+  }
+  return {
+    push: (event) => add(source.read(event)),
+    end() {
+      add(source.end())
+      return fold.body()
+    },
+    ...source.watch,
+    ...(record && { record }),
+    ...(reasoning && { reasoning }),
+  }
+}
+
+/** Upstream's events as the caller's encoder gets them. */
+function createSource(decoder: TurnDecoder, notes: ReplyNotes) {
+  const restorer = createRestorer(notes)
+  let usage: Usage | undefined
+  let done = false
+
+  /** Restores, and looks at what passes. */
+  function through(events: readonly TurnEvent[]): readonly TurnEvent[] {
+    const out = restorer === undefined ? events : events.flatMap(restorer.push)
+    for (const event of out) {
+      if (event.type === 'usage') usage = event.usage
+      else if (event.type === 'stop') done = true
+    }
+    return out
+  }
+
+  return {
+    read: (event: Parameters<TurnDecoder['push']>[0]) => (done ? [] : through(decoder.push(event))),
+    end: () => (done ? [] : through(decoder.end())),
+    watch: { isDone: () => done, usage: () => usage, skipped: decoder.skipped },
+  }
+}

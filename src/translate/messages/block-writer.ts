@@ -1,0 +1,234 @@
+import { Fault } from '../../errors.ts'
+import { sealOpaque } from '../parts/opaque-envelope.ts'
+import type { Citation, Opaque, TurnEvent } from '../turn.ts'
+import { startJsonPrefix, takeJson, type JsonPrefix } from './json-prefix.ts'
+import type { BlockDelta, ContentBlock, MessagesEvent } from './wire-event.ts'
+
+/** An event that says something of one part of the reply. Whose thought it is comes last, with `closeBlock`. */
+export type PartEvent = Exclude<TurnEvent, { readonly type: 'start' | 'think.sign' | 'part.close' | 'usage' | 'stop' }>
+
+/** Where a reply's blocks are written. Owned by one reply, updated in place. */
+export interface BlockWriter {
+  readonly emit: (event: MessagesEvent) => void
+  /** The caller does not want to read the text of thoughts. */
+  readonly hidesThinking: boolean
+  /** The index of the next block: 0, 1, 2… without a gap, for clients push blocks and look deltas up by index. */
+  next: number
+  /** The block that is open. */
+  open: OpenBlock | undefined
+  /** The last block is a text. */
+  endsWithText: boolean
+  /** Thoughts that came when a text was over; they wait for the block that follows them. */
+  late: LateThought[]
+  /** Calls of the caller's own tools. */
+  calls: number
+  /** Searches upstream ran. */
+  searches: number
+  /** The model has written words of refusal. */
+  refused: boolean
+}
+
+interface LateThought {
+  readonly pieces: string[]
+  signature: Opaque | undefined
+  closed: boolean
+}
+
+type OpenBlock =
+  /** `said` is kept for citations, which quote it. */
+  | { readonly type: 'text'; readonly index: number; said: string }
+  | { readonly type: 'thinking'; readonly index: number }
+  | { readonly type: 'tool'; readonly index: number; readonly json: JsonPrefix; unread: string }
+  | { readonly type: 'custom_tool'; readonly index: number }
+
+const direct = { type: 'direct' } as const
+const noInput = {}
+
+/**
+ * Writes what an event says of the part that has its turn. Blocks open with the first thing they hold, so that an empty
+ * part leaves no trace; only a call without arguments is a block of its own.
+ * @throws Fault `upstream_unusable` for arguments that stop being JSON
+ */
+export function writeEvent(writer: BlockWriter, event: PartEvent): void {
+  switch (event.type) {
+    case 'text.delta':
+      return writeText(writer, event.text)
+    case 'refusal.delta':
+      writer.refused = true
+      return writeText(writer, event.text)
+    case 'think.delta':
+      return writeThought(writer, event.text)
+    case 'tool.open':
+      return openTool(writer, event.id, event.name, event.kind)
+    case 'tool.args':
+      return writeArguments(writer, event.text)
+    case 'citation':
+      return writeCitation(writer, event.citation)
+    case 'search':
+      return writeSearch(writer, event.id, event.query)
+  }
+}
+
+/** The part is over: what is written last, and the end of its block. */
+export function closeBlock(writer: BlockWriter, signature: Opaque | undefined): void {
+  if (isAfterText(writer)) return closeLate(writer, signature)
+  if (signature !== undefined) writeSignature(writer, signature)
+  const { open } = writer
+  if (open === undefined) return
+  if (open.type === 'tool') closeArguments(writer, open)
+  else if (open.type === 'custom_tool') writeDelta(writer, { type: 'input_json_delta', partial_json: '"}' })
+  writer.emit({ type: 'content_block_stop', index: open.index })
+  writer.open = undefined
+}
+
+function writeText(writer: BlockWriter, text: string): void {
+  if (text === '') return
+  const block = textBlock(writer)
+  // Citations come with searches only; without one the text need not be kept.
+  if (writer.searches > 0) block.said += text
+  writer.emit({ type: 'content_block_delta', index: block.index, delta: { type: 'text_delta', text } })
+}
+
+function textBlock(writer: BlockWriter): Extract<OpenBlock, { type: 'text' }> {
+  if (writer.open?.type === 'text') return writer.open
+  const index = startBlock(writer, { type: 'text', text: '', citations: null })
+  const block = { type: 'text', index, said: '' } as const
+  writer.open = block
+  return block
+}
+
+function writeThought(writer: BlockWriter, thinking: string): void {
+  if (thinking === '' || writer.hidesThinking) return
+  if (isAfterText(writer)) {
+    lateThought(writer).pieces.push(thinking)
+    return
+  }
+  openThinking(writer)
+  writeDelta(writer, { type: 'thinking_delta', thinking })
+}
+
+function openThinking(writer: BlockWriter): void {
+  if (writer.open?.type === 'thinking') return
+  const index = startBlock(writer, { type: 'thinking', thinking: '', signature: '' })
+  writer.open = { type: 'thinking', index }
+}
+
+function writeSignature(writer: BlockWriter, opaque: Opaque): void {
+  const sealed = sealOpaque(opaque)
+  if (opaque.form === 'redacted' && writer.open === undefined) {
+    const index = startBlock(writer, { type: 'redacted_thinking', data: sealed })
+    writer.emit({ type: 'content_block_stop', index })
+    return
+  }
+  openThinking(writer)
+  writeDelta(writer, { type: 'signature_delta', signature: sealed })
+}
+
+function openTool(writer: BlockWriter, id: string, name: string, kind: 'function' | 'custom'): void {
+  if (writer.open !== undefined) return
+  writer.calls += 1
+  const index = startBlock(writer, { type: 'tool_use', id, name, input: noInput, caller: direct })
+  if (kind === 'function') {
+    writer.open = { type: 'tool', index, json: startJsonPrefix(), unread: '' }
+    return
+  }
+  // No Messages caller has such tools; the text travels as it does where `prepareTurn` wraps them.
+  writer.open = { type: 'custom_tool', index }
+  writeDelta(writer, { type: 'input_json_delta', partial_json: '{"input":"' })
+}
+
+function writeArguments(writer: BlockWriter, text: string): void {
+  const { open } = writer
+  if (open?.type === 'custom_tool') {
+    writeJson(writer, JSON.stringify(text).slice(1, -1))
+    return
+  }
+  if (open?.type !== 'tool') return
+  const { json } = open
+  if (json.state !== 'notObject') writeJson(writer, takeJson(json, text))
+  if (json.state === 'notObject') open.unread += text
+  else if (json.state === 'broken') {
+    // The beginning is with the caller already, and a client that runs half a command is worse than one that fails.
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent tool arguments that are not JSON' })
+  }
+}
+
+/** What is no object becomes one, as in `toToolInput`; `null` is how some models write "no arguments". */
+function closeArguments(writer: BlockWriter, { json, unread }: Extract<OpenBlock, { type: 'tool' }>): void {
+  if (json.state === 'notObject' && unread.trim() !== 'null') writeJson(writer, JSON.stringify({ input: unread }))
+}
+
+function writeJson(writer: BlockWriter, partial_json: string): void {
+  if (partial_json !== '') writeDelta(writer, { type: 'input_json_delta', partial_json })
+}
+
+function writeCitation(writer: BlockWriter, { url, title, start, end }: Citation): void {
+  const { said } = textBlock(writer)
+  const cited_text = start === undefined || end === undefined ? '' : said.slice(start, end)
+  writeDelta(writer, {
+    type: 'citations_delta',
+    citation: { type: 'web_search_result_location', url, title, cited_text, encrypted_index: '' },
+  })
+}
+
+/**
+ * The results are not known yet, or not at all: other dialects name their pages only where the text quotes them.
+ * `fillSearchResults` adds those to a body.
+ */
+function writeSearch(writer: BlockWriter, searchId: string, query: string): void {
+  writer.searches += 1
+  const id = `srvtoolu_${searchId.replace(/^srvtoolu_/, '').replaceAll(/\W/g, '_')}`
+  const index = startBlock(writer, { type: 'server_tool_use', id, name: 'web_search', input: noInput, caller: direct })
+  const partial_json = JSON.stringify({ query })
+  writer.emit({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } })
+  writer.emit({ type: 'content_block_stop', index })
+  const result = startBlock(writer, { type: 'web_search_tool_result', tool_use_id: id, content: [], caller: direct })
+  writer.emit({ type: 'content_block_stop', index: result })
+}
+
+function startBlock(writer: BlockWriter, content_block: ContentBlock): number {
+  writeLate(writer)
+  writer.endsWithText = content_block.type === 'text'
+  const index = writer.next
+  writer.next += 1
+  writer.emit({ type: 'content_block_start', index, content_block })
+  return index
+}
+
+/**
+ * A thought that comes now is written with the block that follows it, and not at all at the end: to `claude -p`, an
+ * answer that ends in a thought has no text (seen with Claude Code 2.1.329), and Anthropic's own never end so. Upstreams
+ * that think or sign that late want it back with calls alone (docs/copilot-wire.md, quirks 11 and 12).
+ */
+function isAfterText({ open, endsWithText }: BlockWriter): boolean {
+  return open === undefined && endsWithText
+}
+
+function lateThought({ late }: BlockWriter): LateThought {
+  const last = late.at(-1)
+  if (last?.closed === false) return last
+  const thought: LateThought = { pieces: [], signature: undefined, closed: false }
+  late.push(thought)
+  return thought
+}
+
+function closeLate(writer: BlockWriter, signature: Opaque | undefined): void {
+  if (signature !== undefined) lateThought(writer).signature = signature
+  const last = writer.late.at(-1)
+  if (last !== undefined) last.closed = true
+}
+
+function writeLate(writer: BlockWriter): void {
+  const { late } = writer
+  if (late.length === 0) return
+  writer.late = []
+  writer.endsWithText = false
+  for (const { pieces, signature } of late) {
+    for (const piece of pieces) writeThought(writer, piece)
+    closeBlock(writer, signature)
+  }
+}
+
+function writeDelta(writer: BlockWriter, delta: BlockDelta): void {
+  if (writer.open !== undefined) writer.emit({ type: 'content_block_delta', index: writer.open.index, delta })
+}

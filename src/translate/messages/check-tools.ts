@@ -1,0 +1,41 @@
+import { refuseType, refuseValue } from '../parts/invalid.ts'
+import { isObject } from '../parts/is-object.ts'
+import { checkCacheControl, checkOptionalString, type Path } from './check-values.ts'
+import type { MessagesTool } from './wire-request.ts'
+
+/** Anthropic's own limit with tool search; without it, upstream knows best how many it takes. */
+const MAX_TOOLS = 10_000
+
+/**
+ * Checks `tools`; types we do not know pass. Stops at the first fault.
+ * @throws Fault `invalid_request`
+ */
+export function checkTools(tools: unknown): asserts tools is readonly MessagesTool[] | null | undefined {
+  if (tools === undefined || tools === null) return
+  if (!Array.isArray(tools)) refuseType('tools', 'an array of tools', tools)
+  if (tools.length > MAX_TOOLS) {
+    refuseValue('tools', `expected at most ${MAX_TOOLS} tools, got ${tools.length}`, 'array_above_max_length')
+  }
+  tools.forEach((tool: unknown, at) => checkTool(tool, () => `tools[${at}]`))
+}
+
+/** @throws Fault `invalid_request` */
+export function checkTool(tool: unknown, path: Path): void {
+  if (!isObject(tool)) refuseType(path(), 'an object with name and input_schema', tool)
+  const { type, name, strict, defer_loading: deferLoading, input_schema: schema } = tool
+  checkOptionalString(type, () => `${path()}.type`)
+  const isOwn = type === undefined || type === null || type === 'custom'
+  if (isOwn && (typeof name !== 'string' || name === '')) refuseType(`${path()}.name`, 'the name of the tool', name)
+  checkOptionalString(name, () => `${path()}.name`)
+  checkOptionalString(tool['description'], () => `${path()}.description`)
+  if (schema !== undefined && schema !== null && !isObject(schema)) {
+    refuseType(`${path()}.input_schema`, 'an object that is a JSON schema', schema)
+  }
+  checkOptionalBoolean(strict, () => `${path()}.strict`)
+  checkOptionalBoolean(deferLoading, () => `${path()}.defer_loading`)
+  checkCacheControl(tool, path)
+}
+
+function checkOptionalBoolean(value: unknown, path: Path): void {
+  if (value !== undefined && value !== null && typeof value !== 'boolean') refuseType(path(), 'true or false', value)
+}

@@ -1,0 +1,168 @@
+import { Fault } from '../../errors.ts'
+import type { SseEvent } from '../../sse/decode.ts'
+import type { ReplySeed, TurnDecoder } from '../dialect.ts'
+import type { JsonObject } from '../parts/is-object.ts'
+import { isFilled, isObject } from '../parts/wire-json.ts'
+import type { TurnEvent } from '../turn.ts'
+import {
+  closeBlock,
+  hasWholeArguments,
+  openBlock,
+  readDelta,
+  startBlockReader,
+  type BlockReader,
+} from './decode-block.ts'
+import { blockForDelta, isForBlock, isReadableDelta } from './deltas.ts'
+import { isEndMark, readEvent } from './read-event.ts'
+import { runawayFault } from './runaway.ts'
+import { toTurnStop } from './stop-reason.ts'
+import { noteUsage, startUsageCounts, toUsage, type UsageCounts } from './usage.ts'
+import type { WireEvent } from './wire-event.ts'
+
+/** Anthropic's native stream, as Copilot passes it on, to a turn. */
+export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
+  const state: DecodeState = {
+    started: false,
+    blocks: startBlockReader(seed),
+    end: undefined,
+    usage: startUsageCounts(),
+    done: false,
+    skipped: 0,
+  }
+  return {
+    push: (event) => stepDecode(state, event),
+    end: () => endDecode(state),
+    skipped: () => state.skipped + state.blocks.skipped,
+  }
+}
+
+/** Where one reply is. Owned by one stream, updated in place. */
+interface DecodeState {
+  started: boolean
+  readonly blocks: BlockReader
+  /** What `message_delta` said of the end; undefined until it named a reason. */
+  end: JsonObject | undefined
+  readonly usage: UsageCounts
+  done: boolean
+  /** Events that could not be read. */
+  skipped: number
+}
+
+const nothing: readonly TurnEvent[] = []
+
+/**
+ * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_truncated` for an end mark
+ * before the end, `upstream_unusable` for a call without a name or with endless whitespace
+ */
+function stepDecode(state: DecodeState, sse: SseEvent): readonly TurnEvent[] {
+  const { data } = sse
+  if (state.done || data === '') return nothing
+  if (isEndMark(data)) return endDecode(state)
+  const event = readEvent(sse)
+  if (event === undefined) {
+    state.skipped += 1
+    return nothing
+  }
+  const out: TurnEvent[] = []
+  decodeEvent(state, event, out)
+  return out
+}
+
+/** @throws Fault `upstream_truncated` when upstream has not said why it stopped */
+function endDecode(state: DecodeState): readonly TurnEvent[] {
+  if (state.done) return nothing
+  if (state.end === undefined) throw new Fault({ kind: 'upstream_truncated' })
+  const out: TurnEvent[] = []
+  finish(state, out)
+  return out
+}
+
+function decodeEvent(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
+  const { blocks } = state
+  switch (event.type) {
+    case 'content_block_delta':
+      return decodeDelta(state, event, out)
+    case 'content_block_start':
+      start(state, undefined, out)
+      return openBlock(blocks, event.index, isObject(event.content_block) ? event.content_block : {}, out)
+    case 'content_block_stop':
+      if (isForOpen(blocks, event)) closeBlock(blocks, out)
+      return
+    case 'message_start':
+      return start(state, event.message, out)
+    case 'message_delta':
+      noteUsage(state.usage, event.usage)
+      if (isObject(event.delta) && isFilled(event.delta['stop_reason'])) state.end = event.delta
+      return
+    case 'message_stop':
+      return finish(state, out)
+    case 'ping':
+      return
+    default:
+      state.skipped += 1
+  }
+}
+
+function start(state: DecodeState, message: unknown, out: TurnEvent[]): void {
+  if (state.started) return
+  state.started = true
+  const { model, usage } = isObject(message) ? message : {}
+  noteUsage(state.usage, usage)
+  out.push({ type: 'start', model: isFilled(model) ? model : undefined, usage: toUsage(state.usage) })
+}
+
+function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
+  const { delta, index } = event
+  const { blocks } = state
+  if (!isReadableDelta(delta)) {
+    state.skipped += 1
+    return
+  }
+  if (!isForOpen(blocks, event)) {
+    // A block that was never begun is begun here, where the delta tells what it is.
+    const block = blockForDelta(delta['type'])
+    if (block === undefined) {
+      state.skipped += 1
+      return
+    }
+    start(state, undefined, out)
+    openBlock(blocks, index, block, out)
+  }
+  switch (readDelta(blocks, delta, out)) {
+    case 'read':
+      return
+    case 'unfit':
+      state.skipped += 1
+      return
+    case 'runaway':
+      if (!hasWholeArguments(blocks)) throw runawayFault()
+      finish(state, out)
+  }
+}
+
+function isForOpen({ open }: BlockReader, { index }: WireEvent): boolean {
+  return open !== undefined && isForBlock(open.wireIndex, index)
+}
+
+function finish(state: DecodeState, out: TurnEvent[]): void {
+  const { blocks, end = {} } = state
+  start(state, undefined, out)
+  closeBlock(blocks, out)
+  const usage = toUsage(state.usage)
+  if (usage !== undefined) out.push({ type: 'usage', usage })
+  const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = end
+  out.push({
+    type: 'stop',
+    reason: toTurnStop(reason, blocks.calls),
+    ...(isFilled(sequence) && { stopSequence: sequence }),
+    ...(isObject(details) && { detail: toDetail(details) }),
+  })
+  state.done = true
+}
+
+function toDetail({ category, explanation }: JsonObject) {
+  return {
+    ...(isFilled(category) && { category }),
+    ...(isFilled(explanation) && { explanation }),
+  }
+}

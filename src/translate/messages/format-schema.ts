@@ -1,0 +1,90 @@
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+
+/**
+ * Keywords that Claude's structured outputs do not know. Source: Anthropic documentation, structured outputs, "JSON Schema
+ * limitations", 2026-11.
+ */
+const UNKNOWN_KEYWORDS = new Set([
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'maxItems',
+  'uniqueItems',
+  'contains',
+  'minContains',
+  'maxContains',
+  'prefixItems',
+  'minProperties',
+  'maxProperties',
+  'patternProperties',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'dependentRequired',
+  'dependentSchemas',
+  'if',
+  'then',
+  'else',
+  'not',
+])
+
+/** Formats of strings that it knows; others go. */
+const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const SCHEMA = new Set(['items'])
+const SCHEMAS = new Set(['anyOf', 'allOf', 'oneOf'])
+const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions'])
+
+export interface FormatSchema {
+  readonly schema: JsonObject
+  /** Keywords that constrained the answer and were taken out, each once. */
+  readonly removed: readonly string[]
+}
+
+/** Levels of schema in schema that are looked at; deeper ones stay as they are. */
+const MAX_DEPTH = 100
+
+/** A schema as Claude takes it for its answer. Never changes its input. */
+export function toFormatSchema(schema: JsonObject): FormatSchema {
+  const removed = new Set<string>()
+  const fitted = fit(schema, removed, 0)
+  return { schema: isObject(fitted) ? fitted : {}, removed: [...removed] }
+}
+
+function fit(schema: unknown, removed: Set<string>, depth: number): unknown {
+  // `true` and `false` are schemas too.
+  if (!isObject(schema) || depth > MAX_DEPTH) return schema
+  const fitted = new Map<string, unknown>()
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === '$schema') continue
+    if (isRefused(keyword, value)) removed.add(keyword)
+    else if (SCHEMA.has(keyword)) fitted.set(keyword, fit(value, removed, depth + 1))
+    else if (SCHEMAS.has(keyword) && Array.isArray(value)) {
+      const branches = value.map((branch: unknown) => fit(branch, removed, depth + 1))
+      // Of branches that exclude each other it takes those that need not.
+      fitted.set(keyword === 'oneOf' ? 'anyOf' : keyword, branches)
+    } else if (NAMED_SCHEMAS.has(keyword) && isObject(value)) {
+      const entries = Object.entries(value).map(([name, inner]) => [name, fit(inner, removed, depth + 1)])
+      fitted.set(keyword, Object.fromEntries(entries))
+    } else fitted.set(keyword, value)
+  }
+  // Objects must say that they are closed.
+  if (isObject(schema['properties']) || schema['type'] === 'object') {
+    const additional = schema['additionalProperties']
+    if (additional !== undefined && additional !== false) removed.add('additionalProperties')
+    fitted.set('additionalProperties', false)
+  }
+  return Object.fromEntries(fitted)
+}
+
+function isRefused(keyword: string, value: unknown): boolean {
+  if (keyword === 'format') return typeof value !== 'string' || !FORMATS.has(value)
+  // It knows "at least one".
+  if (keyword === 'minItems') return value !== 0 && value !== 1
+  return UNKNOWN_KEYWORDS.has(keyword)
+}

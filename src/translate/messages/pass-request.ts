@@ -1,0 +1,46 @@
+import type { CallerRequest, EncodeContext, EncodedRequest } from '../dialect.ts'
+import { spliceMembers } from '../parts/json-members.ts'
+import { isLegalName } from '../prepare/short-name.ts'
+import { adaptRequest } from './adapt/adapt.ts'
+import { targetOf } from './adapt/target.ts'
+import { isCallersOwn } from './adapt/tool-rules.ts'
+import { encodeHeaders } from './encode-headers.ts'
+import { isBlock, messagesBodyOf, type MessagesMessage, type MessagesRequest } from './wire-request.ts'
+
+/**
+ * The body for Copilot's native Messages: the caller's own text, in which only the members that must change are written
+ * anew. It always streams, because the reply is made from the events.
+ *
+ * @returns undefined where a tool's name is refused by upstream: only a translated reply can give it back its own
+ * @throws Fault `invalid_request`
+ */
+export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
+  const source = messagesBodyOf(request)
+  if (needsRenaming(source.value)) return undefined
+  const { body, betas, warnings } = adaptRequest(
+    { body: source.value, betas: source.betas },
+    targetOf(context.model, context.lessons),
+  )
+  const upstream: MessagesRequest = { ...body, model: context.model.id, stream: true }
+  return { body: spliceMembers(source, changes(source.value, upstream)), headers: encodeHeaders(betas), warnings }
+}
+
+/** Longest name of a tool, in characters. Source: Anthropic API reference, tools, 2026-11. */
+const MAX_TOOL_NAME = 128
+
+function needsRenaming({ tools, messages }: MessagesRequest): boolean {
+  return (
+    tools?.some((tool) => isCallersOwn(tool) && !isLegalName(tool.name ?? '', MAX_TOOL_NAME)) === true ||
+    messages.some(callsByIllegalName)
+  )
+}
+
+function callsByIllegalName({ role, content }: MessagesMessage): boolean {
+  if (role !== 'assistant' || typeof content !== 'object' || content === null) return false
+  return content.some((block) => isBlock(block, 'tool_use') && !isLegalName(block.name, MAX_TOOL_NAME))
+}
+
+/** Members that differ, by identity: whatever is changed is a new value. */
+function changes(before: MessagesRequest, after: MessagesRequest): ReadonlyMap<string, unknown> {
+  return new Map(Object.entries(after).filter(([key, value]) => before[key] !== value))
+}

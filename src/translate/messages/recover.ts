@@ -1,0 +1,75 @@
+import { Fault } from '../../errors.ts'
+import type { EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
+import { isPromptTooLong } from '../parts/error-wording.ts'
+import { isObject, parseObject } from '../parts/wire-json.ts'
+import type { Warning } from '../warning.ts'
+import { adaptRequest } from './adapt/adapt.ts'
+import { targetOf } from './adapt/target.ts'
+import { encodeHeaders, sentBetas } from './encode-headers.ts'
+import { joinLessons } from './lessons.ts'
+import { refusals, type Refused, type Remedy } from './refusals.ts'
+import type { MessagesRequest } from './wire-request.ts'
+
+/**
+ * The request once more, through the same rules with what upstream has just taught. Undefined where the refusal names
+ * nothing that can be taken out: a prompt that is too long, a prefill, a model that is not there.
+ */
+export function recoverMessages(
+  sent: EncodedRequest,
+  refusal: UpstreamRefusal,
+  context: EncodeContext,
+): Recovery | undefined {
+  if (refusal.status !== 400 || isPromptTooLong(refusal)) return undefined
+  const value = parseObject(sent.body.toString('utf8'))
+  if (!isSentBody(value)) return undefined
+  const refused: Refused = { body: value, betas: sentBetas(sent.headers) }
+  const remedy = findRemedy(`${refusal.code ?? ''}: ${refusal.message}`, refused)
+  if (remedy === undefined) return undefined
+  const request = apply(remedy, refused, sent, context)
+  return request === undefined ? undefined : { request, lesson: joinLessons(remedy.lessons ?? []) }
+}
+
+/** What was sent was made here of a request that was checked; the look is for whoever calls with something else. */
+function isSentBody(value: unknown): value is MessagesRequest {
+  return isObject(value) && Array.isArray(value['messages'])
+}
+
+function findRemedy(text: string, refused: Refused): Remedy | undefined {
+  for (const { pattern, remedy } of refusals) {
+    const match = pattern.exec(text)
+    const found = match === null ? undefined : remedy(match, refused)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function apply(
+  { lessons = [], passing = [], edit, field }: Remedy,
+  refused: Refused,
+  sent: EncodedRequest,
+  context: EncodeContext,
+): EncodedRequest | undefined {
+  const target = targetOf(context.model, new Set([...context.lessons, ...lessons, ...passing]))
+  try {
+    const edited = edit === undefined ? refused.body : edit(refused.body)
+    const { body, betas, warnings } = adaptRequest({ body: edited, betas: refused.betas }, target)
+    const text = JSON.stringify(body)
+    // Neither the space between members nor their order was the reason.
+    if (text === JSON.stringify(refused.body) && betas.length === refused.betas.length) return undefined
+    const taught: Warning = { code: 'refused_upstream', field, detail: 'upstream refused it, sent again without' }
+    return {
+      body: Buffer.from(text),
+      headers: encodeHeaders(betas),
+      warnings: [...sent.warnings, ...withoutEcho(warnings), taught],
+    }
+  } catch (error) {
+    // Without what was refused there is no request: then the refusal is the answer.
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+/** The keys and types that were taken out are what the one warning is about. */
+function withoutEcho(warnings: readonly Warning[]): readonly Warning[] {
+  return warnings.filter(({ code }) => code !== 'refused_upstream')
+}

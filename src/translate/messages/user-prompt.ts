@@ -1,0 +1,23 @@
+import { isBlock, type MessagesBlock, type MessagesMessage } from './wire-request.ts'
+
+/**
+ * What Claude Code writes beside tool results, in the role of the user but not by the user
+ * (test/fixtures/messages-requests/claude-code-tools.json).
+ */
+const REMINDER = '<system-reminder>'
+
+/**
+ * The message is from the user: not one that hands in tool results only. A user message with results counts as the
+ * user's when it says something beside them, unless that is a reminder by the client.
+ */
+export function isUserPrompt({ role, content }: MessagesMessage): boolean {
+  if (role !== 'user') return false
+  if (!Array.isArray(content)) return true
+  // `Array.isArray` cannot tell a readonly array from the string.
+  const blocks: readonly MessagesBlock[] = content
+  return !blocks.some((block) => isBlock(block, 'tool_result')) || !blocks.every(isByClient)
+}
+
+function isByClient(block: MessagesBlock): boolean {
+  return isBlock(block, 'tool_result') || (isBlock(block, 'text') && block.text.trimStart().startsWith(REMINDER))
+}

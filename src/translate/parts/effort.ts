@@ -1,0 +1,66 @@
+import type { TurnReasoning } from '../turn.ts'
+
+/** Every level there is, lowest first. Source: OpenAI and Anthropic API references, 2026-11. */
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export type Effort = (typeof EFFORTS)[number]
+
+export function isEffort(word: unknown): word is Effort {
+  return EFFORTS.some((effort) => effort === word)
+}
+
+/** The level a caller asked for, in one vocabulary; undefined: nothing was asked, upstream's default applies. */
+export function wantedEffort(reasoning: TurnReasoning | undefined): Effort | undefined {
+  if (reasoning === undefined) return undefined
+  const { mode, effort, budgetTokens } = reasoning
+  if (mode === 'disabled') return 'none'
+  if (isEffort(effort)) return effort
+  switch (mode) {
+    case 'between_tools':
+      return 'low'
+    case 'adaptive':
+      // Anthropic's documented default.
+      return 'high'
+    case 'enabled':
+      return effortOfBudget(budgetTokens)
+    case undefined:
+      return undefined
+  }
+}
+
+/** The same thresholds that other translators use, so that a budget means the same effort everywhere. */
+function effortOfBudget(tokens: number | undefined): Effort {
+  if (tokens === undefined) return 'high'
+  if (tokens <= 512) return 'minimal'
+  if (tokens <= 1024) return 'low'
+  if (tokens <= 8192) return 'medium'
+  return tokens <= 24_576 ? 'high' : 'xhigh'
+}
+
+/** A thinking budget for models that take one. Tokens; 0 for none. */
+export function budgetOfEffort(effort: Effort): number {
+  switch (effort) {
+    case 'none':
+      return 0
+    case 'minimal':
+    case 'low':
+      return 1024
+    case 'medium':
+      return 8192
+    case 'high':
+      return 24_576
+    case 'xhigh':
+      return 32_768
+    case 'max':
+      return Number.MAX_SAFE_INTEGER
+  }
+}
+
+/**
+ * The nearest lower level the model lists, else its lowest. Without a list the wish stands: upstream's own 400 is
+ * clearer than a guess.
+ */
+export function clampEffort(wanted: Effort, listed: readonly string[] | undefined): string {
+  if (listed === undefined || listed.length === 0 || listed.includes(wanted)) return wanted
+  const offered = EFFORTS.filter((effort) => listed.includes(effort))
+  return offered.findLast((effort) => EFFORTS.indexOf(effort) < EFFORTS.indexOf(wanted)) ?? offered[0] ?? wanted
+}

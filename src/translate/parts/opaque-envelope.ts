@@ -1,0 +1,108 @@
+import type { Opaque, Vendor } from '../turn.ts'
+import { isObject } from './is-object.ts'
+import type { ModelFamily } from './model-family.ts'
+
+/**
+ * Opaque values travel to callers of another dialect in an envelope that says who made them, so that a session which
+ * moves to another model does not hand one vendor's ciphertext to another. `cpx1.` for OpenAI-style state, `cpa1.` for
+ * Anthropic's; then base64url of compact JSON. Callers store and return them like any signature.
+ */
+const prefixes = { openai: 'cpx1.', anthropic: 'cpa1.' } as const
+
+/** Beyond this nothing of ours is that long, and decoding it would be work for whoever sent it. Characters. */
+const longestEnvelope = 8 * 1024 * 1024
+
+/** The text a caller of another dialect keeps. */
+export function sealOpaque({ vendor, family, form, id, value }: Opaque): string {
+  switch (form) {
+    case 'encrypted_content':
+      return seal(prefixes.openai, { p: vendor, m: family, id, ec: value })
+    case 'reasoning_opaque':
+      return seal(prefixes.openai, { p: vendor, m: family, ro: value })
+    case 'signature':
+      return seal(prefixes.anthropic, { p: vendor, t: 'thinking', sig: value })
+    case 'redacted':
+      return seal(prefixes.anthropic, { p: vendor, t: 'redacted', sig: value })
+  }
+}
+
+export function isSealed(text: string): boolean {
+  return text.startsWith(prefixes.openai) || text.startsWith(prefixes.anthropic)
+}
+
+/** Undefined where the text is no envelope of ours, or a damaged one. */
+export function openOpaque(text: string): Opaque | undefined {
+  if (!isSealed(text) || text.length > longestEnvelope) return undefined
+  const content = parseObject(Buffer.from(text.slice(prefixes.openai.length), 'base64url').toString('utf8'))
+  const vendor = vendorNamed(content?.['p'])
+  if (content === undefined || vendor === undefined) return undefined
+  const { m: family, id, ec, ro, sig, t } = content
+  const common = { vendor, family: typeof family === 'string' ? family : '' }
+  if (text.startsWith(prefixes.anthropic)) {
+    if (typeof sig !== 'string' || (t !== 'thinking' && t !== 'redacted')) return undefined
+    return { ...common, form: t === 'thinking' ? 'signature' : 'redacted', value: sig }
+  }
+  if (typeof ec === 'string') {
+    return { ...common, form: 'encrypted_content', id: typeof id === 'string' ? id : undefined, value: ec }
+  }
+  return typeof ro === 'string' ? { ...common, form: 'reasoning_opaque', value: ro } : undefined
+}
+
+/** Whose opaque values a model's are, as far as its names tell. */
+export function vendorOf(family: ModelFamily): Vendor {
+  switch (family.kind) {
+    case 'gpt':
+    case 'o-series':
+      return 'openai'
+    case 'claude':
+      return 'anthropic'
+    case 'gemini':
+      return 'google'
+    case 'grok':
+      return 'xai'
+    case 'other':
+      return 'unknown'
+  }
+}
+
+/** `gpt-6`, `o3`, `claude`, `gemini`, `grok`; '' for others. */
+export function familyName(family: ModelFamily): string {
+  switch (family.kind) {
+    case 'gpt':
+      return family.major === undefined ? 'gpt' : `gpt-${family.major}`
+    case 'o-series':
+      return `o${family.generation}`
+    case 'claude':
+    case 'gemini':
+    case 'grok':
+      return family.kind
+    case 'other':
+      return ''
+  }
+}
+
+function seal(prefix: string, content: object): string {
+  return prefix + Buffer.from(JSON.stringify(content), 'utf8').toString('base64url')
+}
+
+function vendorNamed(name: unknown): Vendor | undefined {
+  switch (name) {
+    case 'openai':
+    case 'anthropic':
+    case 'google':
+    case 'xai':
+    case 'unknown':
+      return name
+    default:
+      return undefined
+  }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,7 @@
+// oxlint-disable-next-line no-restricted-imports -- createHash is a pure function of its input, and SHA-256 is not ours to write
+import { createHash } from 'node:crypto'
+
+/** The first eight hex digits of the text's SHA-256: the same on every turn, so that history and tools agree. */
+export function digest8(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 8)
+}

@@ -1,0 +1,132 @@
+import type { EncodeContext } from '../dialect.ts'
+import { toErrorText } from '../parts/error-text.ts'
+import type { JsonObject } from '../parts/is-object.ts'
+import { modelFamily } from '../parts/model-family.ts'
+import { vendorOf } from '../parts/opaque-envelope.ts'
+import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart, Vendor } from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { encodeInputPart, encodeOutputParts } from './encode-parts.ts'
+
+export interface EncodedItems {
+  /** The system text before anything else; '' for none. */
+  readonly instructions: string
+  readonly input: readonly JsonObject[]
+}
+
+/**
+ * The items in their order, without ids: upstream binds ids to a connection, and takes items without any
+ * (docs/copilot-wire.md, "Responses requests").
+ *
+ * @throws Fault `invalid_request` for parts that cannot be carried over
+ */
+export function encodeItems(items: readonly TurnItem[], { model }: EncodeContext, warnings: Warning[]): EncodedItems {
+  const vendor = vendorOf(modelFamily(model))
+  const scope = { vendor, customCalls: customCallsOf(items), warnings }
+  const first = items.findIndex((item) => !isPlainSystem(item))
+  const start = first === -1 ? items.length : first
+  return {
+    instructions: items.slice(0, start).flatMap(textsOf).join('\n\n'),
+    input: items.slice(start).flatMap((item) => encodeItem(item, scope)),
+  }
+}
+
+function isPlainSystem(item: TurnItem): boolean {
+  return item.type === 'message' && item.role === 'system' && item.parts.every(({ type }) => type === 'text')
+}
+
+function textsOf(item: TurnItem): string[] {
+  if (item.type !== 'message') return []
+  return item.parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+}
+
+/** What the items of one request share. */
+interface Scope {
+  /** Of the model. */
+  readonly vendor: Vendor
+  readonly customCalls: ReadonlySet<string>
+  readonly warnings: Warning[]
+}
+
+/** Ids of calls of freeform tools: their results have a type of their own. */
+function customCallsOf(items: readonly TurnItem[]): ReadonlySet<string> {
+  return new Set(items.flatMap((item) => (item.type === 'tool_call' && item.kind === 'custom' ? [item.id] : [])))
+}
+
+function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
+  const { vendor, warnings } = scope
+  switch (item.type) {
+    case 'message':
+      return encodeMessage(item, warnings)
+    case 'reasoning': {
+      const { opaque } = item
+      // Readable text alone is nothing that upstream could check, and belongs to whoever wrote it.
+      if (opaque === undefined) return []
+      if (isReplayable(opaque, vendor)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
+      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it was made by another vendor or upstream' })
+      return []
+    }
+    case 'tool_call':
+      return item.kind === 'custom'
+        ? [{ type: 'custom_tool_call', call_id: item.id, name: item.name, input: item.arguments }]
+        : [{ type: 'function_call', call_id: item.id, name: item.name, arguments: item.arguments }]
+    case 'tool_result':
+      return [encodeResult(item, scope)]
+    case 'web_search':
+      // What was found is in the text that follows; the item itself says no more than that a search took place.
+      return []
+    case 'compaction':
+      return encodeCompaction(item, scope)
+  }
+}
+
+function encodeMessage({ role, parts, phase, path }: MessageItem, warnings: Warning[]): JsonObject[] {
+  if (role === 'assistant') {
+    const content = encodeOutputParts(parts, path, warnings)
+    if (content.length === 0) return []
+    return [{ type: 'message', role, ...(phase !== undefined && { phase }), content }]
+  }
+  if (parts.length === 0) return []
+  const content = parts.map((part) => encodeInputPart(part, path))
+  // `system` inside the input is refused by some backends, `developer` by none.
+  return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
+}
+
+function isReplayable(opaque: Opaque, vendor: Vendor): boolean {
+  return opaque.form === 'encrypted_content' && opaque.vendor === vendor && vendor !== 'unknown'
+}
+
+function encodeCompaction({ opaque, text, path }: CompactionItem, { vendor, warnings }: Scope): JsonObject[] {
+  if (opaque !== undefined) {
+    if (isReplayable(opaque, vendor)) return [{ type: 'compaction', encrypted_content: opaque.value }]
+    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it was made by another vendor or upstream' })
+  }
+  // The summary stands for the history that is gone: words for the model, not words of the model.
+  return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]
+}
+
+function encodeResult(item: ToolResultItem, { customCalls }: Scope): JsonObject {
+  const type = customCalls.has(item.callId) ? 'custom_tool_call_output' : 'function_call_output'
+  return { type, call_id: item.callId, output: encodeOutput(item) }
+}
+
+function encodeOutput({ content, isError, path }: ToolResultItem): string | readonly JsonObject[] {
+  const parts = isError ? markError(content) : content
+  if (typeof parts === 'string') return parts
+  const [first] = parts
+  if (first === undefined) return ''
+  // Text alone needs no parts; GitHub's own client sends nothing else.
+  if (parts.length === 1 && first.type === 'text') return first.text
+  return parts.map((part) => encodeInputPart(part, path))
+}
+
+type ResultContent = ToolResultItem['content']
+
+/** There is no `is_error` in this dialect: the words have to say it. */
+function markError(content: ResultContent): ResultContent {
+  if (typeof content === 'string') return toErrorText(content)
+  const at = content.findIndex(({ type }) => type === 'text')
+  if (at === -1) return [{ type: 'text', text: toErrorText('') }, ...content]
+  return content.map((part, index): TurnPart =>
+    index === at && part.type === 'text' ? { ...part, text: toErrorText(part.text) } : part,
+  )
+}

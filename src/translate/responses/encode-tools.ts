@@ -1,0 +1,112 @@
+import type { EncodeContext } from '../dialect.ts'
+import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import { isStrictSchema } from '../parts/strict-schema.ts'
+import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { isRefusedTool } from './lessons.ts'
+
+/**
+ * `tools`, `tool_choice` and `parallel_tool_calls`; none of them without tools, which upstream refuses.
+ *
+ * @throws Fault `invalid_request` for tools that nobody here could run
+ */
+export function encodeTools(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject {
+  const offered = turn.tools.filter((tool) => isOffered(tool, context, warnings))
+  if (offered.length === 0) return {}
+  const choice = turn.toolChoice && encodeChoice(turn.toolChoice, offered)
+  return {
+    tools: offered.map((tool) => encodeTool(tool, warnings)),
+    ...(choice !== undefined && { tool_choice: choice }),
+    ...encodeParallel(turn, context, warnings),
+  }
+}
+
+function isOffered(tool: TurnTool, { lessons }: EncodeContext, warnings: Warning[]): boolean {
+  if (tool.type !== 'web_search' || !isRefusedTool(tool.type, lessons)) return true
+  warnings.push({ code: 'refused_upstream', field: tool.path, detail: 'web search is not available for this model' })
+  return false
+}
+
+function encodeTool(tool: TurnTool, warnings: Warning[]): JsonObject {
+  switch (tool.type) {
+    case 'function':
+      return encodeFunction(tool, warnings)
+    case 'custom': {
+      const { name, description, format } = tool
+      return {
+        type: 'custom',
+        name,
+        ...(description !== undefined && { description }),
+        ...(format !== undefined && { format }),
+      }
+    }
+    case 'web_search':
+      return encodeSearch(tool, warnings)
+    case 'hosted':
+      return refuseValue(toFieldPath(tool.path), 'the tool is not available for this model', 'unsupported_tool')
+  }
+}
+
+function encodeFunction(
+  { name, description, parameters, strict, path }: FunctionTool,
+  warnings: Warning[],
+): JsonObject {
+  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
+  const isStrict = strict === true && isStrictSchema(schema)
+  if (strict === true && !isStrict) {
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail: 'the schema is not one that strict mode takes' })
+  }
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    // Said in any case: what its absence means differs between the surfaces of the API.
+    strict: isStrict,
+    parameters: schema,
+  }
+}
+
+function encodeSearch(
+  { allowedDomains, userLocation, onlyThere, path }: WebSearchTool,
+  warnings: Warning[],
+): JsonObject {
+  for (const member of onlyThere) {
+    warnings.push({
+      code: 'dropped',
+      field: `${path}.${member}`,
+      detail: 'web search of this model has no such setting',
+    })
+  }
+  return {
+    type: 'web_search',
+    ...(allowedDomains !== undefined && { filters: { allowed_domains: allowedDomains } }),
+    ...(userLocation !== undefined && { user_location: userLocation }),
+  }
+}
+
+function encodeChoice(choice: TurnToolChoice, tools: readonly TurnTool[]): unknown {
+  const custom = new Set(tools.flatMap((tool) => (tool.type === 'custom' ? [tool.name] : [])))
+  const mention = (name: string): JsonObject => ({ type: custom.has(name) ? 'custom' : 'function', name })
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type
+    case 'tool':
+      return mention(choice.name)
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(({ name }) => mention(name)) }
+  }
+}
+
+function encodeParallel(turn: Turn, { model }: EncodeContext, warnings: Warning[]): JsonObject {
+  const parallel = turn.parallelToolCalls
+  if (parallel === undefined || turn.toolChoice?.type === 'none') return {}
+  if (model.supports.parallelToolCalls !== false) return { parallel_tool_calls: parallel }
+  if (parallel) {
+    const field = turn.fieldNames.parallelToolCalls
+    warnings.push({ code: 'dropped', field, detail: `not supported by ${model.id}` })
+  }
+  return {}
+}

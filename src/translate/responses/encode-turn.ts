@@ -1,0 +1,222 @@
+import type { EncodeContext, EncodedRequest } from '../dialect.ts'
+import { isEffort, wantedEffort } from '../parts/effort.ts'
+import { refuseValue } from '../parts/invalid.ts'
+import type { JsonObject } from '../parts/is-object.ts'
+import { refuseAsPrefill } from '../parts/refuse-as-prefill.ts'
+import { isStrictSchema } from '../parts/strict-schema.ts'
+import { shortName } from '../prepare/short-name.ts'
+import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { encodeItems } from './encode-items.ts'
+import { encodeTools } from './encode-tools.ts'
+import { NO_ENCRYPTED_CONTENT, refusedFields } from './lessons.ts'
+import { fitEffort, takesReasoning, takesSampling, takesSummary } from './model-habits.ts'
+import { removeField } from './remove-field.ts'
+
+/** OpenAI takes no smaller cap. Tokens. Source: OpenAI API reference, responses, 2026-11. */
+const LEAST_OUTPUT_TOKENS = 16
+
+/** OpenAI takes no longer key. Characters. Source: OpenAI API reference, responses, 2026-11. */
+const LONGEST_CACHE_KEY = 64
+
+/**
+ * The body for a Responses upstream: stateless, streaming, with reasoning in a form that can be handed back.
+ *
+ * @throws Fault `invalid_request` for what can neither be carried over nor left out
+ */
+export function encodeResponsesTurn(turn: Turn, context: EncodeContext): EncodedRequest {
+  const warnings: Warning[] = []
+  const { instructions, input } = encodeItems(turn.items, context, warnings)
+  refusePrefill(input)
+  const reasoning = encodeReasoning(turn, context, warnings)
+  const text = encodeText(turn, warnings)
+  const body: JsonObject = {
+    model: context.model.id,
+    ...((instructions !== '' || context.profile === 'chatgpt') && { instructions }),
+    input,
+    ...encodeTools(turn, context, warnings),
+    ...encodeCap(turn, context, warnings),
+    ...encodeSampling(turn, context, warnings),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(text !== undefined && { text }),
+    ...encodeLogprobs(turn, context),
+    ...(turn.cacheKey !== undefined && { prompt_cache_key: shortKey(turn.cacheKey) }),
+    ...includeOf(turn, context),
+    store: false,
+    stream: true,
+  }
+  return { body: Buffer.from(JSON.stringify(withoutRefused(body, turn, context, warnings))), warnings }
+}
+
+/** OpenAI's models answer a final message of the assistant instead of continuing it; what was meant would be lost. */
+function refusePrefill(input: readonly JsonObject[]): void {
+  if (input.findLast(({ type }) => type !== 'reasoning')?.['role'] === 'assistant') refuseAsPrefill()
+}
+
+function encodeCap(turn: Turn, { model, profile }: EncodeContext, warnings: Warning[]): JsonObject {
+  const wanted = turn.maxOutputTokens
+  if (wanted === undefined) return {}
+  const field = turn.fieldNames.maxOutputTokens
+  if (profile === 'chatgpt') {
+    warnings.push({ code: 'dropped', field, detail: 'this upstream takes no limit' })
+    return {}
+  }
+  const limit = model.maxOutputTokens ?? Infinity
+  if (wanted > limit) warnings.push({ code: 'clamped', field, detail: `above the limit of ${model.id}` })
+  return { max_output_tokens: Math.max(LEAST_OUTPUT_TOKENS, Math.min(wanted, limit)) }
+}
+
+interface SamplingRow {
+  readonly field: TurnField
+  readonly value: (turn: Turn) => unknown
+  /** Upstream's member for it; absent where it has none. */
+  readonly member?: string
+  /** The value asks for what happens anyway. */
+  readonly isIdle?: (value: unknown) => boolean
+}
+
+const samplingRows: readonly SamplingRow[] = [
+  { field: 'temperature', member: 'temperature', value: ({ sampling }) => sampling.temperature, isIdle: isOne },
+  { field: 'topP', member: 'top_p', value: ({ sampling }) => sampling.topP, isIdle: isOne },
+  { field: 'topK', value: ({ sampling }) => sampling.topK },
+  { field: 'frequencyPenalty', value: ({ sampling }) => sampling.frequencyPenalty, isIdle: isZero },
+  { field: 'presencePenalty', value: ({ sampling }) => sampling.presencePenalty, isIdle: isZero },
+  { field: 'seed', value: ({ sampling }) => sampling.seed },
+  { field: 'logitBias', value: ({ sampling }) => sampling.logitBias, isIdle: isEmpty },
+]
+
+function isOne(value: unknown): boolean {
+  return value === 1
+}
+
+function isZero(value: unknown): boolean {
+  return value === 0
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+function encodeSampling(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject {
+  const taken = takesSampling(context)
+  const members: [string, unknown][] = []
+  for (const { field, value: read, member, isIdle } of samplingRows) {
+    const value = read(turn)
+    if (value === undefined) continue
+    if (member !== undefined && taken) members.push([member, value])
+    else if (isIdle?.(value) !== true) {
+      warnings.push({ code: 'dropped', field: turn.fieldNames[field], detail: `not supported by ${context.model.id}` })
+    }
+  }
+  return Object.fromEntries(members)
+}
+
+/** Undefined where the caller said nothing about reasoning: the model's own default then applies. */
+function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject | undefined {
+  const { reasoning, fieldNames } = turn
+  if (reasoning === undefined) return undefined
+  const { model } = context
+  const wanted = wantedEffort(reasoning)
+  if (!takesReasoning(model)) {
+    if (wanted !== undefined && wanted !== 'none') {
+      warnings.push({ code: 'dropped', field: fieldNames.reasoning, detail: `${model.id} does not reason` })
+    }
+    return undefined
+  }
+  if (reasoning.effort !== undefined && !isEffort(reasoning.effort)) {
+    warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'it is no level that is known' })
+  }
+  const effort = wanted === undefined ? undefined : fitEffort(wanted, context)
+  if (effort !== wanted) {
+    warnings.push({
+      code: effort === undefined ? 'dropped' : 'clamped',
+      field: effortField(turn, reasoning),
+      detail: `'${wanted}' is not offered by ${model.id}`,
+    })
+  }
+  const summary = wanted !== 'none' && takesSummary(model) ? summaryOf(reasoning, wanted) : undefined
+  if (effort === undefined && summary === undefined) return undefined
+  return { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) }
+}
+
+/** The caller's word that led to the effort. */
+function effortField({ fieldNames }: Turn, { mode, effort }: TurnReasoning): string {
+  // `thinking: {type: "disabled"}` is of the Messages API alone.
+  if (mode === 'disabled') return 'thinking.disabled'
+  return isEffort(effort) ? fieldNames.effort : fieldNames.reasoning
+}
+
+/** Who asks for reasoning gets to read it, unless it is said not to be wanted. */
+function summaryOf({ summary }: TurnReasoning, wanted: string | undefined): string | undefined {
+  if (summary === 'none') return undefined
+  return summary ?? (wanted === undefined ? undefined : 'auto')
+}
+
+function encodeText(turn: Turn, warnings: Warning[]): JsonObject | undefined {
+  const { format, verbosity } = turn
+  if (format === undefined && verbosity === undefined) return undefined
+  return {
+    ...(format !== undefined && { format: encodeFormat(format, turn, warnings) }),
+    ...(verbosity !== undefined && { verbosity }),
+  }
+}
+
+function encodeFormat(format: OutputFormat, { fieldNames }: Turn, warnings: Warning[]): JsonObject {
+  if (format.type === 'json_object') return { type: 'json_object' }
+  const { name, description, schema, strict } = format
+  // Not said counts as wanted: in the Messages API it goes without saying.
+  const isStrict = strict !== false && isStrictSchema(schema)
+  if (strict === true && !isStrict) {
+    const detail = 'strict is left out: the schema is not one that strict mode takes'
+    warnings.push({ code: 'dropped', field: `${fieldNames.format}.strict`, detail })
+  }
+  return {
+    type: 'json_schema',
+    name: name ?? 'response',
+    ...(description !== undefined && { description }),
+    strict: isStrict,
+    schema,
+  }
+}
+
+function encodeLogprobs({ logprobs, fieldNames }: Turn, { profile }: EncodeContext): JsonObject {
+  if (logprobs === undefined) return {}
+  if (profile === 'chatgpt') {
+    refuseValue(fieldNames.logprobs, 'log probabilities are not available from this upstream', 'unsupported_value')
+  }
+  return logprobs.top === undefined ? {} : { top_logprobs: logprobs.top }
+}
+
+function includeOf({ logprobs }: Turn, { lessons }: EncodeContext): JsonObject {
+  const include = [
+    ...(lessons.has(NO_ENCRYPTED_CONTENT) ? [] : ['reasoning.encrypted_content']),
+    ...(logprobs === undefined ? [] : ['message.output_text.logprobs']),
+  ]
+  return include.length === 0 ? {} : { include }
+}
+
+function shortKey(key: string): string {
+  return key.length <= LONGEST_CACHE_KEY ? key : shortName(key, LONGEST_CACHE_KEY)
+}
+
+/** The caller's words for members upstream may refuse. */
+const callersField: Readonly<Record<string, TurnField>> = {
+  max_output_tokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_logprobs: 'logprobs',
+  parallel_tool_calls: 'parallelToolCalls',
+  reasoning: 'reasoning',
+  'reasoning.effort': 'effort',
+  'text.verbosity': 'verbosity',
+}
+
+function withoutRefused(body: JsonObject, turn: Turn, { lessons }: EncodeContext, warnings: Warning[]): JsonObject {
+  return refusedFields(lessons).reduce((before, path) => {
+    const after = removeField(before, path)
+    if (after === before) return before
+    const name = Object.hasOwn(callersField, path) ? callersField[path] : undefined
+    warnings.push({ code: 'refused_upstream', field: name === undefined ? path : turn.fieldNames[name] })
+    return after
+  }, body)
+}

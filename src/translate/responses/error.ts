@@ -1,0 +1,129 @@
+import { statusOf, type ProxyError } from '../../errors.ts'
+import { encodeEvent } from '../../sse/encode.ts'
+import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
+import type { JsonObject } from '../parts/is-object.ts'
+import { echoOf } from './echo.ts'
+
+/** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
+export interface ResponsesErrorBody {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string | null
+  }
+}
+
+/** The body of an error reply. */
+export function toResponsesError(error: ProxyError, requestId: string): ResponsesErrorBody {
+  const { message, type, param, code } = wordError(error, requestId)
+  return { error: { message, type, param: param || null, code: code || null } }
+}
+
+/**
+ * HTTP status of an error reply. A prompt that is too long is 400 whatever upstream makes of it: clients look for the
+ * code `context_length_exceeded` there. 529 is Anthropic's own for an overload; OpenAI's is 503.
+ */
+export function responsesErrorStatus(error: ProxyError): number {
+  if (isTooLong(error)) return 400
+  const status = statusOf(error)
+  return status === 529 ? 503 : status
+}
+
+function isTooLong(error: ProxyError): boolean {
+  return (error.kind === 'upstream_status' || error.kind === 'upstream_failed') && isPromptTooLong(error)
+}
+
+/**
+ * Ends a started stream: `error`, then `response.failed`, as OpenAI's servers do. Both are needed, in this order:
+ * openai-node's stream helpers throw on `error` and take a `response.failed` for a normal end, Codex CLI passes over
+ * `error` and reads the code of `response.failed` (openai 7.55.0, @ai-sdk/openai 4.0.118, openai/codex
+ * `codex-rs/codex-api/src/sse/responses.rs`, 2026-11). The AI SDK reports only the first of the two. The `error` is in
+ * both of its spellings: flat as OpenAI publishes it, nested as its servers and Open Responses (2026-04-24) have it.
+ *
+ * @param response the response object as far as it was told, with its echo and the items so far
+ * @param sequenceNumber that of the first event; the second has the next
+ */
+export function encodeResponsesFailure(
+  error: ProxyError,
+  requestId: string,
+  response: JsonObject,
+  sequenceNumber: number,
+): string {
+  const { error: body } = toResponsesError(error, requestId)
+  const { message, param } = body
+  const failure = failureCode(error)
+  const code = body.code ?? failure
+  const told = { type: 'error', code, message, param, sequence_number: sequenceNumber, error: { ...body, code } }
+  const failed = {
+    type: 'response.failed',
+    sequence_number: sequenceNumber + 1,
+    response: { ...response, status: 'failed', error: { code: failure, message } },
+  }
+  return encodeEvent('error', JSON.stringify(told)) + encodeEvent('response.failed', JSON.stringify(failed))
+}
+
+/** Past any number a stream reaches, and an integer of 32 bits. */
+const lateSequenceNumber = 0x7f_ff_ff_fe
+
+/**
+ * The same for a stream whose state is not at hand: a made-up response, which only a client that reads on after `error`
+ * gets to see. Streams of this dialect have a `fail` of their own.
+ */
+export function encodeResponsesErrorEvent(error: ProxyError, requestId: string): string {
+  const response = {
+    ...echoOf({ model: '' }),
+    id: `resp_${requestId}`,
+    object: 'response',
+    created_at: 0,
+    completed_at: null,
+    incomplete_details: null,
+    model: '',
+    output: [],
+    usage: null,
+  }
+  return encodeResponsesFailure(error, requestId, response, lateSequenceNumber)
+}
+
+/** Codes of upstream's that clients know and that no status says. Source: OpenAI API reference, response errors, 2026-11. */
+const KEPT = new Set([
+  'invalid_prompt',
+  'bio_policy',
+  'cyber_policy',
+  'misalignment_policy_violation',
+  'insufficient_quota',
+])
+
+/**
+ * The code in a failed response, by which Codex CLI decides: it gives up on a full context, a spent quota, an invalid
+ * prompt and an overload, and sends the request again for any other code (openai/codex, as above).
+ */
+function failureCode(error: ProxyError): string {
+  if (isTooLong(error)) return 'context_length_exceeded'
+  if (error.kind !== 'upstream_status' && error.kind !== 'upstream_failed') return codeOfOurs(error)
+  if (error.code !== undefined && KEPT.has(error.code)) return error.code
+  return codeOfStatus(statusOf(error))
+}
+
+/** Ours are nearly always worth another try; a request we refuse is not. */
+function codeOfOurs(error: ProxyError): string {
+  const status = statusOf(error)
+  if (status === 429) return 'rate_limit_exceeded'
+  return status < 500 && status !== 408 ? 'invalid_prompt' : 'server_error'
+}
+
+function codeOfStatus(status: number): string {
+  switch (status) {
+    case 402:
+      return 'insufficient_quota'
+    case 408:
+      return 'server_error'
+    case 429:
+      return 'rate_limit_exceeded'
+    case 503:
+    case 529:
+      return 'server_is_overloaded'
+    default:
+      return status < 500 ? 'invalid_prompt' : 'server_error'
+  }
+}

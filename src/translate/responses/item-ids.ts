@@ -1,0 +1,28 @@
+import { mintId } from '../parts/mint-id.ts'
+
+/** Of item ids made up here. The request side strips what begins like this: upstream would not know it. */
+const prefixes: ReadonlyMap<string, string> = new Map([
+  ['message', 'msg_cpx'],
+  ['reasoning', 'rs_cpx'],
+  ['function_call', 'fc_cpx'],
+  ['custom_tool_call', 'ctc_cpx'],
+  ['web_search_call', 'ws_cpx'],
+  ['compaction', 'cmp_cpx'],
+])
+
+/** Characters; longer ones are refused on the way back (docs/copilot-wire.md, "Responses requests"). */
+const longestId = 64
+
+/** @param index the item's position in the output */
+export function mintItemId(type: string, seedId: string, index: number): string {
+  return mintId(prefixes.get(type) ?? 'item_cpx', seedId, index)
+}
+
+export function mintResponseId(seedId: string): string {
+  return mintId('resp', seedId, 0)
+}
+
+/** An id that callers can keep and send back. */
+export function isUsableId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= longestId
+}

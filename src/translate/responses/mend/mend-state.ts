@@ -1,0 +1,102 @@
+import type { ArgumentScan } from '../../parts/argument-scan.ts'
+import type { ReplySeed } from '../../dialect.ts'
+import { foldEvent, startDraft } from '../fold.ts'
+import type { Draft } from '../fold.ts'
+import type { WireEvent, WireObject } from '../wire-event.ts'
+
+/** One event for the caller. */
+export interface Frame {
+  readonly type: string
+  readonly event: WireEvent
+  /** Upstream's own text of the event, where nothing had to be mended. */
+  readonly text: string | undefined
+  /** Of `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
+  readonly upstreamId?: string | undefined
+}
+
+/** Where one reply is. Owned by one stream, updated in place. */
+export interface MendState {
+  readonly seed: ReplySeed
+  /** A call without arguments gets `{}`. Other dialects have words of their own for none. */
+  readonly fillsCalls: boolean
+  /** What the caller has been told. */
+  readonly draft: Draft
+  /** The response's id for the caller; '' until the response was opened for it. */
+  id: string
+  /** Upstream began without saying one. */
+  isIdMadeUp: boolean
+  /** Item ids that are taken. */
+  readonly itemIds: Set<string>
+  /** Which item has a call's id. */
+  readonly callIds: Map<string, number>
+  /** The number of the next event. */
+  next: number
+  /** Index of the item that was added last, for events that name none. */
+  lastIndex: number
+  readonly scans: Map<number, ArgumentScan>
+  /** Some item was told to be done in other words than upstream's. */
+  hasMendedItems: boolean
+  usage: WireObject | undefined
+  /** Upstream's own `response.failed`, which the reply ends with. */
+  failed: WireEvent | undefined
+  failedText: string | undefined
+  /** The final event was returned. */
+  done: boolean
+  /** It was a failure. */
+  hasFailed: boolean
+  skipped: number
+}
+
+export function startMend(seed: ReplySeed, options: { readonly fillsCalls: boolean }): MendState {
+  return {
+    seed,
+    fillsCalls: options.fillsCalls,
+    draft: startDraft(),
+    id: '',
+    isIdMadeUp: false,
+    itemIds: new Set(),
+    callIds: new Map(),
+    next: 0,
+    lastIndex: 0,
+    scans: new Map(),
+    hasMendedItems: false,
+    usage: undefined,
+    failed: undefined,
+    failedText: undefined,
+    done: false,
+    hasFailed: false,
+    skipped: 0,
+  }
+}
+
+/**
+ * Sends an event on, numbered: `sequence_number` counts every event from 0.
+ * @param text upstream's own, where the event is still as it came
+ */
+export function emit(
+  state: MendState,
+  out: Frame[],
+  type: string,
+  event: WireEvent,
+  text: string | undefined,
+  upstreamId?: string,
+): void {
+  const isRight = settle(event, 'sequence_number', state.next) && text !== undefined
+  state.next += 1
+  // It hides the length of an event whose length is another now.
+  if (!isRight && event.obfuscation !== undefined) event.obfuscation = undefined
+  foldEvent(state.draft, type, event)
+  out.push({ type, event, text: isRight ? text : undefined, upstreamId })
+}
+
+/** Sends an event that upstream left out. */
+export function insert(state: MendState, out: Frame[], type: string, fields: WireEvent): void {
+  emit(state, out, type, { type, sequence_number: 0, ...fields }, undefined)
+}
+
+/** Gives a member the value it should have. Returns whether it had it. */
+export function settle(object: WireEvent, key: string, value: unknown): boolean {
+  if (object[key] === value) return true
+  object[key] = value
+  return false
+}

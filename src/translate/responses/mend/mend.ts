@@ -1,0 +1,289 @@
+import { Fault } from '../../../errors.ts'
+import type { SseEvent } from '../../../sse/decode.ts'
+import { scanArguments, startArgumentScan } from '../../parts/argument-scan.ts'
+import { toStreamFault } from '../../parts/stream-fault.ts'
+import { isFilled, isObject, parseObject } from '../../parts/wire-json.ts'
+import type { DraftItem, DraftText } from '../fold.ts'
+import { deltaKinds, doneKinds, kindOfPart, partEvents, textKinds } from '../text-events.ts'
+import type { PartPlace, TextKind } from '../text-events.ts'
+import type { WireEvent } from '../wire-event.ts'
+import { closeItem } from './close-item.ts'
+import { endEarly, ensureOpen, isWhole, mendEnd, mendProgress } from './lifecycle.ts'
+import { emit, settle } from './mend-state.ts'
+import type { Frame, MendState } from './mend-state.ts'
+import { addItem, indexOf, insertItem, isCall, isIndex, itemFor } from './open-item.ts'
+import { emptyPart, openPart, positionIn, tellPart, tellRest, textFor } from './tell.ts'
+
+const nothing: readonly Frame[] = []
+
+/**
+ * One upstream event to the events it adds to the reply. Mends the quirks of docs/copilot-wire.md, "Responses stream",
+ * and nothing else: an event that is right keeps its text. What leaves here has the grammar of OpenAI's API: items are
+ * added, told and done once, under one id, and events are numbered without gaps.
+ * Once `state.done` is true the final event has been returned, and later events add nothing.
+ * @throws Fault `upstream_failed`, `upstream_status` for a failure upstream reports, `upstream_unusable` for endless
+ * whitespace in a call
+ */
+export function stepMend(state: MendState, { event: name, data }: SseEvent): readonly Frame[] {
+  if (state.done || data === '') return nothing
+  const event = parseObject(data)
+  if (event === undefined) return unread(state, name, data)
+  const { type } = event
+  const out: Frame[] = []
+  const delta = typeof type === 'string' ? deltaKinds.get(type) : undefined
+  if (delta === undefined) readEvent(state, name, event, data, out)
+  else mendDelta(state, delta, event, data, out)
+  return out
+}
+
+/** `[DONE]` is an end mark of other dialects, which some servers send here too. */
+function unread(state: MendState, name: string, data: string): readonly Frame[] {
+  if (name === 'error') throw toStreamFault(data)
+  if (!data.startsWith('[DONE]')) state.skipped += 1
+  return nothing
+}
+
+function readEvent(state: MendState, name: string, event: WireEvent, data: string, out: Frame[]): void {
+  const { type, object } = event
+  if (isFilled(type)) return readTyped(state, type, event, data, out)
+  if (name === 'error' || event.error || isFilled(event.message)) throw toStreamFault(event.error ?? event)
+  // A server that does not stream answers with the response itself.
+  if (object === 'response') return readBody(state, event, out)
+  if (name === '') return skip(state)
+  event.type = name
+  readTyped(state, name, event, undefined, out)
+}
+
+function readBody(state: MendState, response: WireEvent, out: Frame[]): void {
+  const { status } = response
+  const type = status === 'failed' || status === 'incomplete' ? `response.${status}` : 'response.completed'
+  readTyped(state, type, { type, sequence_number: 0, response }, undefined, out)
+}
+
+function readTyped(state: MendState, type: string, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  event.type = type
+  switch (type) {
+    case 'error':
+      throw toStreamFault(event.error ?? event)
+    case 'response.failed':
+      state.failed = event
+      state.failedText = text
+      throw toStreamFault(isObject(event.response) ? event.response['error'] : undefined)
+    case 'response.cancelled':
+      throw new Fault({ kind: 'upstream_failed', message: 'Upstream cancelled the response.', code: 'cancelled' })
+    case 'response.created':
+    case 'response.queued':
+    case 'response.in_progress':
+      return mendProgress(state, type, event, text, out)
+    case 'response.completed':
+    case 'response.incomplete':
+      return mendEnd(state, type, event, text, out)
+    default:
+      // It becomes a line of its own in the stream.
+      if (/[\r\n]/.test(type)) return skip(state)
+      ensureOpen(state, out)
+      mendInner(state, type, event, text, out)
+  }
+}
+
+function mendInner(state: MendState, type: string, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  switch (type) {
+    case 'response.output_item.added':
+      return mendAdded(state, event, text, out)
+    case 'response.output_item.done':
+      return mendDone(state, event, text, out)
+    case partEvents.content.added:
+      return mendPartAdded(state, 'content', event, text, out)
+    case partEvents.summary.added:
+      return mendPartAdded(state, 'summary', event, text, out)
+    case partEvents.content.done:
+      return mendPartDone(state, 'content', event, text, out)
+    case partEvents.summary.done:
+      return mendPartDone(state, 'summary', event, text, out)
+    case 'response.output_text.annotation.added':
+      return mendAnnotation(state, event, text, out)
+    default: {
+      const delta = deltaKinds.get(type)
+      if (delta !== undefined) return mendDelta(state, delta, event, text, out)
+      const done = doneKinds.get(type)
+      return done === undefined ? pass(state, type, event, text, out) : mendTextDone(state, done, event, text, out)
+    }
+  }
+}
+
+/** The hot path: most events of a stream are deltas. */
+function mendDelta(state: MendState, kind: TextKind, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { delta } = event
+  if (typeof delta !== 'string') return skip(state)
+  ensureOpen(state, out)
+  const item = itemFor(state, event, kind.item, out)
+  const told = item && textFor(state, item, kind, event, out)
+  // A call that is not open yet is told whole once it is done; what comes after that is a slip.
+  if (item === undefined || told === undefined || told.isDone) return
+  const right = settleSpot(event, kind, item, told)
+  const kept = kind === textKinds.arguments ? scanPiece(state, item, delta) : delta.length
+  if (kept < delta.length) return endRunaway(state, item, event, delta.slice(0, kept).trimEnd(), out)
+  emit(state, out, kind.delta, event, right ? text : undefined)
+}
+
+/** Gives an event the position and the id of what it tells of. */
+function settleSpot(event: WireEvent, { place }: TextKind, item: DraftItem, told: DraftText): boolean {
+  const hasItem = settle(event, 'item_id', item.id)
+  const right = settle(event, 'output_index', item.index) && hasItem
+  return place === 'item' ? right : settle(event, partEvents[place].index, told.index) && right
+}
+
+/** How much of a piece of arguments is worth keeping. */
+function scanPiece(state: MendState, { index }: DraftItem, delta: string): number {
+  let scan = state.scans.get(index)
+  if (scan === undefined) {
+    scan = startArgumentScan()
+    state.scans.set(index, scan)
+  }
+  return scanArguments(scan, delta)
+}
+
+/** Endless whitespace after the arguments are whole is the end of the answer; before that there is no answer. */
+function endRunaway(state: MendState, item: DraftItem, event: WireEvent, piece: string, out: Frame[]): void {
+  if (!isWhole(item.call.text + piece)) {
+    throw new Fault({
+      kind: 'upstream_unusable',
+      detail: 'it filled the arguments of a tool call with endless whitespace',
+    })
+  }
+  if (piece !== '') {
+    event.delta = piece
+    emit(state, out, textKinds.arguments.delta, event, undefined)
+  }
+  endEarly(state, out)
+}
+
+function mendTextDone(
+  state: MendState,
+  kind: TextKind,
+  event: WireEvent,
+  text: string | undefined,
+  out: Frame[],
+): void {
+  const item = itemFor(state, event, kind.item, out)
+  const told = item && textFor(state, item, kind, event, out)
+  if (item === undefined || told === undefined || told.isDone) return
+  const whole = event[kind.key]
+  const isBlank = typeof whole !== 'string' || whole.trim() === ''
+  // Whether a call without arguments is a whole one is known when it is done.
+  if (kind === textKinds.arguments && isBlank && told.text.trim() === '') return
+  const part = kind.place === 'item' ? undefined : item[kind.place][told.index]
+  tellRest(state, { item, kind, part }, whole, out)
+  const hasSpot = settleSpot(event, kind, item, told)
+  const right = settle(event, kind.key, typeof whole === 'string' && whole !== '' ? whole : told.text) && hasSpot
+  emit(state, out, kind.done, event, right ? text : undefined)
+}
+
+function mendAdded(state: MendState, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { item } = event
+  if (!isObject(item) || !isFilled(item['type'])) return skip(state)
+  const index = isIndex(event.output_index) ? event.output_index : state.draft.items.size
+  if (state.draft.items.has(index)) return skip(state)
+  // A call without a name waits until it is done.
+  if (isCall(item['type']) && !isFilled(item['name'])) return
+  addItem(state, index, event, item, text, out)
+}
+
+function mendDone(state: MendState, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { item: whole } = event
+  if (!isObject(whole) || !isFilled(whole['type'])) return skip(state)
+  const index = indexOf(state, event)
+  const known = openCall(state, whole['call_id']) ?? state.draft.items.get(index)
+  if (known !== undefined && (known.isDone || known.type !== whole['type'])) return skip(state)
+  if (known === undefined && isCall(whole['type']) && !isFilled(whole['name'])) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+  }
+  const item = known ?? insertItem(state, index, whole, out)
+  if (item !== undefined) closeItem(state, item, event, whole, text, out)
+}
+
+/** The call with this id that is not done yet: it is that one, whatever index it comes under. */
+function openCall({ draft, callIds }: MendState, callId: unknown): DraftItem | undefined {
+  const item = isFilled(callId) ? draft.items.get(callIds.get(callId) ?? -1) : undefined
+  return item?.isDone === false ? item : undefined
+}
+
+function mendPartAdded(
+  state: MendState,
+  place: PartPlace,
+  event: WireEvent,
+  text: string | undefined,
+  out: Frame[],
+): void {
+  const { part } = event
+  if (!isObject(part)) return skip(state)
+  const item = itemFor(state, event, itemTypeOf(place, part['type']), out)
+  if (item === undefined) return skip(state)
+  const names = partEvents[place]
+  const position = item[place].length
+  if (isIndex(event[names.index]) && Number(event[names.index]) < position) return skip(state)
+  const right = [
+    settle(event, 'item_id', item.id),
+    settle(event, 'output_index', item.index),
+    settle(event, names.index, position),
+    emptyPart(part),
+  ].every(Boolean)
+  emit(state, out, names.added, event, right ? text : undefined)
+}
+
+function mendPartDone(
+  state: MendState,
+  place: PartPlace,
+  event: WireEvent,
+  text: string | undefined,
+  out: Frame[],
+): void {
+  const { part: whole } = event
+  if (!isObject(whole)) return skip(state)
+  const item = itemFor(state, event, itemTypeOf(place, whole['type']), out)
+  if (item === undefined) return skip(state)
+  const names = partEvents[place]
+  const position = positionIn(item[place], event[names.index])
+  const part = item[place][position] ?? openPart(state, item, place, position, whole, out)
+  if (part === undefined || part.isClosed) return skip(state)
+  tellPart(state, item, part, whole, out)
+  const { kind } = part
+  const right = [
+    settle(event, 'item_id', item.id),
+    settle(event, 'output_index', item.index),
+    settle(event, names.index, position),
+    kind === undefined || isFilled(whole[kind.key]) || settle(whole, kind.key, part.text),
+  ].every(Boolean)
+  emit(state, out, names.done, event, right ? text : undefined)
+}
+
+function mendAnnotation(state: MendState, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const item = itemFor(state, event, 'message', out)
+  if (item === undefined) return skip(state)
+  const told = textFor(state, item, textKinds.text, event, out)
+  const part = told && item.content[told.index]
+  if (part === undefined) return skip(state)
+  const hasSpot = settleSpot(event, textKinds.text, item, part)
+  const right = settle(event, 'annotation_index', part.annotations.length) && hasSpot
+  emit(state, out, 'response.output_text.annotation.added', event, right ? text : undefined)
+}
+
+/** Events of other items, and events we do not know. */
+function pass(state: MendState, type: string, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const isOfItem = event.item_id !== undefined || type.startsWith('response.web_search_call.')
+  if (!isOfItem) return emit(state, out, type, event, text)
+  const item = state.draft.items.get(indexOf(state, event))
+  // Of an item nothing is known of, nothing can be told.
+  if (item === undefined) return skip(state)
+  const hasItem = settle(event, 'item_id', item.id)
+  const right = settle(event, 'output_index', item.index) && hasItem
+  emit(state, out, type, event, right ? text : undefined)
+}
+
+function itemTypeOf(place: PartPlace, part: unknown): string {
+  return place === 'summary' ? textKinds.summary.item : (kindOfPart(part)?.item ?? 'message')
+}
+
+function skip(state: MendState): void {
+  state.skipped += 1
+}

@@ -1,0 +1,85 @@
+import type { EncodeContext } from '../dialect.ts'
+import { refuseValue } from '../parts/invalid.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import { isLegalName } from '../prepare/short-name.ts'
+import type { Warning } from '../warning.ts'
+import { isWebSearchType } from './check-tools.ts'
+import { isRefusedTool, NO_CUSTOM_TOOLS, NO_NAMESPACES } from './lessons.ts'
+
+/** Characters in the name of a tool. */
+const LONGEST_NAME = 64
+
+/** Upstream takes the name as it is. Names that are no text are upstream's to refuse. */
+export function isPassableName(name: unknown): boolean {
+  return typeof name !== 'string' || isLegalName(name, LONGEST_NAME)
+}
+
+/** Whether the tools reach upstream as they are; if not, only a translation can give the reply their names back. */
+export function arePassable(tools: unknown, lessons: ReadonlySet<string>): boolean {
+  if (!Array.isArray(tools)) return true
+  return tools.every((tool: unknown) => !isObject(tool) || isPassable(tool, lessons))
+}
+
+function isPassable({ type, name, tools }: JsonObject, lessons: ReadonlySet<string>): boolean {
+  switch (type) {
+    case 'function':
+      return isPassableName(name)
+    case 'custom':
+      return isPassableName(name) && !lessons.has(NO_CUSTOM_TOOLS)
+    case 'namespace':
+      return isPassableName(name) && !lessons.has(NO_NAMESPACES) && arePassable(tools, lessons)
+    default:
+      return true
+  }
+}
+
+/**
+ * Clients offer it with every request; upstream: `The requested tool image_generation is not supported.`
+ * (caozhiyuan/copilot-api#206)
+ */
+const neverTaken: ReadonlySet<string> = new Set(['image_generation'])
+
+/** A tool by the name under which upstream's refusals are remembered. */
+export function wireKind(type: string): string {
+  return isWebSearchType(type) ? 'web_search' : type
+}
+
+function isTaken(type: unknown, lessons: ReadonlySet<string>): boolean {
+  return typeof type !== 'string' || !(neverTaken.has(type) || isRefusedTool(wireKind(type), lessons))
+}
+
+/**
+ * The tools without those that upstream cannot run; the very array where all stay.
+ *
+ * @param path of the list, as warnings name it
+ */
+export function passTools(
+  tools: readonly JsonObject[],
+  path: string,
+  { lessons }: EncodeContext,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const kept = tools.filter(({ type }, at) => {
+    if (isTaken(type, lessons)) return true
+    warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
+    return false
+  })
+  return kept.length === tools.length ? tools : kept
+}
+
+/**
+ * `tool_choice` without mention of tools that were left out; undefined where nothing of it is left.
+ *
+ * @throws Fault `invalid_request` (`unsupported_tool`) where such a tool is the point of the request
+ */
+export function passToolChoice(choice: unknown, { lessons }: EncodeContext): unknown {
+  if (!isObject(choice)) return choice
+  const { type, tools } = choice
+  if (!isTaken(type, lessons)) {
+    refuseValue('tool_choice', 'the tool it names is not available for this model', 'unsupported_tool')
+  }
+  if (!Array.isArray(tools)) return choice
+  const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], lessons))
+  if (kept.length === tools.length) return choice
+  return kept.length === 0 ? undefined : { ...choice, tools: kept }
+}

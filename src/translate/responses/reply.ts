@@ -1,0 +1,81 @@
+import { encodeEvent } from '../../sse/encode.ts'
+import type { ReplyFold, ReplyRecord, ReplySeed, ReplyStream } from '../dialect.ts'
+import { stringify } from '../parts/wire-json.ts'
+import { encodeResponsesFailure } from './error.ts'
+import { toBody } from './fold.ts'
+import { endFailed, endMend, ensureOpen, unfinishedResponse } from './mend/lifecycle.ts'
+import { startMend } from './mend/mend-state.ts'
+import type { Frame, MendState } from './mend/mend-state.ts'
+import { stepMend } from './mend/mend.ts'
+import { toUsage } from './usage.ts'
+
+/** What upstream says before it has anything to say: alone it must not begin a reply that then fails at once. */
+const opening = new Set(['response.created', 'response.queued', 'response.in_progress'])
+
+/** Upstream's events, mended, with their original text wherever nothing had to be. */
+export function createResponsesStream(seed: ReplySeed): ReplyStream {
+  const state = startMend(seed, { fillsCalls: true })
+  let held = ''
+  let isHolding = true
+
+  function write(frames: readonly Frame[]): string {
+    const text = encode(frames)
+    if (!isHolding) return text
+    held += text
+    if (frames.every(({ type }) => opening.has(type))) return ''
+    const all = held
+    held = ''
+    isHolding = false
+    return all
+  }
+
+  return {
+    push: (event) => write(stepMend(state, event)),
+    end() {
+      endMend(state)
+      return ''
+    },
+    fail(error, requestId) {
+      if (state.done) return ''
+      state.done = true
+      state.hasFailed = true
+      if (state.failed !== undefined) return write(endFailed(state))
+      const out: Frame[] = []
+      ensureOpen(state, out)
+      isHolding = false
+      return held + encode(out) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
+    },
+    ...watch(state),
+  }
+}
+
+/** What the events of a streaming caller amount to, as one body. */
+export function createResponsesFold(seed: ReplySeed): ReplyFold {
+  const state = startMend(seed, { fillsCalls: true })
+  return {
+    push(event) {
+      stepMend(state, event)
+    },
+    end() {
+      endMend(state)
+      return toBody(state.draft)
+    },
+    ...watch(state),
+  }
+}
+
+function encode(frames: readonly Frame[]): string {
+  let text = ''
+  for (const frame of frames) text += encodeEvent(frame.type, frame.text ?? stringify(frame.event))
+  return text
+}
+
+function watch(state: MendState) {
+  return {
+    isDone: () => state.done,
+    usage: () => toUsage(state.usage),
+    skipped: () => state.skipped,
+    record: (): ReplyRecord | undefined =>
+      state.done && !state.hasFailed ? { id: state.id, response: toBody(state.draft) } : undefined,
+  }
+}

@@ -1,0 +1,47 @@
+import { countOf, isObject } from '../parts/wire-json.ts'
+import type { Usage } from '../turn.ts'
+import type { ResponseUsage, WireObject } from './wire-event.ts'
+
+/** Upstream's counts; undefined where it states none. */
+export function toUsage(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const input = detailsOf(usage['input_tokens_details'])
+  const output = detailsOf(usage['output_tokens_details'])
+  const cacheWrite = input['cache_write_tokens']
+  const reasoning = output['reasoning_tokens']
+  return {
+    inputTokens: countOf(usage['input_tokens']),
+    cachedInputTokens: countOf(input['cached_tokens']),
+    ...(typeof cacheWrite === 'number' && { cacheWriteTokens: cacheWrite }),
+    outputTokens: countOf(usage['output_tokens']),
+    ...(typeof reasoning === 'number' && { reasoningTokens: reasoning }),
+  }
+}
+
+/** Both objects of details are there whatever upstream stated: clients read them without looking. */
+export function toResponseUsage(usage: Usage): ResponseUsage {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens = 0 } = usage
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+/** Adds the members of a usage that clients demand and upstream left out. Returns whether there were any. */
+export function completeUsage(usage: WireObject): boolean {
+  const whole = toResponseUsage({ inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, ...toUsage(usage) })
+  let changed = false
+  for (const [key, value] of Object.entries(whole)) {
+    if (typeof usage[key] === typeof value && usage[key] !== null) continue
+    usage[key] = value
+    changed = true
+  }
+  return changed
+}
+
+function detailsOf(details: unknown): Readonly<Record<string, unknown>> {
+  return isObject(details) ? details : {}
+}

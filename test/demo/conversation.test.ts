@@ -1,0 +1,89 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  imageOfBase64,
+  imageOfUrl,
+  lacksReplay,
+  lastImages,
+  lastResults,
+  promptOf,
+} from '../../src/demo/conversation.ts'
+import type { Conversation, Said } from '../../src/demo/conversation.ts'
+
+function of(...history: readonly Said[]): Conversation {
+  return {
+    history,
+    tools: [],
+    hasWebSearch: false,
+    choice: 'auto',
+    isParallel: true,
+    maxOutput: Number.POSITIVE_INFINITY,
+    stop: [],
+    format: undefined,
+    thinks: 'never',
+    promptTokens: 0,
+  }
+}
+
+function says(text: string): Said {
+  return { by: 'user', text }
+}
+
+const answer: Said = { by: 'assistant', hasOpaque: false }
+const thought: Said = { by: 'assistant', hasOpaque: true }
+const result: Said = { by: 'tool', text: 'r', images: [] }
+const image: Said = { by: 'user', image: { kind: 'image/png', bytes: 3 } }
+
+test.for<[string, string, string]>([
+  ['other text is left alone', ' a\n', ' a\n'],
+  ['a reminder is none', '<system-reminder>x</system-reminder>', 'before'],
+  [
+    'what stands around reminders',
+    '<system-reminder>x</system-reminder>\nhi <system-reminder>y</system-reminder>',
+    'hi',
+  ],
+  ['a reminder that never ends', 'hi <system-reminder>x', 'hi'],
+])('the prompt: %s', ([, text, prompt]) => {
+  expect(promptOf(of(says('before'), says(text)))).toBe(prompt)
+})
+
+test('there is no prompt where the user said nothing', () => {
+  expect(promptOf(of(answer, result))).toBe('')
+})
+
+test('results count while nothing but the client’s own notes follows them', () => {
+  expect(lastResults(of(says('a'), answer, result, result))).toHaveLength(2)
+  expect(lastResults(of(says('a'), answer, result, says('<system-reminder>x</system-reminder>')))).toHaveLength(1)
+  expect(lastResults(of(says('a'), answer, result, says('b')))).toEqual([])
+  expect(lastResults(of(says('a'), answer, result, answer))).toEqual([])
+})
+
+test('images count until the model has spoken', () => {
+  expect(lastImages(of(image, says('a'), image))).toHaveLength(2)
+  expect(lastImages(of(image, says('a'), answer, says('b')))).toEqual([])
+})
+
+test('an image is as large as what it decodes to', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
+      const data = Buffer.from(bytes).toString('base64')
+      expect(imageOfBase64('image/png', data)).toEqual({ kind: 'image/png', bytes: bytes.length })
+      expect(imageOfUrl(`data:image/png;base64,${data}`)).toEqual({ kind: 'image/png', bytes: bytes.length })
+    }),
+  )
+  expect(imageOfUrl('https://example.com/x.png')).toEqual({ kind: 'an address', bytes: 0 })
+})
+
+const asks = says('[demo:replay]')
+
+test.for<[string, readonly Said[], boolean]>([
+  ['not yet answered', [asks], false],
+  ['answered with its thought', [asks, thought, answer], false],
+  ['answered without', [asks, answer], true],
+  ['in a round of tools', [asks, answer, result], true],
+  ['two prompts later', [asks, answer, says('b'), answer, says('c')], true],
+  ['never asked for', [says('a'), answer, says('b')], false],
+  ['asked for again, once with it', [asks, thought, asks, answer, says('b')], true],
+])('thinking that is owed: %s', ([, history, isLacking]) => {
+  expect(lacksReplay(of(...history))).toBe(isLacking)
+})

@@ -1,0 +1,103 @@
+import { answerChat } from '../../src/demo/chat.ts'
+import type { InferenceCall } from '../../src/demo/inference.ts'
+import { answerCountTokens, answerMessages } from '../../src/demo/messages.ts'
+import type { Outcome } from '../../src/demo/outcome.ts'
+import { createPreparedFrames } from '../../src/demo/prepared-frames.ts'
+import { answerResponses } from '../../src/demo/responses.ts'
+import { DEFAULT_DEMO_SETTINGS } from '../../src/demo/settings.ts'
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** A call of a route without a server, the same every time. */
+export function callOf(body: Body, change: Partial<InferenceCall> = {}): InferenceCall {
+  return {
+    bodyText: JSON.stringify(body),
+    hasVisionHeader: false,
+    betas: [],
+    number: 1,
+    nowMs: Date.UTC(2026, 10, 20),
+    settings: DEFAULT_DEMO_SETTINGS,
+    prepared: createPreparedFrames(),
+    ...change,
+  }
+}
+
+export function chat(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+  return answerChat(
+    callOf({ model: 'gpt-4.1', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...body }, change),
+  )
+}
+
+export function responses(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+  return answerResponses(callOf({ model: 'gpt-5.4', stream: true, input: 'Hi', ...body }, change))
+}
+
+export function messages(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+  const base = {
+    model: 'claude-sonnet-4.5',
+    stream: true,
+    max_tokens: 4096,
+    messages: [{ role: 'user', content: 'Hi' }],
+  }
+  return answerMessages(callOf({ ...base, ...body }, change))
+}
+
+export function count(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+  const base = { model: 'claude-sonnet-4.5', messages: [{ role: 'user', content: 'Hi' }] }
+  return answerCountTokens(callOf({ ...base, ...body }, change))
+}
+
+/** A stream as text; fails where the outcome is none. */
+export function textOf(outcome: Outcome): string {
+  if (outcome.kind !== 'stream') throw new Error(`not a stream: ${JSON.stringify(outcome)}`)
+  return outcome.pieces.map((piece) => (typeof piece === 'string' ? piece : Buffer.from(piece).toString())).join('')
+}
+
+/** An event of a stream over `/responses` or `/v1/messages`, as far as tests look into it. */
+export interface Event {
+  readonly type: string
+  readonly sequence_number?: number
+  readonly item_id?: string
+  readonly index?: number
+  readonly output_index?: number
+  readonly delta?: unknown
+  readonly item?: OutputItem
+  readonly response?: Response
+  readonly message?: Body
+  readonly content_block?: Body
+  readonly [member: string]: unknown
+}
+
+export interface OutputItem extends Body {
+  readonly type: string
+  readonly id?: string
+  readonly encrypted_content?: string
+}
+
+interface Response extends Body {
+  readonly status: string
+  readonly output: readonly OutputItem[]
+}
+
+/** The JSON events of a stream, each once; `[DONE]` is left out. */
+export function eventsOf(outcome: Outcome): readonly Event[] {
+  return textOf(outcome)
+    .split('\n')
+    .filter((line) => line.startsWith('data: {'))
+    .map((line): Event => JSON.parse(line.slice('data: '.length)))
+}
+
+/** Status and body of a reply in one piece. */
+export function refusalOf(outcome: Outcome): { readonly status: number; readonly body: unknown } {
+  if (outcome.kind !== 'whole') throw new Error(`not a whole reply: ${outcome.kind}`)
+  const body = String(outcome.body)
+  return { status: outcome.status, body: body.startsWith('{') ? JSON.parse(body) : body }
+}
+
+/** The message of an error, whatever its envelope. */
+export function messageOf(outcome: Outcome): string {
+  const { body } = refusalOf(outcome)
+  if (typeof body !== 'object' || body === null) return String(body)
+  const error: unknown = 'error' in body ? body.error : body
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : ''
+}

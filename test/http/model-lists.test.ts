@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { openInMemory } from './in-memory.ts'
+
+describe('GET /v1/models', () => {
+  test('is OpenAI’s list by default', async () => {
+    const { send } = openInMemory()
+    const reply = await send('/v1/models')
+    expect(reply.json()).toMatchObject({ object: 'list', data: expect.arrayContaining([]) })
+    expect(reply.json()).toHaveProperty('data.0.object', 'model')
+  })
+
+  test.each([
+    ['/v1/models', { 'anthropic-version': '2023-06-01' }],
+    ['/v1/models?limit=1000', {}],
+    ['/models?after_id=gpt-5-mini', {}],
+  ])('is Anthropic’s list for an Anthropic client: %s %j', async (path, headers) => {
+    const { send } = openInMemory()
+    const reply = await send(path, { headers })
+    expect(reply.json()).toMatchObject({ has_more: false, first_id: expect.any(String), last_id: expect.any(String) })
+    expect(reply.json()).toHaveProperty('data.0.type', 'model')
+    expect(reply.json()).not.toHaveProperty('object')
+  })
+
+  test('pages are followed to the end, each model once', async () => {
+    const { send } = openInMemory()
+    const whole = JSON.parse((await send('/v1/models?limit=1000')).text)
+    const ids: string[] = []
+    for (let path = '/v1/models?limit=2'; ;) {
+      const page = JSON.parse((await send(path)).text)
+      ids.push(...page.data.map(({ id }: { id: string }) => id))
+      if (!page.has_more) break
+      path = `/v1/models?limit=2&after_id=${page.last_id}`
+    }
+    expect(ids).toEqual(whole.data.map(({ id }: { id: string }) => id))
+  })
+
+  test.each(['0', '-1', '1001', '1.5', 'many'])('refuses limit=%s and names it', async (limit) => {
+    const { send } = openInMemory()
+    const reply = await send(`/v1/models?limit=${limit}`, { headers: { 'anthropic-version': '2023-06-01' } })
+    expect(reply.status).toBe(400)
+    expect(reply.json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })
+    expect(reply.text).toContain('limit')
+  })
+
+  test('is Codex’s catalogue for Codex, with a tag that changes only with it', async () => {
+    const { send } = openInMemory()
+    const [first, second] = [
+      await send('/v1/models?client_version=0.169.0'),
+      await send('/v1/models?client_version=0.169.0'),
+    ]
+    expect(first.json()).toHaveProperty('models.0.slug')
+    expect(first.headers['etag']).toMatch(/^"[0-9a-f]{32}"$/)
+    expect(second.headers['etag']).toBe(first.headers['etag'])
+    const hidden = await openInMemory('models: { hide: [gpt-5-mini] }').send('/v1/models?client_version=0.169.0')
+    expect(hidden.headers['etag']).not.toBe(first.headers['etag'])
+  })
+
+  test('shows one model in the shape its client expects', async () => {
+    const { send } = openInMemory()
+    expect((await send('/v1/models/gpt-5-mini')).json()).toMatchObject({ object: 'model', id: 'gpt-5-mini' })
+    const headers = { 'anthropic-version': '2023-06-01' }
+    expect((await send('/v1/models/gpt-5-mini', { headers })).json()).toMatchObject({ type: 'model', id: 'gpt-5-mini' })
+    const missing = await send('/v1/models/nothing', { headers })
+    expect(missing.status).toBe(404)
+    expect(missing.json()).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
+  })
+})

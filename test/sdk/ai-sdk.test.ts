@@ -1,0 +1,120 @@
+import { APICallError, generateText, isStepCount, jsonSchema, Output, streamText, tool } from 'ai'
+import { expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
+import { promptsOf, thrownBy } from './client.ts'
+import { judge } from './judge.ts'
+import { kinds } from './kinds.ts'
+import { aiSpeakers, providers } from './speakers/ai-sdk.ts'
+
+/** One model for each upstream dialect. */
+const few = kinds.filter(({ model }) => ['gpt-5-mini', 'gpt-5.3-codex', 'claude-opus-4.7'].includes(model))
+
+for (const speaker of aiSpeakers) {
+  for (const kind of few) judge(speaker, kind)
+}
+
+const pairs = providers.flatMap((provider) =>
+  few.map(({ model }) => ({ provider, model, name: `${provider.name} with ${model}` })),
+)
+
+const readFile = (called: string[]) => ({
+  read_file: tool({
+    description: 'Reads a file',
+    inputSchema: jsonSchema<{ path: string }>({
+      type: 'object',
+      properties: { path: { type: 'string' } },
+      required: ['path'],
+    }),
+    execute: ({ path }) => {
+      called.push(path)
+      return `the file at ${path}`
+    },
+  }),
+})
+
+test.each(pairs)('$name: several steps, with tools that are run in between', async ({ provider, model }) => {
+  const proxy = await openProxy()
+  const called: string[] = []
+  const request = {
+    model: provider.model(proxy, model),
+    tools: readFile(called),
+    stopWhen: isStepCount(3),
+    instructions: 'Be brief.',
+    prompt: '[demo:tool read_file {"path":"a"}][demo:tool read_file {"path":"b"}] go',
+    maxRetries: 0,
+  }
+  const plain = await generateText(request)
+  expect(plain.text).toBe('The tool answered: the file at a\nthe file at b')
+  expect(plain.steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
+  expect(called).toEqual(['a', 'b'])
+
+  const streamed = streamText(request)
+  const parts: string[] = []
+  for await (const { type } of streamed.fullStream) parts.push(type)
+  expect(await streamed.text).toBe(plain.text)
+  expect(called).toEqual(['a', 'b', 'a', 'b'])
+  expect(parts).not.toContain('error')
+  expect(parts.filter((type) => type === 'tool-result')).toHaveLength(2)
+  expect(parts.at(-1)).toBe('finish')
+  for (const { body } of promptsOf(proxy.demo)) expect(body).toContain('Be brief.')
+})
+
+test.each(pairs)('$name: structured output', async ({ provider, model }) => {
+  const proxy = await openProxy()
+  const { output } = await generateText({
+    model: provider.model(proxy, model),
+    prompt: 'Where?',
+    maxRetries: 0,
+    output: Output.object({
+      schema: jsonSchema<{ city: string }>({
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+        additionalProperties: false,
+      }),
+    }),
+  })
+  expect(output).toEqual({ city: expect.any(String) })
+})
+
+test.each(pairs)(
+  '$name: errors have their status, their words and whether to try again',
+  async ({ provider, model }) => {
+    const proxy = await openProxy()
+    for (const [marker, status, words, isRetryable] of [
+      ['error 400', 400, 'simulated: the request body is not acceptable', false],
+      ['error 401', 401, 'Invalid API key', false],
+      ['error 429 7', 429, 'Sorry, you have exceeded your weekly rate limit.', true],
+      ['error 500', 500, /internal server error/i, true],
+      ['overflow', 400, /too long|exceeds the limit/, false],
+    ] as const) {
+      const request = { model: provider.model(proxy, model), prompt: `[demo:${marker}]`, maxRetries: 0 }
+      const error = await thrownBy(generateText(request))
+      expect(APICallError.isInstance(error), marker).toBe(true)
+      expect(error).toMatchObject({ statusCode: status, message: expect.stringMatching(words), isRetryable })
+      if (status === 429) expect(error).toMatchObject({ responseHeaders: { 'retry-after': '7' } })
+    }
+  },
+)
+
+test.each(pairs)('$name: a failure in the middle of a stream is an error part', async ({ provider, model }) => {
+  const proxy = await openProxy()
+  for (const marker of ['error-mid', 'cut', 'eof']) {
+    let text = ''
+    const errors: unknown[] = []
+    const { fullStream } = streamText({
+      model: provider.model(proxy, model),
+      prompt: `[demo:${marker}] one two three four five six`,
+      maxRetries: 0,
+      onError: ({ error }) => {
+        errors.push(error)
+      },
+    })
+    for await (const part of fullStream) if (part.type === 'text-delta') text += part.text
+    expect(text, marker).toMatch(/^Hello from/)
+    expect(errors, marker).toHaveLength(1)
+    expect(JSON.stringify(errors[0], Object.getOwnPropertyNames(errors[0])), marker).toMatch(
+      /failed in the middle|broke off|server_is_overloaded/,
+    )
+  }
+})

@@ -1,0 +1,269 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
+import type {
+  MessageCreateParamsNonStreaming,
+  MessageParam,
+  RawMessageStreamEvent,
+  ThinkingConfigParam,
+  Tool,
+} from '@anthropic-ai/sdk/resources/messages'
+import { expect, test } from 'vitest'
+import { anthropicOf, openAnthropic, promptsOf, says, textOf } from './client.ts'
+import { kinds, pixel } from './kinds.ts'
+
+const everyModel = kinds.map(({ model }) => model)
+/** One for each upstream dialect. */
+const fewModels = ['claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.3-codex']
+
+const readFile: Tool = {
+  name: 'read_file',
+  description: 'Reads a file',
+  input_schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+}
+const now: Tool = { name: 'now', input_schema: { type: 'object', properties: {} } }
+
+function asking(model: string, text: string): MessageCreateParamsNonStreaming {
+  return { model, max_tokens: 8000, messages: says(text) }
+}
+
+/** As Claude Code asks, by model id. */
+function thinkingFor(model: string): ThinkingConfigParam {
+  return model.includes('4.5') ? { type: 'enabled', budget_tokens: 2000 } : { type: 'adaptive', display: 'summarized' }
+}
+
+/** What upstream was sent last. */
+function sentTo({ demo }: { readonly demo: Parameters<typeof promptsOf>[0] }): string {
+  return promptsOf(demo).at(-1)?.body ?? ''
+}
+
+test.each(everyModel)('%s: blocks come one after another, each begun and ended', async (model) => {
+  const { anthropic } = await openAnthropic()
+  const stream = await anthropic.messages.create({
+    ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"a"}][demo:tool now] go'),
+    tools: [readFile, now],
+    thinking: thinkingFor(model),
+    stream: true,
+  })
+  const events: RawMessageStreamEvent[] = []
+  for await (const event of stream) events.push(event)
+  const [start] = events
+  if (start?.type !== 'message_start') throw new Error(`the stream began with ${start?.type}`)
+  expect(start.message).toMatchObject({ type: 'message', role: 'assistant', model, content: [], stop_reason: null })
+  // LangChain adds this to what message_delta says.
+  expect(start.message.usage.output_tokens).toBeLessThanOrEqual(1)
+  const marks = events
+    .filter(({ type }) => type === 'content_block_start' || type === 'content_block_stop')
+    .map((event) => ('index' in event ? `${event.type} ${event.index}` : ''))
+  const count = marks.length / 2
+  expect(marks).toEqual(
+    Array.from({ length: count }, (_, at) => [`content_block_start ${at}`, `content_block_stop ${at}`]).flat(),
+  )
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null } },
+    { type: 'message_stop' },
+  ])
+})
+
+test.each(everyModel)('%s: the stream helper tells text, thoughts and input as they come', async (model) => {
+  const { anthropic } = await openAnthropic()
+  const thinks = kinds.find((kind) => kind.model === model)?.thinks ?? []
+  const stream = anthropic.messages.stream({
+    ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"some/where/far/away/from/here"}] go'),
+    tools: [readFile],
+    thinking: thinkingFor(model),
+  })
+  const told = { text: '', thinking: '', input: '', signatures: 0, blocks: [] as string[] }
+  stream.on('text', (text) => (told.text += text))
+  stream.on('thinking', (text) => (told.thinking += text))
+  stream.on('inputJson', (text) => (told.input += text))
+  stream.on('signature', () => (told.signatures += 1))
+  stream.on('contentBlock', ({ type }) => told.blocks.push(type))
+  const message = await stream.finalMessage()
+  const { content, usage } = message
+  expect(told.blocks).toEqual(content.map(({ type }) => type))
+  expect(JSON.parse(told.input)).toEqual({ path: 'some/where/far/away/from/here' })
+  expect(told.text).toBe(textOf(message))
+  expect(told.thinking).toBe(content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join(''))
+  expect(told.signatures).toBe(content.filter((block) => block.type === 'thinking' && block.signature !== '').length)
+  if (thinks.length > 0 && model !== 'gpt-5-mini') expect(told.signatures).toBe(1)
+  expect(usage.output_tokens).toBeGreaterThan(1)
+})
+
+test.each(everyModel)('%s: a result with an image, and one that is an error', async (model) => {
+  const { anthropic, demo } = await openAnthropic()
+  const request = { ...asking(model, '[demo:tools] go'), tools: [readFile, now] }
+  const first = await anthropic.messages.create(request)
+  const [shot, failed] = first.content.filter((block) => block.type === 'tool_use')
+  if (shot === undefined || failed === undefined) throw new Error('there are not two calls')
+  const results: MessageParam = {
+    role: 'user',
+    content: [
+      {
+        type: 'tool_result',
+        tool_use_id: shot.id,
+        content: [
+          { type: 'text', text: 'a screen' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
+        ],
+      },
+      { type: 'tool_result', tool_use_id: failed.id, is_error: true, content: 'no clock' },
+    ],
+  }
+  const messages: MessageParam[] = [...request.messages, { role: 'assistant', content: first.content }, results]
+  const second = await anthropic.messages.create({ ...request, messages })
+  expect(second.stop_reason).toBe('end_turn')
+  const sent = sentTo({ demo })
+  expect(sent).toContain(pixel)
+  expect(promptsOf(demo).at(-1)?.headers['copilot-vision-request']).toBe('true')
+  expect(sent).toContain('a screen')
+  // Only Messages can say that a result is an error: elsewhere its text does.
+  expect(sent).toMatch(model.startsWith('claude') ? /"is_error":true/ : /Error: no clock/)
+})
+
+test.each(everyModel)('%s: a conversation moves on to every other model', async (from) => {
+  const { anthropic } = await openAnthropic()
+  const question = says('[demo:reasoning][demo:tool read_file {"path":"a"}] go')
+  const options = { max_tokens: 8000, tools: [readFile] }
+  const first = await anthropic.messages.create({
+    ...options,
+    model: from,
+    messages: question,
+    thinking: thinkingFor(from),
+  })
+  const call = first.content.find((block) => block.type === 'tool_use')
+  for (const model of everyModel) {
+    const second = await anthropic.messages.create({
+      ...options,
+      model,
+      thinking: thinkingFor(model),
+      messages: [
+        ...question,
+        { role: 'assistant', content: first.content },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: call?.id ?? '', content: 'done' }] },
+      ],
+    })
+    expect(second.stop_reason, model).toBe('end_turn')
+    // Gemini 3 takes no calls but its own: it is told in words of those that another model made.
+    const isToldInWords = model === 'gemini-3-pro-preview' && model !== from
+    expect(textOf(second), model).toMatch(isToldInWords ? /done/ : /^The tool answered: done$/)
+  }
+})
+
+test.each(fewModels)('%s: structured output is parsed', async (model) => {
+  const { anthropic } = await openAnthropic()
+  const message = await anthropic.messages.parse({
+    ...asking(model, 'Where?'),
+    output_config: {
+      format: jsonSchemaOutputFormat({
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+        additionalProperties: false,
+      }),
+    },
+  })
+  expect(message.parsed_output).toEqual({ city: expect.any(String) })
+})
+
+test.each(everyModel)('%s: a stop text ends the answer, and is named', async (model) => {
+  const { anthropic } = await openAnthropic()
+  const request = { ...asking(model, 'one two three'), stop_sequences: ['two', 'never'] }
+  const plain = await anthropic.messages.create(request)
+  const streamed = await anthropic.messages.stream(request).finalMessage()
+  for (const message of [plain, streamed]) {
+    expect(message).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'two' })
+    expect(textOf(message)).toMatch(/You said: one $/)
+  }
+})
+
+test.each(fewModels)('%s: the system prompt and a mark for caching', async (model) => {
+  const { anthropic, demo } = await openAnthropic()
+  const { usage } = await anthropic.messages.create({
+    ...asking(model, 'Hello'),
+    system: [{ type: 'text', text: 'You are a lighthouse keeper.', cache_control: { type: 'ephemeral' } }],
+  })
+  expect(sentTo({ demo })).toContain('You are a lighthouse keeper.')
+  expect(usage.input_tokens).toBeGreaterThan(0)
+})
+
+test('a web search runs where the model can', async () => {
+  const { anthropic } = await openAnthropic()
+  const request = {
+    ...asking('gpt-5.3-codex', '[demo:search figs] go'),
+    tools: [{ type: 'web_search_20250305' as const, name: 'web_search' as const }],
+  }
+  const plain = await anthropic.messages.create(request)
+  const streamed = await anthropic.messages.stream(request).finalMessage()
+  for (const { content, stop_reason: reason } of [plain, streamed]) {
+    const found = content.filter(({ type }) => type !== 'thinking')
+    expect(reason).toBe('end_turn')
+    expect(found).toMatchObject([
+      { type: 'server_tool_use', name: 'web_search', input: { query: 'figs' } },
+      { type: 'web_search_tool_result' },
+      { type: 'text', text: 'Simulated search results say so.', citations: [{ url: 'https://example.com/simulated' }] },
+    ])
+  }
+  await expect(anthropic.messages.create({ ...request, model: 'gpt-5-mini' })).rejects.toBeInstanceOf(
+    Anthropic.BadRequestError,
+  )
+})
+
+test('the beta API takes what is new, and upstream gets what it knows', async () => {
+  const { anthropic } = await openAnthropic()
+  for (const model of fewModels) {
+    const message = await anthropic.beta.messages.create({
+      model,
+      max_tokens: 4000,
+      messages: says('Hello'),
+      betas: ['context-management-2025-06-27', 'interleaved-thinking-2025-05-14', 'thinking-token-count-2026-05-13'],
+      context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+      metadata: { user_id: '{"session_id":"s"}' },
+    })
+    expect(textOf(message), model).toContain('You said: Hello')
+  }
+})
+
+test.each([
+  ['claude-sonnet-4.5', 'upstream'],
+  ['claude-opus-4.7', 'upstream'],
+  ['gpt-5-mini', 'estimate'],
+  ['gpt-5.3-codex', 'estimate'],
+])('%s: tokens are counted, by %s', async (model, source) => {
+  const { anthropic } = await openAnthropic()
+  const count = async (text: string) =>
+    anthropic.messages
+      .countTokens({ model, messages: says(text), tools: [readFile], system: 'Be brief.' })
+      .withResponse()
+  const { data, response } = await count('Hello')
+  expect(data.input_tokens).toBeGreaterThan(10)
+  expect(response.headers.get('x-copilot-proxy-token-count')).toBe(source)
+  const { data: longer } = await count('Hello '.repeat(100))
+  expect(longer.input_tokens).toBeGreaterThan(data.input_tokens + 50)
+})
+
+test('models are listed page by page, and found', async () => {
+  const { anthropic } = await openAnthropic()
+  // The account's own list is fetched with the first request that needs it.
+  await anthropic.messages.create(asking('claude-sonnet-4.5', 'Hello'))
+  const ids: string[] = []
+  for await (const model of anthropic.models.list({ limit: 3 })) {
+    expect(model).toMatchObject({ type: 'model', display_name: expect.any(String) })
+    expect(Number.isNaN(Date.parse(model.created_at))).toBe(false)
+    ids.push(model.id)
+  }
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids).toEqual(expect.arrayContaining(everyModel))
+  expect(await anthropic.models.retrieve('claude-sonnet-4.5')).toMatchObject({ type: 'model', id: 'claude-sonnet-4.5' })
+  await expect(anthropic.models.retrieve('claude-sonet-4.5')).rejects.toBeInstanceOf(Anthropic.NotFoundError)
+})
+
+test('both ways to present a key are taken, and a wrong one is an authentication error', async () => {
+  const proxy = await openAnthropic({ file: 'server: { api-keys: [right-key] }' })
+  const request = asking('claude-sonnet-4.5', 'Hello')
+  await anthropicOf(proxy, 'right-key').messages.create(request)
+  const { url: baseURL } = proxy
+  await new Anthropic({ baseURL, authToken: 'right-key', apiKey: null, maxRetries: 0 }).messages.create(request)
+  await expect(anthropicOf(proxy, 'wrong-key').messages.create(request)).rejects.toBeInstanceOf(
+    Anthropic.AuthenticationError,
+  )
+})

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Fault, type ProxyError } from '../../../src/errors.ts'
+import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
+import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
+import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
+
+export const hello = [{ role: 'user', content: 'hello' }]
+
+/** A body that is complete but for what the test is about. */
+export function decode(body: object, headers?: CallerHeaders) {
+  const text = JSON.stringify({ model: 'gpt-5-mini', max_tokens: 100, messages: hello, ...body })
+  return decodeMessagesRequest(text, Buffer.from(text), headers)
+}
+
+/** The body as a Turn. It is frozen, so that a decoder which changes it fails the test. */
+export function turnOf(body: object): DecodedTurn {
+  const request = decode(body)
+  deepFreeze(request.body.value)
+  return decodeMessagesTurn(request)
+}
+
+/** The error a call throws. */
+export function errorOf(run: () => unknown): ProxyError {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Fault) return error.error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+/** A file of test/fixtures. */
+export function fixture(path: string): string {
+  return readFileSync(new URL(`../../fixtures/${path}`, import.meta.url), 'utf8')
+}
+
+/** `claude-code-first`, …: the files of test/fixtures/messages-requests. */
+export const clientNames = readdirSync(new URL('../../fixtures/messages-requests', import.meta.url)).map((name) =>
+  name.replace(/\.json$/, ''),
+)
+
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  Object.freeze(value)
+  Object.values(value).forEach(deepFreeze)
+}

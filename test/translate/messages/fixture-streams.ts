@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Fault } from '../../../src/errors.ts'
+import type { ProxyError } from '../../../src/errors.ts'
+import { createSseDecoder } from '../../../src/sse/decode.ts'
+import type { SseEvent } from '../../../src/sse/decode.ts'
+import type { ReplySeed } from '../../../src/translate/dialect.ts'
+import { createMessagesDecoder } from '../../../src/translate/messages/decode-stream.ts'
+import { createMessagesTurnFold, createMessagesTurnStream } from '../../../src/translate/messages/encode-stream.ts'
+import { createMessagesFold, createMessagesStream } from '../../../src/translate/messages/reply.ts'
+import type { TurnEvent } from '../../../src/translate/turn.ts'
+import { replySeed, traits } from '../turns.ts'
+
+const folder = new URL('../../fixtures/messages/', import.meta.url)
+
+/** Names of the streams in test/fixtures/messages; the format is in test/fixtures/README.md. */
+export const streamNames: readonly string[] = readdirSync(folder)
+  .filter((name) => name.endsWith('.jsonl'))
+  .map((name) => name.slice(0, -'.jsonl'.length))
+  .toSorted()
+
+/** A stream as upstream puts it on the wire. */
+export function readStream(name: string): string {
+  const lines = readFileSync(new URL(`${name}.jsonl`, folder), 'utf8').split('\n')
+  return lines
+    .filter((line) => line !== '')
+    .map(toWire)
+    .join('')
+}
+
+function toWire(line: string): string {
+  const value: unknown = JSON.parse(line)
+  if (typeof value === 'string') return `data: ${value}\n\n`
+  if (!Array.isArray(value)) return `event: ${typeOf(value)}\ndata: ${line}\n\n`
+  const [name, data] = value
+  if (name === null) return String(data)
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return name === '' ? `data: ${text}\n\n` : `event: ${String(name)}\ndata: ${text}\n\n`
+}
+
+/** An event as upstream sends it, named after its type. */
+export function wireEvent(event: unknown): string {
+  return toWire(JSON.stringify(event))
+}
+
+function typeOf(value: unknown): string {
+  const type: unknown = typeof value === 'object' && value !== null && 'type' in value ? value.type : ''
+  return typeof type === 'string' ? type : ''
+}
+
+export const seed: ReplySeed = replySeed(traits('claude-sonnet-4.6', { vendor: 'Anthropic' }), {
+  id: 'seed-0001',
+  requestedModel: 'claude-sonnet-4-6',
+})
+
+interface Outcome {
+  readonly fault?: ProxyError
+  readonly skipped: number
+}
+
+/** What a caller got: SSE text, and the failure it ended in. */
+export interface Streamed extends Outcome {
+  readonly text: string
+  readonly usage: unknown
+  readonly done: boolean
+}
+
+/** Runs upstream's bytes through decoder and reply, the way the pipeline does. */
+export function stream(chunks: Iterable<Uint8Array>): Streamed {
+  const reply = createMessagesStream(seed)
+  let text = ''
+  const fault = caught(() => {
+    for (const event of sse(chunks)) text += reply.push(event)
+    text += reply.end()
+  })
+  return { text, ...fault, skipped: reply.skipped(), usage: reply.usage(), done: reply.isDone() }
+}
+
+export function fold(chunks: Iterable<Uint8Array>): { readonly body?: unknown; readonly fault?: ProxyError } {
+  const reply = createMessagesFold(seed)
+  let body: unknown
+  const fault = caught(() => {
+    for (const event of sse(chunks)) reply.push(event)
+    body = reply.end()
+  })
+  return 'fault' in fault ? fault : { body }
+}
+
+export interface Decoded extends Outcome {
+  readonly events: readonly TurnEvent[]
+}
+
+export function decode(chunks: Iterable<Uint8Array>): Decoded {
+  const decoder = createMessagesDecoder(seed)
+  const events: TurnEvent[] = []
+  const fault = caught(() => {
+    for (const event of sse(chunks)) events.push(...decoder.push(event))
+    events.push(...decoder.end())
+  })
+  return { events, ...fault, skipped: decoder.skipped() }
+}
+
+/** A turn as a Messages caller reads it, streaming and not. */
+export function encode(turn: readonly TurnEvent[], parts: Partial<ReplySeed> = {}) {
+  const writer = createMessagesTurnStream({ ...seed, ...parts })
+  const text = turn.map((event) => writer.push(event)).join('')
+  const whole = createMessagesTurnFold({ ...seed, ...parts })
+  for (const event of turn) whole.push(event)
+  return { text, events: eventsOf(text), body: whole.body() }
+}
+
+function* sse(chunks: Iterable<Uint8Array>): Generator<SseEvent> {
+  const decoder = createSseDecoder()
+  for (const chunk of chunks) yield* decoder.push(chunk)
+  yield* decoder.end()
+}
+
+/** Only a Fault is an answer; any other exception is a bug and fails the test. */
+function caught(run: () => void): { fault?: ProxyError } {
+  try {
+    run()
+    return {}
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { fault: error.error }
+  }
+}
+
+/** The events of SSE text that we wrote, as they are: names and data. */
+export function sseOf(text: string): readonly SseEvent[] {
+  return createSseDecoder().push(bytes(text))
+}
+
+export interface ReadEvent {
+  readonly type: string
+  readonly index?: number
+  readonly message?: Readonly<Record<string, unknown>>
+  readonly content_block?: Readonly<Record<string, unknown>>
+  readonly delta?: Readonly<Record<string, unknown>>
+  readonly usage?: Readonly<Record<string, unknown>>
+}
+
+/** The events of SSE text that we wrote, as a client reads them; an event whose name is not its type fails. */
+export function eventsOf(text: string): readonly ReadEvent[] {
+  return sseOf(text).map(({ event, data }) => {
+    const value: ReadEvent = JSON.parse(data)
+    if (value.type !== event) throw new Error(`event ${event} says it is ${value.type}`)
+    return value
+  })
+}
+
+export function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
+}

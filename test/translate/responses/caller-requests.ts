@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Fault, type ProxyError } from '../../../src/errors.ts'
+import { decodeResponsesRequest } from '../../../src/translate/responses/decode-request.ts'
+import { decodeResponsesTurn } from '../../../src/translate/responses/decode-turn.ts'
+import { formatWarning } from '../../../src/translate/warning.ts'
+
+const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
+
+/** Bodies as clients write them, by client. */
+export const clientBodies: ReadonlyMap<string, string> = new Map(
+  readdirSync(folder).map((name) => [name.replace('.json', ''), readFileSync(new URL(name, folder), 'utf8')]),
+)
+
+/** A request with what the test gives it. */
+export function decode(body: Readonly<Record<string, unknown>>) {
+  return decodeResponsesRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
+}
+
+/** The Turn of a request whose body may not be changed by whoever reads it. */
+export function decodeTurn(body: Readonly<Record<string, unknown>>) {
+  const request = decode(body)
+  deepFreeze(request.body.value)
+  const { turn, warnings, echo } = decodeResponsesTurn(request)
+  return { turn, echo, warnings: warnings.map(formatWarning) }
+}
+
+/** The error a call throws. */
+export function errorOf(run: () => unknown): ProxyError {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Fault) return error.error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  Object.freeze(value)
+  Object.values(value).forEach(deepFreeze)
+}

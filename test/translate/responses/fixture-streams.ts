@@ -1,0 +1,196 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Fault } from '../../../src/errors.ts'
+import type { ProxyError } from '../../../src/errors.ts'
+import { createSseDecoder } from '../../../src/sse/decode.ts'
+import type { ReplyRecord, ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
+import { createResponsesDecoder } from '../../../src/translate/responses/decode-stream.ts'
+import { createResponsesTurnFold, createResponsesTurnStream } from '../../../src/translate/responses/encode-stream.ts'
+import { createResponsesFold, createResponsesStream } from '../../../src/translate/responses/reply.ts'
+import type { TurnEvent, Usage } from '../../../src/translate/turn.ts'
+import { replySeed, traits } from '../turns.ts'
+
+const folder = new URL('../../fixtures/responses/', import.meta.url)
+
+/** Names of the streams in test/fixtures/responses; the format is in test/fixtures/README.md. */
+export const streamNames: readonly string[] = readdirSync(folder)
+  .filter((name) => name.endsWith('.jsonl'))
+  .map((name) => name.slice(0, -'.jsonl'.length))
+  .toSorted()
+
+/** Streams whose events are all as OpenAI's API has them: nothing of them is mended. */
+export const rightStreams: readonly string[] = [
+  'text',
+  'phase',
+  'reasoning',
+  'reasoning-text',
+  'quirk-03-empty-summary',
+  'parallel-tools',
+  'custom-tool',
+  'refusal',
+  'incomplete-arguments',
+  'content-filter',
+  'web-search',
+  'logprobs',
+  'unknown-events',
+]
+
+/** A stream as upstream puts it on the wire. */
+export function readStream(name: string): string {
+  return readLines(name).map(toWire).join('')
+}
+
+export function readLines(name: string): string[] {
+  return readFileSync(new URL(`${name}.jsonl`, folder), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+function toWire(line: string): string {
+  const value: unknown = JSON.parse(line)
+  if (typeof value === 'string') return `data: ${value}\n\n`
+  if (Array.isArray(value)) {
+    const [name, data] = value
+    if (name === null) return String(data)
+    return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+  }
+  const { type } = value as { type: string }
+  return `event: ${type}\ndata: ${line}\n\n`
+}
+
+/** Events as upstream would write them, numbered where they are not. */
+export function toStream(events: readonly object[]): string {
+  return events.map((event, sequence_number) => toWire(JSON.stringify({ sequence_number, ...event }))).join('')
+}
+
+export const seed: ReplySeed = replySeed(traits('gpt-5-mini', { vendor: 'Azure OpenAI' }))
+
+export function seedWith(notes: Partial<ReplySeed['notes']>): ReplySeed {
+  return { ...seed, notes: { ...seed.notes, ...notes } }
+}
+
+/** Any JSON: tests look anywhere into it, and what is not there fails them. */
+// oxlint-disable-next-line typescript/no-explicit-any -- as said above
+export type Json = any
+
+/** An event a caller got. */
+export interface Got {
+  /** Of the `event:` line. */
+  readonly name: string
+  readonly text: string
+  readonly event: Json
+}
+
+/** What a caller got: the events, and the failure the reply ended in. */
+export interface Streamed {
+  readonly text: string
+  readonly events: readonly Got[]
+  readonly fault?: ProxyError
+  readonly skipped: number
+  readonly usage: Usage | undefined
+  readonly record: ReplyRecord | undefined
+}
+
+/** Runs upstream's bytes through decoder and reply, and ends a reply that fails, the way `http/reply.ts` does. */
+export function stream(wire: string | readonly Uint8Array[], from = seed): Streamed {
+  const decoder = createSseDecoder()
+  const reply = createResponsesStream(from)
+  let text = ''
+  const outcome = caught(() => {
+    for (const chunk of chunksOf(wire)) {
+      for (const event of decoder.push(chunk)) {
+        text += reply.push(event)
+        if (reply.isDone()) return
+      }
+    }
+    for (const event of decoder.end()) text += reply.push(event)
+    text += reply.end()
+  })
+  if ('fault' in outcome && text !== '') text += reply.fail?.(outcome.fault, 'req-1') ?? ''
+  return {
+    text,
+    events: eventsOf(text),
+    ...outcome,
+    skipped: reply.skipped(),
+    usage: reply.usage(),
+    record: reply.record?.(),
+  }
+}
+
+export interface Folded {
+  readonly body?: Json
+  readonly fault?: ProxyError
+}
+
+export function fold(wire: string | readonly Uint8Array[], from = seed): Folded {
+  const decoder = createSseDecoder()
+  const reply = createResponsesFold(from)
+  let body: unknown
+  const outcome = caught(() => {
+    for (const chunk of chunksOf(wire)) for (const event of decoder.push(chunk)) reply.push(event)
+    for (const event of decoder.end()) reply.push(event)
+    body = reply.end()
+  })
+  return 'fault' in outcome ? outcome : { body }
+}
+
+export interface Decoded {
+  readonly events: readonly TurnEvent[]
+  readonly fault?: ProxyError
+  readonly skipped: number
+}
+
+/** Upstream's stream in the neutral model. */
+export function decode(wire: string | readonly Uint8Array[], from = seed): Decoded {
+  const sse = createSseDecoder()
+  const decoder = createResponsesDecoder(from)
+  const events: TurnEvent[] = []
+  const outcome = caught(() => {
+    for (const chunk of chunksOf(wire)) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
+    for (const event of sse.end()) events.push(...decoder.push(event))
+    events.push(...decoder.end())
+  })
+  return { events, ...outcome, skipped: decoder.skipped() }
+}
+
+/** What a caller gets of a reply in the neutral model. */
+export function encode(events: readonly TurnEvent[], from = seed) {
+  const reply = createResponsesTurnStream(from)
+  const folding = createResponsesTurnFold(from)
+  const text = pushAll(reply, folding, events)
+  return { text, events: eventsOf(text), body: folding.body() as Json, reply, folding }
+}
+
+function pushAll(reply: TurnStream, folding: TurnFold, events: readonly TurnEvent[]): string {
+  let text = ''
+  for (const event of events) {
+    text += reply.push(event)
+    folding.push(event)
+  }
+  return text
+}
+
+/** Only a Fault is an answer; any other exception is a bug and fails the test. */
+function caught(run: () => void): { fault: ProxyError } | Record<string, never> {
+  try {
+    run()
+    return {}
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { fault: error.error }
+  }
+}
+
+/** The events in SSE text that we wrote. */
+export function eventsOf(text: string): Got[] {
+  return createSseDecoder()
+    .push(bytes(text))
+    .map(({ event: name, data }) => ({ name, text: data, event: JSON.parse(data) }))
+}
+
+function chunksOf(wire: string | readonly Uint8Array[]): readonly Uint8Array[] {
+  return typeof wire === 'string' ? [bytes(wire)] : wire
+}
+
+export function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
+}

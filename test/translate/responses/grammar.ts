@@ -1,0 +1,144 @@
+import OpenAI from 'openai'
+import { expect } from 'vitest'
+import type { Got, Json } from './fixture-streams.ts'
+
+/** What the events of one item said. */
+interface Told {
+  readonly id: unknown
+  readonly type: unknown
+  readonly parts: Map<string, { text: string; done?: unknown; closed: boolean }>
+  input: string
+  inputDone?: unknown
+  item?: Json
+}
+
+const wholes = ['text', 'refusal', 'arguments', 'input'] as const
+
+/**
+ * Reads a stream the way the strictest client would, and fails where it departs from OpenAI's grammar: one id for the
+ * response and one per item, every item added, told and done once, parts opened before they are told, pieces that make
+ * up the whole, events numbered from 0 without gaps and named on their `event:` line.
+ * @param exact the pieces make up the wholes: not so where upstream lost or repeated one
+ */
+export function expectGrammar(events: readonly Got[], { exact = true }: { exact?: boolean } = {}): void {
+  const items = new Map<number, Told>()
+  let responseId: unknown
+  for (const [number, { name, event }] of events.entries()) {
+    const context = `event ${number}, ${event.type}`
+    expect(event.sequence_number, context).toBe(number)
+    expect(name, context).toBe(event.type)
+    if (event.response !== undefined) {
+      responseId ??= event.response.id
+      // Upstream's own failure keeps its words, the id included where upstream never opened the response.
+      if (event.type !== 'response.failed') expect(event.response.id, context).toBe(responseId)
+      expect(String(responseId).length).toBeLessThanOrEqual(64)
+    }
+    readItemEvent(items, event, context, exact)
+  }
+  expect(events[0]?.event.type).toBe('response.created')
+  const last = events.at(-1)?.event
+  if (last.type === 'response.failed') return
+  expect(['response.completed', 'response.incomplete']).toContain(last.type)
+  const done = [...items.entries()].toSorted(([a], [b]) => a - b).map(([, { item }]) => item)
+  expect(last.response.output).toEqual(done)
+  expect(new Set(done.map(({ id }) => id)).size).toBe(done.length)
+}
+
+function readItemEvent(items: Map<number, Told>, event: Json, context: string, exact: boolean): void {
+  const { type, output_index: index } = event
+  if (type === 'response.output_item.added') {
+    expect(items.has(index), context).toBe(false)
+    const { id, type: itemType } = event.item
+    expect(id, context).toMatch(/^.{1,64}$/)
+    items.set(index, { id, type: itemType, parts: new Map(), input: '' })
+    return
+  }
+  if (index === undefined || event.item_id === undefined) {
+    if (type === 'response.output_item.done') readDone(items.get(index), event.item, context, exact)
+    return
+  }
+  const told = items.get(index)
+  expect(event.item_id, context).toBe(told?.id)
+  // Others tell how far upstream has come with an item, and nothing of it.
+  if (told !== undefined && /\.(delta|done|added)$/.test(type)) readInner(told, event, context, exact)
+}
+
+function readInner(told: Told, event: Json, context: string, exact: boolean): void {
+  const { type, content_index: content, summary_index: summary } = event
+  expect(told.item, context).toBeUndefined()
+  const key = content === undefined ? `summary ${summary}` : `content ${content}`
+  if (type.endsWith('part.added')) {
+    expect(told.parts.has(key), context).toBe(false)
+    told.parts.set(key, { text: '', closed: false })
+    return
+  }
+  if (content === undefined && summary === undefined) {
+    if (type.endsWith('.delta')) told.input += event.delta
+    if (type.endsWith('arguments.done') || type.endsWith('input.done')) {
+      if (exact) expect(told.input, context).toBe(event.arguments ?? event.input)
+      told.inputDone = event.arguments ?? event.input
+    }
+    return
+  }
+  const part = told.parts.get(key)
+  expect(part, context).toBeDefined()
+  if (part === undefined) return
+  if (type.endsWith('.delta')) {
+    expect(part.done, context).toBeUndefined()
+    part.text += event.delta
+  } else if (type.endsWith('part.done')) {
+    if (exact) expect(part.done, context).toBe(wholeOf(event.part))
+    expect(part.closed, context).toBe(false)
+    part.closed = true
+  } else if (type.endsWith('.done')) {
+    expect(part.done, context).toBeUndefined()
+    part.done = wholeOf(event)
+    if (exact) expect(part.text, context).toBe(part.done)
+  }
+}
+
+function readDone(told: Told | undefined, item: Json, context: string, exact: boolean): void {
+  expect(told, context).toBeDefined()
+  if (told === undefined) return
+  expect(told.item, context).toBeUndefined()
+  told.item = item
+  expect([item.id, item.type], context).toEqual([told.id, told.type])
+  if (!exact) return
+  if (item.type === 'message') expectParts(told, 'content', item.content, context)
+  if (item.type === 'reasoning') expectParts(told, 'summary', item.summary, context)
+  if (item.type === 'function_call') expect(told.inputDone, context).toBe(item.arguments)
+  if (item.type === 'custom_tool_call') expect(told.inputDone, context).toBe(item.input)
+}
+
+function expectParts(told: Told, place: string, parts: readonly Json[], context: string): void {
+  const texts = [...told.parts].filter(([key]) => key.startsWith(place)).map(([, part]) => part)
+  expect(
+    texts.map(({ done, closed }) => [done, closed]),
+    context,
+  ).toEqual(parts.map((part) => [wholeOf(part), true]))
+}
+
+function wholeOf(part: Json): unknown {
+  return wholes.map((key) => part[key]).find((value) => value !== undefined)
+}
+
+/** The response that the official client's stream helper builds; it throws where a stream is not as OpenAI's are. */
+export async function readWithOpenAI(text: string): Promise<Json> {
+  const openai = new OpenAI({
+    apiKey: 'unused',
+    baseURL: 'http://127.0.0.1:9/v1',
+    maxRetries: 0,
+    fetch: () =>
+      Promise.resolve(new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })),
+  })
+  return openai.responses.stream({ model: 'any', input: 'any' }).finalResponse()
+}
+
+/** Without what the helper adds of its own. */
+export function withoutParsed(response: unknown): Json {
+  return JSON.parse(JSON.stringify(response), (key, value: unknown) =>
+    key === 'parsed' || key === 'parsed_arguments' || key === 'output_parsed' || key === 'output_text'
+      ? undefined
+      : value,
+  )
+}
