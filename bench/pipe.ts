@@ -13,6 +13,7 @@ const headers = {
   'editor-plugin-version': 'copilot-chat/0.26.7',
   'copilot-integration-id': 'vscode-chat',
   'user-agent': 'GitHubCopilotChat/0.26.7',
+  'anthropic-version': '2023-06-01',
 }
 
 const server = createServer((incoming, reply) => {
@@ -22,7 +23,8 @@ const server = createServer((incoming, reply) => {
       host: upstream.hostname,
       port: upstream.port,
       method: incoming.method,
-      path: incoming.url?.replace(/^\/v1/, ''),
+      // Only the Messages path has its version upstream too.
+      path: incoming.url?.replace(/^\/v1(?!\/messages)/, ''),
       headers: { ...headers, 'content-length': incoming.headers['content-length'] },
     },
     (answer) => {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, askMany, chatBody, hold, longChatBody } from './lib/load.ts'
+import { ask, askMany, dialects, hold, load, longChat } from './lib/load.ts'
+import type { DialectName } from './lib/load.ts'
 import { cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
 
@@ -44,18 +45,35 @@ async function cpuPer(target: Target, units: number, work: () => Promise<unknown
   return (cpuMicros(target.pid) - before) / units
 }
 
-const short = chatBody('[demo:frames 3 1]')
+const short = load('chat', '[demo:frames 3 1]')
 const eventCount = 300
-const streamed = chatBody(`[demo:frames ${eventCount} 1][demo:slow 4]`)
-const history = longChatBody('[demo:frames 3 1]', 8 * 1024 * 1024)
-const historyMegabytes = history.length / 1024 / 1024
+const streamPrompt = `[demo:frames ${eventCount} 1][demo:slow 4]`
+const history = longChat('[demo:frames 3 1]', 8 * 1024 * 1024)
+const historyMegabytes = history.body.length / 1024 / 1024
 
 async function measure(target: Target) {
   const perRequest = await cpuPer(target, 8000, () => askMany(target.url, short, 8000, 8))
-  const perEvent = await cpuPer(target, 32 * eventCount, () => askMany(target.url, streamed, 32, 32))
   const perMegabyte = await cpuPer(target, 10 * historyMegabytes, () => askMany(target.url, history, 10, 1))
   const firstBytes = await askMany(target.url, short, 300, 1)
-  return { perRequest, perEvent, perMegabyte, firstByteMs: median(firstBytes.map((answer) => answer.firstByteMs)) }
+  return { perRequest, perMegabyte, firstByteMs: median(firstBytes.map((answer) => answer.firstByteMs)) }
+}
+
+/** CPU time of one upstream event on its way to a caller. Microseconds. */
+function cpuPerEvent(target: Target, caller: DialectName, behind: DialectName): Promise<number> {
+  const what = load(caller, streamPrompt, behind)
+  return cpuPer(target, 32 * eventCount, () => askMany(target.url, what, 32, 32))
+}
+
+/** Every caller in front of every upstream, beside the pipe, which gives each upstream's stream as it is. */
+async function measureEvents() {
+  const cells = new Map<string, { readonly pipe: number; readonly proxy: number }>()
+  for (const behind of dialects) {
+    const base = await cpuPerEvent(pipe, behind, behind)
+    for (const caller of dialects) {
+      cells.set(`${caller} > ${behind}`, { pipe: base, proxy: await cpuPerEvent(proxy, caller, behind) })
+    }
+  }
+  return cells
 }
 
 async function startSeconds(): Promise<number> {
@@ -75,7 +93,7 @@ async function memory() {
   const idle = residentBytes(proxy.pid)
   await askMany(proxy.url, short, 300, 8)
   const before = residentBytes(proxy.pid)
-  const release = await hold(proxy.url, chatBody('[demo:frames 3 1][demo:slow 60000]'), 300)
+  const release = await hold(proxy.url, load('chat', '[demo:frames 3 1][demo:slow 60000]'), 300)
   await sleep(500)
   const held = residentBytes(proxy.pid)
   release()
@@ -90,9 +108,15 @@ for (const target of [pipe, proxy]) {
   // A daemon runs for days: what counts is what it costs once its code is compiled.
   await askMany(target.url, short, 10_000, 8)
 }
+for (const behind of dialects) {
+  await cpuPerEvent(pipe, behind, behind)
+  for (const caller of dialects) await cpuPerEvent(proxy, caller, behind)
+}
+const events: Awaited<ReturnType<typeof measureEvents>>[] = []
 const seen: { pipe: Awaited<ReturnType<typeof measure>>; proxy: Awaited<ReturnType<typeof measure>> }[] = []
 for (let round = 0; round < rounds; round++) {
   seen.push({ pipe: await measure(pipe), proxy: await measure(proxy) })
+  events.push(await measureEvents())
   process.stderr.write(`round ${round + 1} of ${rounds}\n`)
 }
 await Promise.all([stop(pipe), stop(proxy)])
@@ -109,11 +133,24 @@ const ratioRow = (label: string, figure: Figure, unit: string, budget: string) =
   const [base, ours] = [of('pipe', figure), of('proxy', figure)]
   return [label, `${base.toFixed(1)} ${unit}`, `${ours.toFixed(1)} ${unit}`, `${(ours / base).toFixed(2)} ×`, budget]
 }
+/** The median over rounds of the ratio within a round: the machine's mood touches both sides of it. */
+const eventRow = (pair: string) => {
+  const cells = events.flatMap((round) => round.get(pair) ?? [])
+  const [base, ours] = [median(cells.map((cell) => cell.pipe)), median(cells.map((cell) => cell.proxy))]
+  const ratio = median(cells.map((cell) => cell.proxy / cell.pipe))
+  const [caller, behind] = pair.split(' > ')
+  return [
+    `CPU per streamed event, ${pair}`,
+    `${base.toFixed(1)} µs`,
+    `${ours.toFixed(1)} µs`,
+    `${ratio.toFixed(2)} ×`,
+    caller === behind ? '≤ 1.3 ×' : '≤ 2.5 ×',
+  ]
+}
 const rows = [
   ['figure', 'pipe', 'copilot-proxy', 'result', 'budget'],
   ['---', '---', '---', '---', '---'],
   ratioRow('CPU per request, one short answer', 'perRequest', 'µs', '≤ 1.5 ×'),
-  ratioRow('CPU per streamed event, same dialect', 'perEvent', 'µs', '≤ 1.3 ×'),
   [
     'time to first byte, median',
     `${of('pipe', 'firstByteMs').toFixed(2)} ms`,
@@ -122,6 +159,7 @@ const rows = [
     '≤ + 0.3 ms',
   ],
   ratioRow('CPU per MB of request body (8 MB of history)', 'perMegabyte', 'µs', '≤ 4 ×'),
+  ...[...(events[0]?.keys() ?? [])].map(eventRow),
   ['memory idle', '', `${(idle / 1e6).toFixed(0)} MB`, '', '≤ 90 MB'],
   ['memory per held stream', '', `${(perHeld / 1e3).toFixed(0)} KB`, '', '≤ 60 KB'],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],

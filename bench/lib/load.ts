@@ -3,23 +3,51 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
 
-/** A chat body as agents send it; the marker in the prompt says what the simulated Copilot does. */
-export function chatBody(prompt: string): Buffer {
-  return Buffer.from(
-    JSON.stringify({
-      model: 'demo-bench',
-      stream: true,
-      stream_options: { include_usage: true },
-      messages: [
-        { role: 'system', content: 'You are a helpful assistant.' },
-        { role: 'user', content: prompt },
-      ],
-    }),
-  )
+export const dialects = ['chat', 'responses', 'messages'] as const
+export type DialectName = (typeof dialects)[number]
+
+/** What is posted, and where. */
+export interface Load {
+  readonly path: string
+  readonly body: Buffer
 }
 
-/** The chat body of a long agent session: `bytes` of history, code with quotes and newlines, before the prompt. */
-export function longChatBody(prompt: string, bytes: number): Buffer {
+/** Models of the simulated Copilot that one upstream dialect alone serves, and that cost it next to nothing. */
+const modelOf: Readonly<Record<DialectName, string>> = {
+  chat: 'demo-bench',
+  responses: 'demo-bench-responses',
+  messages: 'demo-bench-messages',
+}
+
+/**
+ * A streaming request as agents send it, in the caller's dialect, for a model that `upstream` alone serves. The marker in
+ * the prompt says what the simulated Copilot does.
+ */
+export function load(caller: DialectName, prompt: string, upstream: DialectName = caller): Load {
+  const model = modelOf[upstream]
+  const system = 'You are a helpful assistant.'
+  const user = { role: 'user', content: prompt }
+  switch (caller) {
+    case 'chat':
+      return toLoad('/v1/chat/completions', {
+        model,
+        stream: true,
+        stream_options: { include_usage: true },
+        messages: [{ role: 'system', content: system }, user],
+      })
+    case 'responses':
+      return toLoad('/v1/responses', { model, stream: true, store: false, instructions: system, input: [user] })
+    case 'messages':
+      return toLoad('/v1/messages', { model, stream: true, max_tokens: 4096, system, messages: [user] })
+  }
+}
+
+function toLoad(path: string, body: object): Load {
+  return { path, body: Buffer.from(JSON.stringify(body)) }
+}
+
+/** The chat request of a long agent session: `bytes` of history, code with quotes and newlines, before the prompt. */
+export function longChat(prompt: string, bytes: number): Load {
   const line = 'const answer = { "text": "a line of code\\n", count: 42 }\n'
   const turn = line.repeat(70)
   const messages = []
@@ -27,9 +55,12 @@ export function longChatBody(prompt: string, bytes: number): Buffer {
     messages.push({ role: 'user', content: turn }, { role: 'assistant', content: turn })
   }
   messages.push({ role: 'user', content: prompt })
-  return Buffer.from(
-    JSON.stringify({ model: 'demo-bench', stream: true, stream_options: { include_usage: true }, messages }),
-  )
+  return toLoad('/v1/chat/completions', {
+    model: modelOf.chat,
+    stream: true,
+    stream_options: { include_usage: true },
+    messages,
+  })
 }
 
 export interface Answered {
@@ -38,8 +69,8 @@ export interface Answered {
   readonly firstByteMs: number
 }
 
-function post(url: string, body: Buffer, onAnswer: (answer: IncomingMessage) => void): ClientRequest {
-  const call = request(`${url}/v1/chat/completions`, {
+function post(url: string, { path, body }: Load, onAnswer: (answer: IncomingMessage) => void): ClientRequest {
+  const call = request(url + path, {
     agent,
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-length': body.length },
@@ -50,12 +81,12 @@ function post(url: string, body: Buffer, onAnswer: (answer: IncomingMessage) => 
 }
 
 /** One request, read to its end. */
-export function ask(url: string, body: Buffer): Promise<Answered> {
+export function ask(url: string, what: Load): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const sentAt = performance.now()
     let firstByteMs = 0
     let bytes = 0
-    post(url, body, (answer) => {
+    post(url, what, (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`answered ${answer.statusCode}`))
       answer.on('data', (chunk: Buffer) => {
         if (bytes === 0) firstByteMs = performance.now() - sentAt
@@ -68,18 +99,13 @@ export function ask(url: string, body: Buffer): Promise<Answered> {
 }
 
 /** `total` requests, `parallel` at a time. */
-export async function askMany(
-  url: string,
-  body: Buffer,
-  total: number,
-  parallel: number,
-): Promise<readonly Answered[]> {
+export async function askMany(url: string, what: Load, total: number, parallel: number): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   let left = total
   async function worker(): Promise<void> {
     while (left > 0) {
       left -= 1
-      answers.push(await ask(url, body))
+      answers.push(await ask(url, what))
     }
   }
   await Promise.all(Array.from({ length: parallel }, worker))
@@ -87,14 +113,14 @@ export async function askMany(
 }
 
 /** Opens streams and keeps them open once their first byte is there; returns how to end them. */
-export async function hold(url: string, body: Buffer, count: number): Promise<() => void> {
+export async function hold(url: string, what: Load, count: number): Promise<() => void> {
   const calls: ClientRequest[] = []
   await Promise.all(
     Array.from(
       { length: count },
       () =>
         new Promise<void>((resolve, reject) => {
-          const call = post(url, body, (answer) => {
+          const call = post(url, what, (answer) => {
             answer.once('data', () => resolve())
             answer.on('error', () => {})
           })
