@@ -18,7 +18,12 @@ export function createLessons(): Lessons {
       const key = keyOf(route, modelId)
       const lessons = learned.get(key) ?? new Set<string>()
       learned.set(key, lessons)
-      if (lessons.size < mostPerModel) lessons.add(lesson)
+      // The newest is last and stays: of two that contradict each other it holds, and a caller's whims must not fill the
+      // place of what every request needs.
+      lessons.delete(lesson)
+      const [oldest] = lessons
+      if (lessons.size >= mostPerModel && oldest !== undefined) lessons.delete(oldest)
+      lessons.add(lesson)
     },
   }
 }

@@ -227,7 +227,7 @@ async function openUpstream(
 }
 
 /** A body can be wrong in more than one way, and upstream names one at a time. */
-const mostRecoveries = 4
+const mostRecoveries = 8
 
 /** Statuses that may be about a part of the body that can go. */
 const recoverable: ReadonlySet<number> = new Set([400, 422])

@@ -25,7 +25,7 @@ const ways: readonly Way[] = [
     model: 'claude-sonnet-4.5',
     upstream: '/chat/completions',
     keepsThoughts: 'always',
-    losses: ['dropped;reasoning.effort', 'dropped;tools.8'],
+    losses: ['dropped;tools.8'],
   },
   {
     title: 'translated to Messages',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { streamReply } from '../../src/demo/outcome.ts'
@@ -250,6 +251,24 @@ test('a slow caller slows upstream, memory stays bounded, and every byte arrives
   expect(dataOf(rest).at(-1)).toBe('[DONE]')
   const expected = Array.from({ length: count - 1 }, (_, at) => `${at + 1}:${text}`).join('')
   expect(hash(contentOf(rest))).toBe(hash(expected))
+})
+
+test('waiting for a slow caller leaves nothing behind on its response', async () => {
+  const { openChat, demo } = await openProxy()
+  const large = event('x'.repeat(200_000))
+  const pieces = [...Array.from({ length: 30 }, () => large), event('', 'stop'), done]
+  demo.script('/chat/completions', { outcome: streamReply(pieces) })
+  const write = vi.spyOn(ServerResponse.prototype, 'write')
+  const reply = await openChat()
+  await reply.next()
+  const responses = write.mock.contexts.filter((each) => each instanceof ServerResponse)
+  const response = responses.find(({ req }) => req.url === '/v1/chat/completions')
+  const before = response?.listenerCount('close') ?? Number.NaN
+  let most = 0
+  while ((await reply.next()) !== undefined) most = Math.max(most, response?.listenerCount('close') ?? Number.NaN)
+  write.mockRestore()
+  // The wait that is going on has one.
+  expect(most).toBeLessThanOrEqual(before + 1)
 })
 
 test('a caller that takes nothing for as long as upstream may be silent is given up', async () => {

@@ -12,7 +12,7 @@ import {
   startBlockReader,
   type BlockReader,
 } from './decode-block.ts'
-import { blockForDelta, isForBlock, isReadableDelta } from './deltas.ts'
+import { blockForDelta, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
 import { isEndMark, readEvent } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
 import { toTurnStop } from './stop-reason.ts'
@@ -24,6 +24,7 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
   const state: DecodeState = {
     started: false,
     blocks: startBlockReader(seed),
+    calls: new Set(),
     end: undefined,
     usage: startUsageCounts(),
     done: false,
@@ -40,6 +41,8 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
 interface DecodeState {
   started: boolean
   readonly blocks: BlockReader
+  /** Indexes of the tool calls so far, as upstream counts. */
+  readonly calls: Set<unknown>
   /** What `message_delta` said of the end; undefined until it named a reason. */
   end: JsonObject | undefined
   readonly usage: UsageCounts
@@ -84,6 +87,7 @@ function decodeEvent(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
       return decodeDelta(state, event, out)
     case 'content_block_start':
       start(state, undefined, out)
+      if (isObject(event.content_block) && event.content_block['type'] === 'tool_use') state.calls.add(event.index)
       return openBlock(blocks, event.index, isObject(event.content_block) ? event.content_block : {}, out)
     case 'content_block_stop':
       if (isForOpen(blocks, event)) closeBlock(blocks, out)
@@ -122,6 +126,7 @@ function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
     // A block that was never begun is begun here, where the delta tells what it is.
     const block = blockForDelta(delta['type'])
     if (block === undefined) {
+      refuseLateArguments(delta, index, state.calls)
       state.skipped += 1
       return
     }

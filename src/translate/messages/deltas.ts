@@ -1,3 +1,4 @@
+import { Fault } from '../../errors.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { isFilled, isObject } from '../parts/wire-json.ts'
 import type { ContentBlock } from './wire-event.ts'
@@ -58,4 +59,19 @@ export function blockForDelta(type: unknown): ContentBlock | undefined {
  */
 export function isForBlock(wireIndex: unknown, index: unknown): boolean {
   return index === wireIndex || typeof index !== 'number' || typeof wireIndex !== 'number'
+}
+
+/**
+ * A delta of a block nobody knows can be left out. Arguments of a call that was over when they came cannot: the caller
+ * has the call without them, and would run it.
+ * @param calls indexes of the calls so far, as upstream counts
+ * @throws Fault `upstream_unusable`
+ */
+export function refuseLateArguments(
+  { type, partial_json: piece }: JsonObject,
+  index: unknown,
+  calls: ReadonlySet<unknown>,
+): void {
+  if (type !== 'input_json_delta' || !isFilled(piece) || !calls.has(index)) return
+  throw new Fault({ kind: 'upstream_unusable', detail: 'it sent arguments of a tool call that was over' })
 }

@@ -5,7 +5,7 @@ import type { ReplySeed } from '../dialect.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { mintId } from '../parts/mint-id.ts'
 import { isFilled, isObject, stringify } from '../parts/wire-json.ts'
-import { blockForDelta, fitsBlock, isForBlock, isReadableDelta } from './deltas.ts'
+import { blockForDelta, fitsBlock, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
 import { isEndMark, readEvent } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
 import { noteUsage, startUsageCounts, type UsageCounts } from './usage.ts'
@@ -27,6 +27,8 @@ export interface MendState {
   /** The caller's index of the next block. */
   nextIndex: number
   open: OpenBlock | undefined
+  /** Indexes of the tool calls so far, as upstream counts. */
+  readonly calls: Set<unknown>
   /** What `message_delta` said of the end; undefined until it named a reason. */
   end: JsonObject | undefined
   readonly usage: UsageCounts
@@ -53,6 +55,7 @@ export function startMend(seed: ReplySeed): MendState {
     started: false,
     nextIndex: 0,
     open: undefined,
+    calls: new Set(),
     end: undefined,
     usage: startUsageCounts(),
     done: false,
@@ -183,6 +186,7 @@ function prepareBlock(state: MendState, out: Frame[]): void {
 function setOpen(state: MendState, wireIndex: unknown, type: unknown, input: JsonObject | undefined): void {
   state.open = { wireIndex, index: state.nextIndex, type, scan: startArgumentScan(), input }
   state.nextIndex += 1
+  if (type === 'tool_use') state.calls.add(wireIndex)
 }
 
 function wholeInput({ type, input }: JsonObject): JsonObject | undefined {
@@ -194,6 +198,7 @@ function mendDelta(state: MendState, event: WireEvent, text: string, out: Frame[
   const { delta } = event
   const open = isReadableDelta(delta) ? blockOf(state, event, delta['type'], out) : undefined
   if (open === undefined || !isReadableDelta(delta) || !fitsBlock(delta['type'], open.type)) {
+    if (open === undefined && isReadableDelta(delta)) refuseLateArguments(delta, event.index, state.calls)
     state.skipped += 1
     return
   }

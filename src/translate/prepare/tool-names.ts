@@ -40,6 +40,9 @@ export function createToolNames(tools: readonly TurnTool[], maxLength: number, w
     const isWrapped = kind === 'custom' && wrapsCustom
     if (given !== name || namespace !== undefined || isWrapped) {
       identities.set(given, { name, kind, ...(namespace !== undefined && { namespace }) })
+    } else {
+      // Of tools that go by one name the last is offered.
+      identities.delete(given)
     }
   }
   return { upstreamName, identities }

@@ -26,7 +26,8 @@ export function watchStop(
     }
   }
   if (found !== undefined) return { text: text.slice(0, foundAt), stop: found, held: '' }
-  const keep = Math.max(...stops.map((stop) => tailLength(text, stop)), 0)
+  // Not `Math.max` of all: arguments live on the stack, and the caller decides how many there are.
+  const keep = stops.reduce((most, stop) => Math.max(most, tailLength(text, stop)), 0)
   return { text: text.slice(0, text.length - keep), stop: undefined, held: text.slice(text.length - keep) }
 }
 

@@ -9,6 +9,7 @@ const messageStart = { type: 'message_start', message: { id: 'msg_1', model: 'cl
 const messageStop = { type: 'message_stop' }
 const blockStart = (index: number, content_block: unknown) => ({ type: 'content_block_start', index, content_block })
 const delta = (index: number, change: unknown) => ({ type: 'content_block_delta', index, delta: change })
+const argumentsOf = (index: number, partial_json: string) => delta(index, { type: 'input_json_delta', partial_json })
 const signature = (text: string) => delta(0, { type: 'signature_delta', signature: text })
 const cite = (citation: unknown) => delta(0, { type: 'citations_delta', citation })
 const blockStop = (index: number) => ({ type: 'content_block_stop', index })
@@ -169,6 +170,14 @@ describe('blocks', () => {
   test('a call that nobody can name fails the reply', () => {
     const { fault } = decodeEvents(blockStart(0, { ...tool, name: '' }), messageStop)
     expect(fault).toEqual({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+  })
+
+  test('arguments of a call that was over fail the reply: without them it would be another call', () => {
+    const calls = [messageStart, blockStart(0, tool), blockStart(1, { ...tool, id: 'toolu_2' })]
+    expect(decodeEvents(...calls, argumentsOf(0, '{}'), messageDelta('tool_use'), messageStop).fault).toEqual({
+      kind: 'upstream_unusable',
+      detail: 'it sent arguments of a tool call that was over',
+    })
   })
 
   test('deltas that do not go with their block are left out and counted', () => {

@@ -17,6 +17,12 @@ const begin = {
 }
 const textStart = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
 const delta = (index: number, change: unknown) => ({ type: 'content_block_delta', index, delta: change })
+const callStart = (index: number) => ({
+  type: 'content_block_start',
+  index,
+  content_block: { type: 'tool_use', id: `toolu_${index}`, name: 'rm', input: {} },
+})
+const piece = (index: number, partial_json: string) => delta(index, { type: 'input_json_delta', partial_json })
 const textDelta = (index: number, text: string) => delta(index, { type: 'text_delta', text })
 const end = [
   { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } },
@@ -89,6 +95,14 @@ describe('blocks', () => {
         { type: 'thinking', thinking: 'T', signature: '' },
         { type: 'text', text: 'a' },
       ],
+    })
+  })
+
+  test('of calls that overlap fail the reply: what comes for the first one comes too late', () => {
+    expect(pass(begin, callStart(0), callStart(1), piece(0, ''), piece(1, '{}'), ...end).fault).toBeUndefined()
+    expect(pass(begin, callStart(0), callStart(1), piece(1, '{}'), piece(0, '{}'), ...end).fault).toEqual({
+      kind: 'upstream_unusable',
+      detail: 'it sent arguments of a tool call that was over',
     })
   })
 

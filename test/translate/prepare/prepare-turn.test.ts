@@ -51,6 +51,14 @@ describe('names', () => {
     expect(prepare({ items }).turn.items[0]).toMatchObject({ name: short })
   })
 
+  test('of two tools that go by one name say what the one that is offered is', () => {
+    const custom: TurnTool = { type: 'custom', name: 'patch', path: 'tools.0' }
+    expect(prepare({ tools: [custom, tool('patch')] }).tools.size).toBe(0)
+    expect(prepare({ tools: [tool('patch'), custom] }).tools).toEqual(
+      new Map([['patch', { name: 'patch', kind: 'custom' }]]),
+    )
+  })
+
   test('that upstream takes are not noted', () => {
     expect(prepare({ tools: [tool('read_file')] }).tools.size).toBe(0)
   })

@@ -95,6 +95,15 @@ describe('a stop text', () => {
     expect(restore({ stop: ['END'] }, [text('foo EN'), close, stop])).toEqual([text('foo '), text('EN'), close, stop])
   })
 
+  test('may be one of more than a function takes arguments', () => {
+    const many = Array.from({ length: 200_000 }, (_, at) => `zz${at}`)
+    expect(restore({ stop: many }, [text('foo zz1'), text('99999 bar')])).toEqual([
+      text('foo '),
+      close,
+      { type: 'stop', reason: 'stop_sequence', stopSequence: 'zz1' },
+    ])
+  })
+
   test('in a tool call is part of the call', () => {
     expect(restore({ stop: ['END'] }, [open('f'), args('END')])).toEqual([open('f'), args('END')])
   })

@@ -33,7 +33,7 @@ export const systemRules: readonly Rule[] = [
       const count = body.messages.findIndex(({ role }) => role !== 'system')
       const leading = count === -1 ? body.messages : body.messages.slice(0, count)
       if (leading.length === 0) return undefined
-      const blocks = leading.flatMap(({ content }) => contentBlocks(content))
+      const blocks = leading.flatMap(({ content }) => contentBlocks(content)).filter((block) => !isBlankBlock(block))
       return {
         patch: {
           ...(blocks.length > 0 && { system: [...systemBlocks(body.system ?? undefined), ...blocks] }),
