@@ -237,6 +237,15 @@ describe('whatever a caller sends', () => {
   ])
   const betas = fc.subarray(claudeCodeBetas)
 
+  test('a billing line in a leading system message goes with the others', () => {
+    const line = 'x-anthropic-billing-header: x'
+    const messages = [
+      { role: 'system', content: line },
+      { role: 'user', content: 'x' },
+    ]
+    expect(pass({ messages, system: [{ type: 'text', text: line }] }).value).not.toHaveProperty('system')
+  })
+
   test('it is passed on or refused with a Fault, and members that need no change keep their bytes', () => {
     fc.assert(
       fc.property(body, model, lessons, betas, (value, each, learned, sentBetas) => {

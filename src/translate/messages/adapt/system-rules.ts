@@ -8,6 +8,26 @@ import type { Rule } from './rule.ts'
 /** Of the system text, and of messages in the role of the system. */
 export const systemRules: readonly Rule[] = [
   {
+    name: 'leading system messages as system text',
+    source: 'messages, system messages: they stand behind a user message',
+    adapt: ({ body }) => {
+      const count = body.messages.findIndex(({ role }) => role !== 'system')
+      const leading = count === -1 ? body.messages : body.messages.slice(0, count)
+      if (leading.length === 0) return undefined
+      const blocks = leading
+        .flatMap(({ content }) => contentBlocks(content))
+        .flatMap(withoutBilling)
+        .filter((block) => !isBlankBlock(block))
+      return {
+        patch: {
+          ...(blocks.length > 0 && { system: [...systemBlocks(body.system ?? undefined), ...blocks] }),
+          messages: body.messages.slice(leading.length),
+        },
+        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a leading system message is sent as system' }],
+      }
+    },
+  },
+  {
     name: 'billing line dropped',
     source: 'messages, billing line',
     // Without a warning: it is for Anthropic's accounting, and Claude Code sends it with every request.
@@ -18,29 +38,7 @@ export const systemRules: readonly Rule[] = [
         return text === system ? undefined : { patch: { system: text === '' ? undefined : text }, warnings: [] }
       }
       if (!system.some(isBilling)) return undefined
-      const kept = system.flatMap((block) => {
-        if (!isBilling(block)) return [block]
-        const text = withoutBillingLine(String(block['text']))
-        return text === '' ? [] : [{ ...block, text }]
-      })
-      return { patch: { system: kept }, warnings: [] }
-    },
-  },
-  {
-    name: 'leading system messages as system text',
-    source: 'messages, system messages: they stand behind a user message',
-    adapt: ({ body }) => {
-      const count = body.messages.findIndex(({ role }) => role !== 'system')
-      const leading = count === -1 ? body.messages : body.messages.slice(0, count)
-      if (leading.length === 0) return undefined
-      const blocks = leading.flatMap(({ content }) => contentBlocks(content)).filter((block) => !isBlankBlock(block))
-      return {
-        patch: {
-          ...(blocks.length > 0 && { system: [...systemBlocks(body.system ?? undefined), ...blocks] }),
-          messages: body.messages.slice(leading.length),
-        },
-        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a leading system message is sent as system' }],
-      }
+      return { patch: { system: system.flatMap(withoutBilling) }, warnings: [] }
     },
   },
   {
@@ -83,6 +81,13 @@ export const systemRules: readonly Rule[] = [
 
 function isBilling(block: MessagesBlock): boolean {
   return block.type === 'text' && typeof block['text'] === 'string' && hasBillingLine(block['text'])
+}
+
+/** The block without its billing line; nothing where it held nothing else. */
+function withoutBilling(block: MessagesBlock): readonly MessagesBlock[] {
+  if (!isBilling(block)) return [block]
+  const text = withoutBillingLine(String(block['text']))
+  return text === '' ? [] : [{ ...block, text }]
 }
 
 /** Places of system messages that upstream would refuse: it takes them behind a user message, with only others between, or nowhere. */
