@@ -2,6 +2,7 @@ import type { EncodeContext } from '../dialect.ts'
 import { refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { isLegalName } from '../prepare/short-name.ts'
+import { normaliseSchema } from '../prepare/tool-schema.ts'
 import type { Warning } from '../warning.ts'
 import { isWebSearchType } from './check-tools.ts'
 import { isRefusedTool, NO_CUSTOM_TOOLS, NO_NAMESPACES } from './lessons.ts'
@@ -64,7 +65,25 @@ export function passTools(
     warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
     return false
   })
-  return kept.length === tools.length ? tools : kept
+  const fitted = kept.map((tool, at) => withSchema(tool, `${path}.${at}`, warnings))
+  return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
+}
+
+/** A function whose parameters upstream takes; the very tool where it takes them as they are. */
+function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
+  const { type, parameters } = tool
+  if (type !== 'function') return tool
+  const { schema, removed } = normaliseSchema(parameters)
+  for (const keyword of removed) {
+    const detail = `${keyword} is not taken at the top of a tool's parameters`
+    warnings.push({ code: 'schema_simplified', field: `${path}.parameters.${keyword}`, detail })
+  }
+  return isTakenAsParameters(parameters) && removed.length === 0 ? tool : { ...tool, parameters: schema }
+}
+
+/** Other members, `$schema` among them, upstream takes or passes over. */
+function isTakenAsParameters(parameters: unknown): boolean {
+  return isObject(parameters) && parameters['type'] === 'object' && isObject(parameters['properties'])
 }
 
 /**

@@ -457,7 +457,7 @@ describe('calls and outputs', () => {
 })
 
 function named(name: string): Json {
-  return { type: 'function', name, strict: false, parameters: {} }
+  return { type: 'function', name, strict: false, parameters: { type: 'object', properties: {} } }
 }
 
 function namespace(tools: readonly unknown[], name = 'gh'): Json {
@@ -470,6 +470,20 @@ describe('tools', () => {
     name: 'apply_patch',
     format: { type: 'grammar', syntax: 'lark', definition: 's: /x/' },
   }
+
+  test.each([
+    [{}, { type: 'object', properties: {} }, []],
+    [null, { type: 'object', properties: {} }, []],
+    [
+      { type: 'object', properties: { p: {} }, anyOf: [{ required: ['p'] }] },
+      { type: 'object', properties: { p: {} } },
+      ['schema_simplified;tools.0.parameters.anyOf'],
+    ],
+  ])('parameters %j are sent as upstream takes them', (parameters, sent, warned) => {
+    const { body, warnings } = pass({ tools: [{ type: 'function', name: 'f', parameters }] })
+    expect(body['tools']).toEqual([{ type: 'function', name: 'f', parameters: sent }])
+    expect(warnings).toEqual(warned)
+  })
 
   test('functions, freeform tools, namespaces and web search pass as they are', () => {
     const members = {
@@ -591,7 +605,7 @@ describe('lessons', () => {
           { role: 'user', content: 'x', passthrough: 1 },
           { role: 'user', content: 'y' },
         ],
-        tools: [{ type: 'function', name: 'f', async: true }],
+        tools: [{ ...named('f'), async: true }],
       },
       { lessons },
     )
@@ -602,7 +616,7 @@ describe('lessons', () => {
         { role: 'user', content: 'x' },
         { role: 'user', content: 'y' },
       ],
-      tools: [{ type: 'function', name: 'f' }],
+      tools: [named('f')],
     })
     expect(warnings).toEqual([
       'refused_upstream;metadata',
