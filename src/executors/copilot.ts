@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import type { CopilotTokenSource } from '../auth/copilot-token.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -8,7 +7,9 @@ import type { IdentityHeaders } from './copilot-headers.ts'
 import type { Executor, Initiator, UpstreamCall } from './executor.ts'
 import { isBrokenConnection, toBodyFault, toHeadFault } from './network-fault.ts'
 import { toPayload } from './payload.ts'
-import { discardReply, readReplyText } from './read-reply.ts'
+import { readReplyText } from './read-reply.ts'
+import { sendRequest } from './send-request.ts'
+import type { UpstreamReply } from './send-request.ts'
 import { toStatusFault } from './status-fault.ts'
 
 export interface CopilotExecutorDeps {
@@ -52,12 +53,12 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
   let lastTarget: Target | undefined
 
-  async function request(exchange: Exchange, token: string, baseUrl: string): Promise<Dispatcher.ResponseData> {
+  async function request(exchange: Exchange, token: string, baseUrl: string): Promise<UpstreamReply> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
     const send = (initiator?: Initiator) => {
       const { body, headers } = toPayload(exchange.body)
-      return pool.agent.request({
+      return sendRequest(pool.agent, {
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
@@ -86,7 +87,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   }
 
   /** @returns a reply with status 200 and its body unread */
-  async function open(exchange: Exchange): Promise<Dispatcher.ResponseData> {
+  async function open(exchange: Exchange): Promise<UpstreamReply> {
     let token = await tokens.get(exchange.signal)
     let mayRefresh = options.refreshOnUnauthorized
     let misdirected: Fault | undefined
@@ -96,7 +97,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         // The endpoint after a 421 cannot be reached: the 421 is the answer.
         throw error instanceof Fault && misdirected !== undefined ? misdirected : error
       })
-      if (reply.statusCode === 200) {
+      if (reply.status === 200) {
         if (misdirected !== undefined) chosen = { token: token.value, baseUrl }
         return reply
       }
@@ -133,22 +134,24 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     return first
   }
 
-  async function readFault(reply: Dispatcher.ResponseData): Promise<Fault> {
+  async function readFault(reply: UpstreamReply): Promise<Fault> {
     const retryAfter = reply.headers['retry-after']
     // A body that does not arrive whole still has its status.
-    const body = await readReplyText(reply, { limitBytes: errorBodyLimitBytes, idleMs: options.idleMs }).catch(() => '')
+    const body = await readReplyText(reply.body, { limitBytes: errorBodyLimitBytes, idleMs: options.idleMs }).catch(
+      () => '',
+    )
     return toStatusFault({
-      status: reply.statusCode,
+      status: reply.status,
       body,
       retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
       headers: passedHeaders(reply.headers),
     })
   }
 
-  async function readJson(reply: Dispatcher.ResponseData): Promise<unknown> {
+  async function readJson(reply: UpstreamReply): Promise<unknown> {
     let text: string
     try {
-      text = await readReplyText(reply, { limitBytes: jsonBodyLimitBytes, idleMs: options.idleMs })
+      text = await readReplyText(reply.body, { limitBytes: jsonBodyLimitBytes, idleMs: options.idleMs })
     } catch (error) {
       throw toBodyFault(error)
     }
@@ -177,7 +180,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       const reply = await open(post(call, 'text/event-stream', signal))
       const problem = notAStream(reply.headers)
       if (problem !== undefined) {
-        discardReply(reply)
+        reply.body.destroy()
         throw new Fault({ kind: 'upstream_unusable', detail: problem })
       }
       return { body: reply.body, idleMs: options.idleMs, headers: passedHeaders(reply.headers) }
@@ -222,7 +225,7 @@ function isAboutToken(message: string): boolean {
 }
 
 /** Why a 200 cannot be read as an event stream; undefined when it can. Upstream mislabels its streams at times. */
-function notAStream(headers: Dispatcher.ResponseData['headers']): string | undefined {
+function notAStream(headers: UpstreamReply['headers']): string | undefined {
   const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers
   if (typeof type === 'string' && type.startsWith('text/html')) {
     return 'it answered with a web page instead of an event stream'

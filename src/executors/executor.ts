@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream'
-
 export type ProviderId = 'copilot' | 'codex'
 
 /** Who caused a request, as upstream counts it (`X-Initiator`). */
@@ -18,9 +16,30 @@ export interface UpstreamCall {
   readonly requestId: string
 }
 
+/** Hears a reply's body: its bytes in order, then `end` or `fail` once, and nothing after that. */
+export interface BodyReader {
+  readonly data: (chunk: Uint8Array) => void
+  readonly end: () => void
+  /** The connection broke, or the request's signal was aborted: then `error` is its reason. */
+  readonly fail: (error: unknown) => void
+}
+
+/** A reply's body as callbacks. One of `read`, `finish` and `destroy` must be called, or its connection stays taken. */
+export interface UpstreamBody {
+  /** Begins to hand over, before it returns what has arrived already. Once only. */
+  readonly read: (reader: BodyReader) => void
+  /** Stops handing over, and upstream from sending, until `resume`. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** The reader has all it needs and hears no more. The connection serves the next request if upstream ends soon. */
+  readonly finish: () => void
+  /** Closes the connection; the reader hears no more. */
+  readonly destroy: () => void
+}
+
 export interface UpstreamStream {
-  /** Bytes of the event stream. Destroying it closes the upstream connection. */
-  readonly body: Readable
+  /** Bytes of the event stream. */
+  readonly body: UpstreamBody
   /** The longest silence between two chunks that is still healthy. The reader enforces it. Ms. */
   readonly idleMs: number
   /** Response headers a caller may see, by allow-list, names in lower case. */

@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import { Fault } from '../errors.ts'
+import type { UpstreamBody } from './executor.ts'
 
 export interface ReadReplyOptions {
   readonly limitBytes: number
@@ -9,35 +9,38 @@ export interface ReadReplyOptions {
 
 /**
  * A whole reply body as text.
- * @throws Fault `upstream_unusable` over the limit, `upstream_silent` (idle); what undici throws when the body breaks
+ * @throws Fault `upstream_unusable` over the limit, `upstream_silent` (idle); what undici reports when the body breaks
  */
-export async function readReplyText(reply: Dispatcher.ResponseData, options: ReadReplyOptions): Promise<string> {
-  const { limitBytes, idleMs } = options
-  const { body } = reply
-  const silence = setTimeout(() => {
-    body.destroy(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
-  }, idleMs)
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of body) {
-      const bytes: unknown = chunk
-      if (!Buffer.isBuffer(bytes)) continue
-      silence.refresh()
-      size += bytes.length
-      if (size > limitBytes) {
-        throw new Fault({ kind: 'upstream_unusable', detail: `its answer is larger than ${limitBytes} bytes` })
-      }
-      chunks.push(bytes)
-    }
-  } finally {
-    clearTimeout(silence)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
+export function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadReplyOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    const silence = setTimeout(() => {
+      giveUp(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
+    }, idleMs)
 
-/** Closes the connection of a reply nobody will read. undici reports that to whoever listens, and throws otherwise. */
-export function discardReply(reply: Dispatcher.ResponseData): void {
-  reply.body.on('error', () => {})
-  reply.body.destroy()
+    function giveUp(fault: Fault): void {
+      clearTimeout(silence)
+      body.destroy()
+      reject(fault)
+    }
+
+    body.read({
+      data(chunk) {
+        silence.refresh()
+        size += chunk.length
+        chunks.push(chunk)
+        if (size <= limitBytes) return
+        giveUp(new Fault({ kind: 'upstream_unusable', detail: `its answer is larger than ${limitBytes} bytes` }))
+      },
+      end() {
+        clearTimeout(silence)
+        resolve(Buffer.concat(chunks).toString('utf8'))
+      },
+      fail(error) {
+        clearTimeout(silence)
+        reject(error)
+      },
+    })
+  })
 }

@@ -9,6 +9,7 @@ import { createCopilotExecutor } from '../../src/executors/copilot.ts'
 import type { CopilotExecutorOptions } from '../../src/executors/copilot.ts'
 import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
 import { recordingLog } from '../recording-log.ts'
+import { textOf } from './bodies.ts'
 
 const call: UpstreamCall = {
   path: '/chat/completions',
@@ -84,7 +85,7 @@ function executorFor(tokens: ReturnType<typeof tokensFor>, changed: Partial<Copi
 /** One exchange to its end, so that a connection is kept. */
 async function useOnce(executor: Executor): Promise<void> {
   const { body } = await executor.stream(call, { signal: never })
-  await body.toArray()
+  await textOf(body)
   // The pool takes the connection back once its answer is complete.
   await new Promise(setImmediate)
 }
@@ -104,7 +105,7 @@ test('sends the identity, the credential, the initiator and the exact body', asy
   const upstream = await startUpstream((_, response) => sendEvents(response))
   const { executor } = executorFor(tokensFor([upstream.url]))
   const { body, headers } = await executor.stream({ ...call, hasImage: true, initiator: 'agent' }, { signal: never })
-  expect((await body.toArray()).join('')).toBe('data: {}\n\n')
+  expect(await textOf(body)).toBe('data: {}\n\n')
   expect(headers).toEqual({ 'x-github-request-id': 'GH-1' })
   expect(upstream.requests[0]).toMatchObject({
     path: '/chat/completions',
@@ -367,7 +368,7 @@ test('closes the upstream connection when aborted before headers and in mid-stre
 
   const late = new AbortController()
   const { body } = await executor.stream(call, { signal: late.signal })
-  const broken = new Promise((resolve) => body.once('error', resolve))
+  const broken = errorOf(textOf(body))
   late.abort()
   expect(await broken).toMatchObject({ name: 'AbortError' })
   await closed[1]
@@ -398,7 +399,7 @@ test('takes a stream that says it is not encoded', async () => {
   )
   const { executor } = executorFor(tokensFor([upstream.url]))
   const { body } = await executor.stream(call, { signal: never })
-  expect((await body.toArray()).join('')).toBe('data: {}\n\n')
+  expect(await textOf(body)).toBe('data: {}\n\n')
 })
 
 test('reads JSON answers and refuses what is not JSON', async () => {

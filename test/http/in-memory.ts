@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream'
 import { buildApp } from '../../src/app.ts'
 import type { Executor } from '../../src/executors/executor.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import { bodyOf } from '../executors/bodies.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
@@ -27,7 +27,7 @@ export function openInMemory(file = ''): InMemory {
     provider: 'copilot',
     stream: async () => {
       calls += 1
-      return { body: Readable.from([Buffer.from(answer)]), idleMs: 1000, headers: {} }
+      return { body: bodyOf(answer), idleMs: 1000, headers: {} }
     },
     json: async () => {
       calls += 1

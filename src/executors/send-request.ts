@@ -1,0 +1,163 @@
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { BodyReader, UpstreamBody } from './executor.ts'
+
+export interface RequestOptions {
+  readonly origin: string
+  readonly path: string
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer | Readable | null
+  /** From the request to the head of the reply. Ms. */
+  readonly headersTimeout: number
+  /** Closes the connection at once, while the head is awaited and while the body is read. */
+  readonly signal: AbortSignal
+}
+
+/** The head of a reply, and its body still to be read. */
+export interface UpstreamReply {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: UpstreamBody
+}
+
+/** How long upstream may take to end a reply that has said all it had to before the connection is given up. Ms. */
+const lingerMs = 1000
+
+/**
+ * One HTTP exchange on `agent`. undici's own handler interface rather than its `request`: that one wraps each body in a
+ * web-compatible stream, which costs as much per token as everything else that is done with it.
+ * @throws what undici reports before the head is there; the signal's reason on abort
+ */
+export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
+  const { signal, ...request } = options
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason)
+      return
+    }
+    let controller: Dispatcher.DispatchController | undefined
+    let body: ReceivedBody | undefined
+
+    function onAbort(): void {
+      // Told first: undici reports the abort as a failure of its own.
+      if (body === undefined) reject(signal.reason)
+      else body.abort(signal.reason)
+      controller?.abort(signal.reason)
+    }
+
+    const stopListening = (): void => signal.removeEventListener('abort', onAbort)
+    signal.addEventListener('abort', onAbort, { once: true })
+
+    agent.dispatch(request, {
+      onRequestStart(started) {
+        controller = started
+        if (signal.aborted) started.abort(signal.reason)
+      },
+      onResponseStart(started, status, headers) {
+        // 103 and its like announce a reply.
+        if (status < 200) return
+        body = receiveBody(started, stopListening)
+        resolve({ status, headers, body })
+      },
+      onResponseData(_controller, chunk) {
+        body?.data(chunk)
+      },
+      onResponseEnd() {
+        body?.end()
+      },
+      onResponseError(_controller, error) {
+        if (body === undefined) {
+          stopListening()
+          reject(error)
+        } else body.fail(error)
+      },
+    })
+  })
+}
+
+/** A body with the side that fills it. */
+interface ReceivedBody extends UpstreamBody, BodyReader {
+  /** Fails at once: what has not been taken yet is part of no answer any more. */
+  readonly abort: (reason: unknown) => void
+}
+
+/** @param settled called when nothing more will be heard of the connection, and when nobody listens any more */
+function receiveBody(controller: Dispatcher.DispatchController, settled: () => void): ReceivedBody {
+  let reader: BodyReader | undefined
+  /** What came before there was a reader, or while it paused: a chunk or two, because upstream is paused then. */
+  let waiting: Uint8Array[] = []
+  let paused = true
+  let ending: ((reader: BodyReader) => void) | undefined
+  let linger: NodeJS.Timeout | undefined
+
+  function endWith(how: (reader: BodyReader) => void): void {
+    if (ending !== undefined) return
+    ending = how
+    clearTimeout(linger)
+    settled()
+    if (!paused) tellEnding()
+  }
+
+  function tellEnding(): void {
+    const last = reader
+    reader = undefined
+    if (last !== undefined) ending?.(last)
+  }
+
+  function resume(): void {
+    paused = false
+    for (let chunk = waiting.shift(); chunk !== undefined; chunk = waiting.shift()) {
+      reader?.data(chunk)
+      // The reader may have paused again.
+      if (paused) return
+    }
+    if (ending === undefined) controller.resume()
+    else tellEnding()
+  }
+
+  function leave(): void {
+    reader = undefined
+    waiting = []
+    settled()
+  }
+
+  return {
+    data(chunk) {
+      if (!paused) {
+        reader?.data(chunk)
+        return
+      }
+      waiting.push(chunk)
+      controller.pause()
+    },
+    end: () => endWith((last) => last.end()),
+    fail: (error) => endWith((last) => last.fail(error)),
+    abort(reason) {
+      waiting = []
+      // Before there is a reader, `read` will tell.
+      paused = reader === undefined
+      endWith((last) => last.fail(reason))
+    },
+    read(newReader) {
+      reader = newReader
+      resume()
+    },
+    pause() {
+      paused = true
+      if (ending === undefined) controller.pause()
+    },
+    resume,
+    finish() {
+      leave()
+      if (ending !== undefined) return
+      linger = setTimeout(() => controller.abort(new Error('the reply did not end')), lingerMs)
+      resume()
+    },
+    destroy() {
+      leave()
+      if (ending === undefined) controller.abort(new Error('the reply is not wanted'))
+    },
+  }
+}
