@@ -5,6 +5,7 @@ import { createSseDecoder } from '../sse/decode.ts'
 import type { Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
 import type { ReplyReader } from '../translate/exchange.ts'
 import type { Usage } from '../translate/turn.ts'
+import type { EventStream } from './event-stream.ts'
 import { readUpstream } from './read-upstream.ts'
 
 export interface ReplyContext {
@@ -16,8 +17,6 @@ export interface ReplyContext {
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
   readonly signal: AbortSignal
-  /** Hears what the caller is sent; set only where answers are logged. */
-  readonly onText: ((text: string) => void) | undefined
 }
 
 /** How a reply went, for the log. */
@@ -33,42 +32,19 @@ export interface ReplyReport {
   readonly failure?: Fault
 }
 
-/** A caller that hears nothing for this long may think the connection dead. Ms. */
-const heartbeatMs = 15_000
-
 /**
- * Answers with an event stream. Headers go out with the first event, so a failure before it is still a status.
+ * Answers with an event stream.
  * @throws Fault while nothing has been written; the signal's reason when the caller left
  */
 export async function streamReply(
   response: ServerResponse,
-  headers: () => Readonly<Record<string, string>>,
+  stream: EventStream,
   context: ReplyContext,
 ): Promise<ReplyReport> {
   const { dialect, reader, upstream, signal } = context
   const decoder = createSseDecoder()
   const reply = reader.createStream(context.seed)
-  const heartbeat = setInterval(() => {
-    if (!response.writableNeedDrain) write(dialect.heartbeat)
-  }, heartbeatMs)
-
-  function writeHead(): void {
-    if (response.headersSent) return
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-      ...headers(),
-    })
-  }
-
-  function write(text: string): boolean {
-    writeHead()
-    heartbeat.refresh()
-    context.onText?.(text)
-    // Bytes, because Node joins a chunk with its length and line ends, and does that for text by a slower way.
-    return response.write(Buffer.from(text))
-  }
+  stream.answered(upstream.headers)
 
   const report = (): ReplyReport => ({ usage: reply.usage(), skipped: reply.skipped() })
 
@@ -83,27 +59,31 @@ export async function streamReply(
       }
       // The last words go out with the end of the response, in one write.
       if (reply.isDone()) return 'done'
-      const flushed = text === '' || write(text)
+      const flushed = text === '' || stream.write(text)
       text = ''
       return flushed ? 'go' : drained(response, upstream.idleMs)
     })
     for (const event of decoder.end()) text += reply.push(event)
-    text += reply.end()
-    writeHead()
-    context.onText?.(text)
-    response.end(text)
+    stream.end(text + reply.end())
     return { ...report(), record: reply.record?.(), reasoning: reply.reasoning?.() }
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
-    if (text !== '') write(text)
-    const callerLeft = signal.aborted && !(signal.reason instanceof Fault)
-    if (!response.headersSent || callerLeft) throw error
-    const fault = error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
-    response.end((reply.fail ?? dialect.errorEvent)(fault.error, context.requestId))
-    return { ...report(), failure: fault }
-  } finally {
-    clearInterval(heartbeat)
+    if (text !== '') stream.write(text)
+    if (!endsInEvent(stream, signal)) throw error
+    const failure = toFault(error)
+    stream.end((reply.fail ?? dialect.errorEvent)(failure.error, context.requestId))
+    return { ...report(), failure }
   }
+}
+
+/** Whether a failure is told in the stream: its head is out, and somebody still reads it. */
+export function endsInEvent(stream: EventStream, signal: AbortSignal): boolean {
+  const callerLeft = signal.aborted && !(signal.reason instanceof Fault)
+  return stream.isOpen() && !callerLeft
+}
+
+export function toFault(error: unknown): Fault {
+  return error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
 }
 
 /**

@@ -19,7 +19,9 @@ import type { RequestBody } from './body.ts'
 import { flatHeaders } from './flat-headers.ts'
 import type { Lessons } from './lessons.ts'
 import type { ReasoningCache } from './reasoning-cache.ts'
-import { foldReply, streamReply } from './reply.ts'
+import { createEventStream } from './event-stream.ts'
+import type { EventStream } from './event-stream.ts'
+import { endsInEvent, foldReply, streamReply, toFault } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
 import type { ResponseStore } from './response-store.ts'
 import { whileCallerStays } from './while-caller-stays.ts'
@@ -89,65 +91,96 @@ async function serve(
 ): Promise<unknown> {
   const { signal } = admitted
   const startedAt = deps.now()
-  const opened = await openUpstream(deps, dialect, admitted, request, reply)
-  const { upstream, model, route, reader, warnings } = opened
-  const seed: ReplySeed = {
-    id: request.id,
-    createdSeconds: Math.floor(startedAt / 1000),
-    model: model.id,
-    requestedModel: opened.requestedModel,
-    traits: model,
-    wantsUsage: opened.wantsUsage,
-    notes: reader.notes,
-  }
   const onText = deps.config().log.bodies
     ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer')
     : undefined
-  const context = { dialect, reader, upstream, seed, requestId: request.id, signal, onText }
+  let stream: EventStream | undefined
+  const startStream = (): void => {
+    stream = createEventStream(reply.raw, { heartbeat: dialect.heartbeat, headers: () => flatHeaders(reply), onText })
+  }
 
-  function settle({ usage, skipped, failure, record, reasoning }: ReplyReport): void {
-    if (record !== undefined && opened.keptInput !== undefined) deps.responses.put(record, opened.keptInput)
-    if (reasoning !== undefined) deps.reasoning.keep(reasoning)
-    const fields = {
+  function settle(fields: Readonly<Record<string, unknown>>, failure: Fault | undefined): void {
+    const line = {
       requestId: request.id,
-      model: model.id,
-      route,
-      stream: opened.stream,
+      ...fields,
+      stream: stream !== undefined,
       status: 200,
       ms: deps.now() - startedAt,
-      ...(usage && {
-        tokensIn: usage.inputTokens,
-        tokensOut: usage.outputTokens,
-        tokensCached: usage.cachedInputTokens,
-      }),
-      ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
-      ...(skipped > 0 && { skippedEvents: skipped }),
     }
-    if (failure === undefined) deps.log.info(fields, 'request served')
-    else
-      deps.log.warn(
-        { ...fields, ...faultFields(failure), endedAs: statusOf(failure.error) },
-        'stream ended in an error event',
-      )
+    if (failure === undefined) deps.log.info(line, 'request served')
+    else {
+      const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
+      deps.log.warn(ending, 'stream ended in an error event')
+    }
   }
 
-  if (opened.stream) {
-    const report = await streamReply(reply.raw, () => ({ ...flatHeaders(reply), ...upstream.headers }), context)
+  try {
+    const opened = await openUpstream(deps, dialect, admitted, request, reply, startStream)
+    const { upstream, model, reader } = opened
+    const seed: ReplySeed = {
+      id: request.id,
+      createdSeconds: Math.floor(startedAt / 1000),
+      model: model.id,
+      requestedModel: opened.requestedModel,
+      traits: model,
+      wantsUsage: opened.wantsUsage,
+      notes: reader.notes,
+    }
+    const context = { dialect, reader, upstream, seed, requestId: request.id, signal }
+    if (stream !== undefined) {
+      const report = await streamReply(reply.raw, stream, context)
+      reply.hijack()
+      keep(deps, opened, report)
+      settle(servedFields(opened, report), report.failure)
+      return undefined
+    }
+    const { body, report } = await foldReply(context)
+    const text = stringify(body)
+    onText?.(text)
+    keep(deps, opened, report)
+    settle(servedFields(opened, report), undefined)
+    reply.headers(upstream.headers)
+    return reply.type('application/json; charset=utf-8').send(text)
+  } catch (error) {
+    if (stream === undefined || !endsInEvent(stream, signal)) throw error
+    // Upstream took so long to refuse that the caller's stream had begun.
+    const failure = toFault(error)
     reply.hijack()
-    settle(report)
+    stream.end(dialect.errorEvent(failure.error, request.id))
+    settle({}, failure)
     return undefined
+  } finally {
+    stream?.stop()
   }
-  const { body, report } = await foldReply(context)
-  const text = stringify(body)
-  onText?.(text)
-  settle(report)
-  reply.headers(upstream.headers)
-  return reply.type('application/json; charset=utf-8').send(text)
+}
+
+type Opened = Awaited<ReturnType<typeof openUpstream>>
+
+/** What later requests may refer to. */
+function keep(deps: ServeDeps, opened: Opened, { record, reasoning }: ReplyReport): void {
+  if (record !== undefined && opened.keptInput !== undefined) deps.responses.put(record, opened.keptInput)
+  if (reasoning !== undefined) deps.reasoning.keep(reasoning)
+}
+
+/** A reply in the log. */
+function servedFields({ model, route, warnings }: Opened, { usage, skipped }: ReplyReport): Record<string, unknown> {
+  return {
+    model: model.id,
+    route,
+    ...(usage && {
+      tokensIn: usage.inputTokens,
+      tokensOut: usage.outputTokens,
+      tokensCached: usage.cachedInputTokens,
+    }),
+    ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
+    ...(skipped > 0 && { skippedEvents: skipped }),
+  }
 }
 
 /**
  * From the caller's body to an open upstream stream. A function of its own so that the body, its text and its parsed
  * form are gone before the answer is read.
+ * @param onStream called before upstream is asked, where the caller wants an event stream
  */
 async function openUpstream(
   deps: ServeDeps,
@@ -155,6 +188,7 @@ async function openUpstream(
   { readBody: read, signal }: Admitted,
   request: FastifyRequest,
   reply: FastifyReply,
+  onStream: () => void,
 ) {
   const { chat, copilot, log } = deps.config()
   const body = await read()
@@ -172,6 +206,7 @@ async function openUpstream(
   // Before upstream is asked, so that a refusal carries them too.
   const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(exchange.request.warnings) })
   announce()
+  if (call.stream) onStream()
 
   const executor = deps.executorOf(model.provider)
   const send = () =>
@@ -196,7 +231,6 @@ async function openUpstream(
         route,
         reader: exchange.reader,
         requestedModel: call.model,
-        stream: call.stream,
         wantsUsage: call.wantsUsage,
         warnings: exchange.request.warnings,
         keptInput: call.chain?.keep === true ? call.chain.input : undefined,

@@ -48,31 +48,67 @@ test('after the end mark the reply ends, whether or not upstream closes its side
   expect((await chat()).json()).toMatchObject({ choices: [{ message: { content: 'all' } }] })
 })
 
-test('a silent upstream is bridged by comments, from its headers on, every 15 seconds', async () => {
+/** Moves the heartbeats on, step by step, until the caller has the head of its answer. */
+async function beatUntil<Reply>(opening: Promise<Reply>): Promise<Reply> {
+  for (;;) {
+    const tick = new Promise<undefined>((resolve) => setImmediate(resolve, undefined))
+    const reply = await Promise.race([opening, tick])
+    if (reply !== undefined) return reply
+    vi.advanceTimersByTime(15_000)
+  }
+}
+
+/** The next event that is no heartbeat. */
+async function nextEvent(reply: { readonly next: () => Promise<string | undefined> }): Promise<string | undefined> {
+  for (;;) {
+    const text = await reply.next()
+    if (text !== ': keepalive') return text
+  }
+}
+
+test('a silent upstream is bridged by comments', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  const { openChat, demo, chat } = await openProxy()
-  await chat()
-  const timersAtRest = vi.getTimerCount()
+  const { openChat, demo } = await openProxy()
   const gate = demo.gateNext()
   demo.script('/chat/completions', { outcome: streamReply([event('one'), event('', 'stop'), done]) })
   const opening = openChat()
   await gate.opened
-  // Until the daemon has the upstream headers there is no timer to move.
-  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(timersAtRest)
-  vi.advanceTimersByTime(15_000)
-  const reply = await opening
+  const reply = await beatUntil(opening)
+  expect(reply.status).toBe(200)
   expect(await reply.next()).toBe(': keepalive')
   gate.release(1)
-  expect(contentOf(`${await reply.next()}\n\n`)).toBe('one')
-  vi.advanceTimersByTime(14_999)
-  vi.advanceTimersByTime(1)
-  expect(await reply.next()).toBe(': keepalive')
-  vi.advanceTimersByTime(30_000)
-  expect(await reply.next()).toBe(': keepalive')
+  expect(contentOf(`${await nextEvent(reply)}\n\n`)).toBe('one')
+  vi.advanceTimersByTime(15_000)
   expect(await reply.next()).toBe(': keepalive')
   gate.open()
   expect(dataOf(await reply.rest()).at(-1)).toBe('[DONE]')
 })
+
+test.each([
+  ['chat', '/v1/chat/completions', ': keepalive', 'upstream_timeout'],
+  ['responses', '/v1/responses', ': keepalive', 'upstream_timeout'],
+  ['messages', '/v1/messages', 'event: ping\ndata: {"type":"ping"}', 'timeout_error'],
+] as const)(
+  'a %s caller hears of somebody before upstream has answered, and of the failure in an event',
+  async (_, path, heartbeat, type) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const { open, demo, log } = await openProxy({ file: 'copilot: { timeouts: { headers-seconds: 0.5 } }' })
+    const content = '[demo:silent]'
+    const messages = [{ role: 'user', content }]
+    const body = path === '/v1/responses' ? { input: content } : { max_tokens: 100, messages }
+    const opening = open(path, { body: JSON.stringify({ model: 'gpt-5-mini', stream: true, ...body }) })
+    await demo.until(() => demo.openStreams() === 1)
+    const reply = await beatUntil(opening)
+    expect(reply.status).toBe(200)
+    expect(reply.headers['x-copilot-proxy-route']).toMatch(/^copilot\//)
+    const text = await reply.rest()
+    expect(text).toContain(heartbeat)
+    expect(text).toContain(type)
+    expect(text).not.toContain('[DONE]')
+    expect(log.filter(({ message }) => message === 'stream ended in an error event')).toHaveLength(1)
+    await demo.until(() => demo.aborted() === 1)
+  },
+)
 
 const shortTimeouts = 'copilot: { timeouts: { headers-seconds: 0.2, idle-seconds: 0.2 } }'
 

@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http'
+
+/** The event stream that a caller reads. Its head goes out with the first event, so a failure before it is still a status. */
+export interface EventStream {
+  /** False when the caller is slow: wait for `drain`. */
+  readonly write: (text: string) => boolean
+  /** The last words and the end, in one write. */
+  readonly end: (text: string) => void
+  /** Upstream has answered, with these headers for the caller; a silence from here on is one of a model that thinks. */
+  readonly answered: (headers: Readonly<Record<string, string>>) => void
+  /** The head is out: what goes wrong from here on is an event. */
+  readonly isOpen: () => boolean
+  /** No more heartbeats. */
+  readonly stop: () => void
+}
+
+export interface EventStreamOptions {
+  /** Text that readers ignore. */
+  readonly heartbeat: string
+  /** Of the reply so far; read when the head goes out. */
+  readonly headers: () => Readonly<Record<string, string>>
+  /** Hears what the caller is sent; set only where answers are logged. */
+  readonly onText: ((text: string) => void) | undefined
+}
+
+/** A caller that hears nothing for this long may think the connection dead. Ms. */
+const heartbeatMs = 15_000
+
+/**
+ * How many of those pass before a caller hears something although upstream has not even answered. Upstream refuses within
+ * seconds, and a refusal should be a status; who has been waiting for half a minute is better told that somebody is there.
+ */
+const beatsBeforeAnswer = 2
+
+export function createEventStream(response: ServerResponse, options: EventStreamOptions): EventStream {
+  const { heartbeat, headers, onText } = options
+  let upstreamHeaders: Readonly<Record<string, string>> = {}
+  let beatsToSkip = beatsBeforeAnswer - 1
+
+  const timer = setInterval(() => {
+    if (beatsToSkip > 0) beatsToSkip -= 1
+    else if (!response.writableNeedDrain) write(heartbeat)
+  }, heartbeatMs)
+
+  function writeHead(): void {
+    if (response.headersSent) return
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      ...headers(),
+      ...upstreamHeaders,
+    })
+  }
+
+  function write(text: string): boolean {
+    writeHead()
+    timer.refresh()
+    onText?.(text)
+    // Bytes, because Node joins a chunk with its length and line ends, and does that for text by a slower way.
+    return response.write(Buffer.from(text))
+  }
+
+  return {
+    write,
+    end(text) {
+      writeHead()
+      onText?.(text)
+      response.end(text)
+    },
+    answered(found) {
+      upstreamHeaders = found
+      beatsToSkip = 0
+      timer.refresh()
+    },
+    isOpen: () => response.headersSent,
+    stop: () => clearInterval(timer),
+  }
+}
