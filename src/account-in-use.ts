@@ -5,11 +5,12 @@ import type { CopilotAccount } from './auth/quota.ts'
 import { RecordStoreError } from './auth/record-fs.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import { loginFix } from './auth/token-origin.ts'
+import type { CopilotRecord } from './auth/wire.ts'
 import type { Config } from './config/schema.ts'
 import { Fault } from './errors.ts'
 
 export interface AccountDeps {
-  readonly store: RecordStore
+  readonly store: RecordStore<CopilotRecord>
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
   readonly fetch: typeof globalThis.fetch

@@ -1,6 +1,7 @@
 import { createCopilotTokenSource } from './auth/copilot-token-source.ts'
 import type { CopilotTokenSource } from './auth/copilot-token.ts'
 import type { RecordStore } from './auth/record-store.ts'
+import type { CopilotRecord } from './auth/wire.ts'
 import type { Config } from './config/schema.ts'
 import { createPool } from './executors/agent.ts'
 import { createCopilotExecutor } from './executors/copilot.ts'
@@ -8,7 +9,7 @@ import type { Executor } from './executors/executor.ts'
 import type { Logger } from './log.ts'
 
 export interface CopilotConnectionDeps {
-  readonly store: RecordStore
+  readonly store: RecordStore<CopilotRecord>
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
   readonly fetch: typeof globalThis.fetch

@@ -2,15 +2,30 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { AddressInfo } from 'node:net'
 import { fetchAccountInUse } from './account-in-use.ts'
+import { completeModels, createAccountModels } from './account-models.ts'
 import { buildApp } from './app.ts'
+import type { CodexAccount, CodexLoginStatus } from './auth/codex/credentials.ts'
+import { codexRecordKind, toCodexRecord } from './auth/codex/record.ts'
+import type { CodexRecord } from './auth/codex/record.ts'
+import { copilotRecordKind } from './auth/copilot-record-kind.ts'
 import type { CopilotToken } from './auth/copilot-token.ts'
 import { createMemoryRecordStore } from './auth/memory-record-store.ts'
 import { createRecordStore } from './auth/record-store.ts'
+import type { RecordStore } from './auth/record-store.ts'
+import type { CopilotRecord } from './auth/wire.ts'
+import { connectCodex } from './codex-connection.ts'
+import type { CodexConnection } from './codex-connection.ts'
 import type { Config } from './config/schema.ts'
 import { connectCopilot } from './copilot-connection.ts'
 import type { CopilotConnection } from './copilot-connection.ts'
 import { Fault } from './errors.ts'
+import type { Executor, ProviderId } from './executors/executor.ts'
 import type { Logger } from './log.ts'
+import { parseCodexModels } from './models/codex-model.ts'
+import { codexSeedClientId, codexSeeds } from './models/codex-seeds.ts'
+import { parseCopilotModels } from './models/copilot-model.ts'
+import type { Model, ModelListing } from './models/model.ts'
+import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
 import { createModelRegistry } from './models/registry.ts'
 import { copilotSeeds, seedClientId } from './models/seeds.ts'
@@ -18,6 +33,8 @@ import { copilotSeeds, seedClientId } from './models/seeds.ts'
 export interface DaemonOptions {
   readonly config: Config
   readonly authDir: string
+  /** The folder of Codex CLI's own login. */
+  readonly codexHome: string | undefined
   readonly version: string
   readonly log: Logger
   /** Answer from the simulated Copilot; the stored login is left alone. */
@@ -26,6 +43,8 @@ export interface DaemonOptions {
   readonly githubToken: string | undefined
   /** Called when requests begin to be made as somebody else; undefined: nobody is logged in (any more). */
   readonly onAccount?: (account: string | undefined) => void
+  /** Takes what should end before the process does, also when it is in a hurry. */
+  readonly beforeExit?: (work: Promise<void>) => void
   /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -45,47 +64,69 @@ export interface Daemon {
  * @throws what `listen` threw, untouched (EADDRINUSE …)
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { version, log, env } = options
+  const { version, log, env, beforeExit } = options
   const demo = options.demo ? await startDemo() : undefined
   const githubToken = demo?.githubToken ?? options.githubToken
   const settle = (changed: Config): Config => demo?.redirect(changed) ?? changed
   let config = settle(options.config)
 
-  const store = demo ? createMemoryRecordStore([]) : createRecordStore({ dir: options.authDir, log })
-  const deps = { store, githubToken, fetch: globalThis.fetch, now: Date.now, env, log }
-  let copilot = connectCopilot(deps, config)
+  const stores: Stores = demo?.stores ?? openStores(options.authDir, log)
+  const shared = { fetch: globalThis.fetch, now: Date.now, env, log }
+  const copilotDeps = { ...shared, store: stores.copilot, githubToken }
+  const codexDeps = {
+    ...shared,
+    store: stores.codex,
+    codexHome: options.codexHome,
+    version,
+    ...(beforeExit && { beforeExit }),
+    onModelsChanged: () => codexModels.refresh.listChanged(),
+  }
+  let copilot = connectCopilot(copilotDeps, config)
+  let codex = connectCodex(codexDeps, config)
 
-  const registry = createModelRegistry(config.models)
-  registry.register(seedClientId, copilotSeeds)
-  let clientId = seedClientId
-  const refresh = createModelRefresh({
-    listModels: (call) => copilot.executor.listModels(call),
+  const registry = createModelRegistry(config.models, (provider) =>
+    provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined,
+  )
+  const refreshDeps = { registry, now: Date.now, setTimer, log }
+  const copilotModels = createAccountModels({
+    provider: 'copilot',
+    seeds: copilotSeeds,
+    seedClientId,
+    seedsWithoutLogin: true,
     registry,
-    clientId: () => clientId,
-    now: Date.now,
-    setTimer: (run, delayMs) => {
-      const timer = setTimeout(run, delayMs).unref()
-      return () => clearTimeout(timer)
-    },
-    log,
+    createRefresh: (clientId) =>
+      createModelRefresh({
+        ...refreshDeps,
+        name: 'Copilot',
+        listModels: (call) => copilot.executor.listModels(call),
+        parse: parseCopilotModels,
+        clientId,
+      }),
+  })
+  const codexModels = createAccountModels({
+    provider: 'codex',
+    seeds: codexSeeds,
+    seedClientId: codexSeedClientId,
+    seedsWithoutLogin: false,
+    registry,
+    createRefresh: (clientId) =>
+      createModelRefresh({
+        ...refreshDeps,
+        name: 'Codex',
+        listModels: (call) => executorOf('codex').listModels(call),
+        parse: demo === undefined ? parseCodexModels : parseDemoCodexModels,
+        clientId,
+      }),
   })
 
-  /**
-   * The models belong to the account in use: its record's id takes the place of the seeds' or the last account's, and
-   * the seeds are back when there is none. The first list is fetched as soon as there is a token, before anybody asks,
-   * which also opens the first connection.
-   */
-  function followAccount(token: CopilotToken | undefined): void {
-    const next = token?.recordId ?? seedClientId
-    if (next !== clientId) {
-      if (clientId === seedClientId) registry.reregister(clientId, next)
-      else {
-        registry.unregister(clientId)
-        registry.register(next, copilotSeeds)
-      }
-      clientId = next
-    }
-    if (token !== undefined) refresh.tokenChanged()
+  function executorOf(provider: ProviderId): Executor {
+    if (provider === 'copilot') return copilot.executor
+    if (codex === undefined) throw new Fault({ kind: 'codex_unavailable', ...switchedOff })
+    return codex.executor
+  }
+
+  function followCopilot(token: CopilotToken | undefined): void {
+    copilotModels.follow(token?.recordId)
     tellAccount(token)
   }
 
@@ -96,20 +137,49 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const key = account ?? ''
     if (key === toldOf) return
     toldOf = key
-    options.onAccount?.(account)
+    if (account === undefined) tellNobody()
+    else options.onAccount?.(account)
   }
-  let unfollow = copilot.tokens.onChange(followAccount)
+
+  /** Whether it is known if somebody is logged in to Codex; where it is switched off, nobody is. */
+  let codexRead = codex === undefined
+  function followCodex(account: CodexAccount | undefined): void {
+    codexModels.follow(account?.id)
+    codexRead = true
+    if (account === undefined) tellNobody()
+    else log.info({ account: account.label }, 'logged in to Codex')
+  }
+
+  /** Once both logins have been looked for; one of them is enough. */
+  function tellNobody(): void {
+    if (codexRead && toldOf === '' && !codexModels.isInUse()) options.onAccount?.(undefined)
+  }
+
+  /** Right after the start nobody can tell whose models there are. What goes wrong is told where a login is needed. */
+  async function loginsRead(name: string, signal: AbortSignal): Promise<void> {
+    const wanted = providerOfName(name)
+    const starting = [
+      ...(wanted === 'codex' ? [] : [copilot.tokens]),
+      ...(wanted === 'copilot' || codex === undefined ? [] : [codex.credentials]),
+    ].filter((source) => source.status().state === 'starting')
+    await Promise.allSettled(starting.map((source) => source.get(signal)))
+    signal.throwIfAborted()
+  }
+
+  let unfollowCopilot = copilot.tokens.onChange(followCopilot)
+  let unfollowCodex = codex?.credentials.onChange(followCodex)
 
   const app = buildApp({
     config: () => config,
     registry,
-    refreshModels: refresh,
-    executorOf(provider) {
-      if (provider === 'copilot') return copilot.executor
-      throw new Fault({ kind: 'internal' })
+    async completeModels(name, how) {
+      await loginsRead(name, how.signal)
+      return completeModels([copilotModels, codexModels], name, how)
     },
+    executorOf,
     tokenStatus: () => copilot.tokens.status(),
-    account: (signal) => fetchAccountInUse(deps, config, signal),
+    codexStatus: () => codex?.credentials.status(),
+    account: (signal) => fetchAccountInUse(copilotDeps, config, signal),
     version,
     demo: options.demo,
     log,
@@ -121,7 +191,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let closing: Promise<void> | undefined
 
   /** Requests that are under way end on the connection they began on, also those that still wait for their turn. */
-  function retire(old: CopilotConnection): void {
+  function retire(old: CopilotConnection | CodexConnection): void {
     const done = app
       .drained()
       .then(old.close)
@@ -136,9 +206,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 
   async function closeUpstream(): Promise<void> {
-    unfollow()
-    refresh.stop()
-    await Promise.all([...retiring, copilot.close()])
+    unfollowCopilot()
+    unfollowCodex?.()
+    copilotModels.refresh.stop()
+    codexModels.refresh.stop()
+    await Promise.all([...retiring, copilot.close(), codex?.close()])
     await demo?.close()
   }
 
@@ -154,37 +226,102 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     models: registry.list,
 
     reconfigure(changed) {
-      const next = settle(changed)
-      registry.setNaming(next.models)
-      const reconnect =
-        !isDeepStrictEqual(next.copilot, config.copilot) || !isDeepStrictEqual(next.copilotOauth, config.copilotOauth)
-      config = next
+      const before = config
+      config = settle(changed)
+      registry.setNaming(config.models)
       app.reconfigured()
-      if (!reconnect) return
-      unfollow()
-      const old = copilot
-      copilot = connectCopilot(deps, config)
-      unfollow = copilot.tokens.onChange(followAccount)
-      retire(old)
+      if (
+        !isDeepStrictEqual(config.copilot, before.copilot) ||
+        !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)
+      ) {
+        unfollowCopilot()
+        retire(copilot)
+        copilot = connectCopilot(copilotDeps, config)
+        unfollowCopilot = copilot.tokens.onChange(followCopilot)
+      }
+      if (!isDeepStrictEqual(config.codex, before.codex)) {
+        unfollowCodex?.()
+        if (codex !== undefined) retire(codex)
+        codex = connectCodex(codexDeps, config)
+        if (codex === undefined) codexModels.follow(undefined)
+        unfollowCodex = codex?.credentials.onChange(followCodex)
+      }
     },
 
     close: (graceMs) => (closing ??= closeAll(graceMs)),
   }
 }
 
-/** The simulated Copilot on a loopback port of its own, and how a configuration is pointed at it. */
-async function startDemo() {
-  const { startDemoServer } = await import('./demo/server.ts')
-  // A pace at which a person sees the text flow.
-  const server = await startDemoServer({ settings: { eventDelayMs: 15 } })
+function setTimer(run: () => void, delayMs: number): () => void {
+  const timer = setTimeout(run, delayMs).unref()
+  return () => clearTimeout(timer)
+}
+
+/** Why there is no Codex model at all. */
+function codexAbsence(
+  status: CodexLoginStatus | undefined,
+): { readonly detail: string; readonly fix: string } | undefined {
+  if (status === undefined) return switchedOff
+  return status.state === 'ok' ? undefined : { detail: status.detail, fix: status.fix }
+}
+
+const switchedOff = { detail: 'Codex is switched off', fix: 'Switch it on with the setting codex.enabled.' }
+
+interface Stores {
+  readonly copilot: RecordStore<CopilotRecord>
+  readonly codex: RecordStore<CodexRecord>
+}
+
+/** Each provider sees its own records only. */
+function openStores(dir: string, log: Logger): Stores {
   return {
-    githubToken: server.tokens.issueGithub(),
+    copilot: createRecordStore({ kind: copilotRecordKind, dir, log }),
+    codex: createRecordStore({ kind: codexRecordKind, dir, log }),
+  }
+}
+
+/** The catalogue names no owner; the simulated Copilot's does, and says what it is. */
+function parseDemoCodexModels(reply: unknown): ModelListing | undefined {
+  const listing = parseCodexModels(reply)
+  return listing && { ...listing, models: listing.models.map(ownedByDemo) }
+}
+
+function ownedByDemo(model: Model): Model {
+  return { ...model, vendor: 'Simulated OpenAI (demo)' }
+}
+
+/** The simulated Copilot and the simulated Codex, each on a loopback port of its own, and how a configuration is pointed at them. */
+async function startDemo() {
+  const [{ startDemoServer }, { startDemoCodex }] = await Promise.all([
+    import('./demo/server.ts'),
+    import('./demo/codex/server.ts'),
+  ])
+  // A pace at which a person sees the text flow.
+  const settings = { eventDelayMs: 15 }
+  const [copilot, codex] = await Promise.all([startDemoServer({ settings }), startDemoCodex({ settings })])
+  const login = toCodexRecord(codex.login(), { nowMs: Date.now(), issuer: codex.issuer })
+  return {
+    githubToken: copilot.tokens.issueGithub(),
+    stores: {
+      copilot: createMemoryRecordStore(copilotRecordKind, []),
+      codex: createMemoryRecordStore(codexRecordKind, login === undefined ? [] : [login]),
+    },
     redirect: (config: Config): Config => ({
       ...config,
-      copilotOauth: { ...config.copilotOauth, githubBaseUrl: server.url, githubApiBaseUrl: server.url },
-      copilot: { ...config.copilot, baseUrl: server.url },
+      copilotOauth: { ...config.copilotOauth, githubBaseUrl: copilot.url, githubApiBaseUrl: copilot.url },
+      copilot: { ...config.copilot, baseUrl: copilot.url },
+      codex: {
+        ...config.codex,
+        apiKey: '',
+        useCliLogin: false,
+        baseUrl: codex.baseUrl,
+        apiBaseUrl: codex.apiBaseUrl,
+        issuer: codex.issuer,
+      },
     }),
-    close: server.close,
+    async close() {
+      await Promise.all([copilot.close(), codex.close()])
+    },
   }
 }
 

@@ -48,9 +48,9 @@ export type ProxyError =
   /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
   | { readonly kind: 'shutting_down' }
-  /** Nobody is logged in, or the account has no access. `fix` is the command or page that helps. */
+  /** Of that provider: nobody is logged in, or the account has no access. `fix` is the command or page that helps. */
   | {
-      readonly kind: 'copilot_unavailable'
+      readonly kind: 'copilot_unavailable' | 'codex_unavailable'
       readonly detail: string
       readonly fix: string
       readonly retryAfterSeconds?: number
@@ -140,6 +140,7 @@ export function statusOf(error: ProxyError): number {
     case 'upstream_unusable':
       return 502
     case 'copilot_unavailable':
+    case 'codex_unavailable':
     case 'shutting_down':
       return 503
     case 'upstream_silent':
@@ -155,6 +156,7 @@ export function retryAfterOf(error: ProxyError): string | undefined {
     case 'queue_full':
       return String(error.retryAfterSeconds)
     case 'copilot_unavailable':
+    case 'codex_unavailable':
       return error.retryAfterSeconds === undefined ? undefined : String(error.retryAfterSeconds)
     case 'upstream_status':
       return error.retryAfter

@@ -78,13 +78,43 @@ function createNetwork(): Network {
   }
 }
 
-/** Aborts with the first ending signal, its name as the reason; the second one ends the process on the spot. */
-function listenForSignals(): AbortSignal {
+/** What a second signal waits for, and how long at most. Ms. */
+const mostHeldMs = 5000
+
+/** Work that is not over yet. */
+interface Unfinished {
+  readonly add: (work: Promise<void>) => void
+  readonly list: () => readonly Promise<void>[]
+}
+
+function createUnfinished(): Unfinished {
+  const works = new Set<Promise<void>>()
+  return {
+    add(work) {
+      works.add(work)
+      work.catch(() => {}).finally(() => works.delete(work))
+    },
+    list: () => [...works],
+  }
+}
+
+/**
+ * Aborts with the first ending signal, its name as the reason; the second one ends the process on the spot, or, where
+ * something is left whose result exists nowhere else, within a few seconds.
+ */
+function listenForSignals(unfinished: Unfinished): AbortSignal {
   const controller = new AbortController()
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(signalExitCodes.get(name))
-      controller.abort(name)
+      if (!controller.signal.aborted) {
+        controller.abort(name)
+        return
+      }
+      const works = unfinished.list()
+      if (works.length === 0) process.exit(signalExitCodes.get(name))
+      void Promise.race([Promise.allSettled(works), delay(mostHeldMs)]).then(() =>
+        process.exit(signalExitCodes.get(name)),
+      )
     })
   }
   return controller.signal
@@ -110,6 +140,7 @@ async function main(): Promise<void> {
   })
   reportDefects(stderr)
   const network = createNetwork()
+  const unfinished = createUnfinished()
   const context: CommandContext = {
     env: process.env,
     workingDir: () => process.cwd(),
@@ -119,7 +150,8 @@ async function main(): Promise<void> {
     stderr,
     stdin: process.stdin,
     interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
-    signal: listenForSignals(),
+    signal: listenForSignals(unfinished),
+    beforeExit: unfinished.add,
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),

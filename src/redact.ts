@@ -24,7 +24,7 @@ const patterns: readonly { readonly find: RegExp; readonly replaceWith: string }
   {
     find: new RegExp(
       String.raw`\b(authorization|(?:set-)?cookie|x-api-key|api[-_]?key|client[-_]secret|password|` +
-        String.raw`(?:github_)?(?:access|refresh|id)_token|device_code|code_verifier)` +
+        String.raw`(?:github_)?(?:access|refresh|id)[-_]?token|device_code|device_auth_id|authorization_code|code_verifier)` +
         String.raw`(\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?!\[redacted\])(?:(?:token|bearer|basic)\s{1,8})?${value}`,
       'gi',
     ),
@@ -64,6 +64,8 @@ const secretNames = new Set([
   'secret',
   'clientsecret',
   'devicecode',
+  'deviceauthid',
+  'authorizationcode',
   'usercode',
   'codeverifier',
 ])

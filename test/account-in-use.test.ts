@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { fetchAccountInUse } from '../src/account-in-use.ts'
+import { copilotRecordKind } from '../src/auth/copilot-record-kind.ts'
 import { createMemoryRecordStore } from '../src/auth/memory-record-store.ts'
 import { exampleRecord } from './auth/support.ts'
 import { loaded } from './config/loading.ts'
@@ -8,7 +9,7 @@ const never = new AbortController().signal
 
 /** The fault of asking GitHub, which answers with this status. */
 function refusal(status: number, githubToken: string | undefined): Promise<unknown> {
-  const store = createMemoryRecordStore([exampleRecord()])
+  const store = createMemoryRecordStore(copilotRecordKind, [exampleRecord()])
   const fetch = () =>
     Promise.resolve(Response.json({ message: 'no' }, { status, headers: { 'x-github-request-id': 'EXAMPLE' } }))
   const asked = fetchAccountInUse({ store, githubToken, fetch, now: Date.now }, loaded().config, never)

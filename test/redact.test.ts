@@ -20,6 +20,8 @@ describe('redactText', () => {
     ['a JSON web token', `eyJhbGciOi.eyJz${secret}.${secret}`],
     ['a JSON field', `{"access_token":"${secret}"}`],
     ['a JSON field inside a JSON string', String.raw`{"body":"{\"refresh_token\": \"${secret}\"}"}`],
+    ['a field in camel case', `{"refreshToken":"${secret}"}`],
+    ['a code that stands for a login', `authorization_code=${secret} and device_auth_id: ${secret}`],
     ['a form field', `grant=x&device_code=${secret}&y=1`],
     ['a cookie', `Set-Cookie: ${secret}; path=/`],
     ['credentials in an address', `connect http://user:${secret}@proxy.example:3128 failed`],

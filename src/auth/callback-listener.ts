@@ -1,12 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 
-/** Where the browser comes back to; registered with the OAuth app, so it does not change. */
-const CALLBACK_PATH = '/callback'
+/** Where the redirect leads, and every loopback address that a browser may take it to. */
+const LOOPBACK = {
+  '127.0.0.1': ['127.0.0.1'],
+  // The name may resolve to either, and the browser decides.
+  localhost: ['127.0.0.1', '::1'],
+} as const
 
 export interface CallbackOptions {
-  /** On 127.0.0.1; 0 takes a free one. */
-  readonly port: number
+  /** Tried in this order; one that is taken gives way to the next. 0 takes a free one. */
+  readonly ports: readonly number[]
+  /** Host of the redirect address, as it is registered; the browser has to come by this very name. */
+  readonly host: keyof typeof LOOPBACK
+  /** Path of the redirect address, as it is registered. */
+  readonly path: string
+  /** Who sends the browser back: a name for the page it then shows. */
+  readonly site: 'GitHub' | 'OpenAI'
   /** The `state` sent along; only a visit that brings it back counts. */
   readonly state: string
   readonly waitMs: number
@@ -18,58 +28,120 @@ export type CallbackResult =
   | { readonly kind: 'code'; readonly code: string }
   | { readonly kind: 'error'; readonly error: string; readonly description: string }
   | { readonly kind: 'timed_out' }
-  | { readonly kind: 'port_taken'; readonly port: number }
+  /** All of the ports. */
+  | { readonly kind: 'ports_taken' }
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
 /**
- * Listens on 127.0.0.1 until the browser returns with the right `state`, once. Any page in that browser can knock
- * here, so a visit without the state changes nothing: it gets a 400 and the wait goes on.
+ * Listens on loopback until the browser returns with the right `state`, once. Any page in that browser can knock here,
+ * so a visit without the state changes nothing: it gets a 400 and the wait goes on.
  */
-export function awaitCallback(options: CallbackOptions, signal: AbortSignal): Promise<CallbackResult> {
+export async function awaitCallback(options: CallbackOptions, signal: AbortSignal): Promise<CallbackResult> {
+  if (signal.aborted) return { kind: 'aborted' }
   const { promise, resolve } = Promise.withResolvers<CallbackResult>()
-  if (signal.aborted) return Promise.resolve({ kind: 'aborted' })
-
-  let result: CallbackResult | undefined
-  const finish = (ending: CallbackResult): void => {
-    if (result !== undefined) return
-    result = ending
-    clearTimeout(timer)
-    signal.removeEventListener('abort', onAbort)
-    if (!server.listening) return resolve(ending)
-    server.close(() => resolve(ending))
-    // The page has been sent by now; what is left are spare connections a browser opens, which would hold `close` up.
-    server.closeAllConnections()
-  }
-  const onAbort = (): void => finish({ kind: 'aborted' })
-  const timer = setTimeout(() => finish({ kind: 'timed_out' }), options.waitMs)
-  signal.addEventListener('abort', onAbort, { once: true })
-
-  let origin = ''
+  const expected = { origin: '', path: options.path, state: options.state }
   let used = false
-  const server = createServer((request, response) => {
-    const visit = used ? refusedVisit : readVisit(request, origin, options.state)
+  const listening = await listenOnFirst(options, (request, response) => {
+    const visit = used ? refusedVisit : readVisit(request, expected)
     if (visit.kind === 'accepted') {
       used = true
-      response.once('close', () => finish(visit.result))
+      response.once('close', () => resolve(visit.result))
     }
-    answer(response, visit)
+    answer(response, visit, options.site)
   })
-  server.once('error', (error: NodeJS.ErrnoException) =>
-    finish(
-      error.code === 'EADDRINUSE'
-        ? { kind: 'port_taken', port: options.port }
-        : { kind: 'failed', detail: `Cannot listen on 127.0.0.1:${options.port} (${error.code ?? 'unknown'})` },
+  if (listening.kind !== 'listening') return listening
+
+  const onAbort = (): void => resolve({ kind: 'aborted' })
+  const timer = setTimeout(() => resolve({ kind: 'timed_out' }), options.waitMs)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    // Aborted while the ports were opened: the event is over.
+    if (signal.aborted) return { kind: 'aborted' }
+    expected.origin = `http://${options.host}:${listening.port}`
+    options.onListening(expected.origin + options.path)
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    await closeAll(listening.servers)
+  }
+}
+
+type Listening =
+  | { readonly kind: 'listening'; readonly port: number; readonly servers: readonly Server[] }
+  | { readonly kind: 'ports_taken' }
+  | { readonly kind: 'failed'; readonly detail: string }
+
+/** Opens the first port that is free; trouble other than a taken port is told only when no port can be had. */
+async function listenOnFirst(
+  { ports, host }: Pick<CallbackOptions, 'ports' | 'host'>,
+  listener: RequestListener,
+): Promise<Listening> {
+  let trouble: Listening = { kind: 'ports_taken' }
+  for (const port of ports) {
+    const listening = await listenOnAll(port, LOOPBACK[host], listener)
+    if (listening.kind === 'listening') return listening
+    if (trouble.kind === 'ports_taken') trouble = listening
+  }
+  return trouble
+}
+
+/** An address that this machine does not have, as `::1` where IPv6 is off. */
+const absentCodes: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
+
+/** One port on every address that there is. Taken on one of them is taken: the browser might meet the other program. */
+async function listenOnAll(port: number, addresses: readonly string[], listener: RequestListener): Promise<Listening> {
+  const servers: Server[] = []
+  let opened = port
+  let absent = 'unknown'
+  for (const address of addresses) {
+    const server = createServer(listener)
+    const outcome = await listenOn(server, opened, address)
+    if (typeof outcome === 'number') {
+      opened = outcome
+      servers.push(server)
+      continue
+    }
+    if (absentCodes.has(outcome.code)) {
+      absent = outcome.code
+      continue
+    }
+    await closeAll(servers)
+    return outcome.code === 'EADDRINUSE' ? { kind: 'ports_taken' } : cannotListen(address, port, outcome.code)
+  }
+  const [first = ''] = addresses
+  return servers.length === 0 ? cannotListen(first, port, absent) : { kind: 'listening', port: opened, servers }
+}
+
+function cannotListen(address: string, port: number, code: string): Listening {
+  return { kind: 'failed', detail: `Cannot listen on ${address}:${port} (${code})` }
+}
+
+/** The port, or the code of the error. */
+function listenOn(server: Server, port: number, address: string): Promise<number | { readonly code: string }> {
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve({ code: error.code ?? 'unknown' }))
+    server.listen(port, address, () => {
+      const bound = server.address()
+      // A TCP server's address is an object; the type also covers pipes.
+      resolve(typeof bound === 'object' && bound !== null ? bound.port : port)
+    })
+  })
+}
+
+async function closeAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve())
+          // The page has been sent by now; what is left are spare connections a browser opens, which would hold
+          // `close` up.
+          server.closeAllConnections()
+        }),
     ),
   )
-  server.listen(options.port, '127.0.0.1', () => {
-    const address = server.address()
-    // A TCP server's address is an object; the type also covers pipes.
-    const port = typeof address === 'object' && address !== null ? address.port : options.port
-    origin = `http://127.0.0.1:${port}`
-    options.onListening(origin + CALLBACK_PATH)
-  })
-  return promise
 }
 
 type Visit =
@@ -78,13 +150,19 @@ type Visit =
 
 const refusedVisit: Visit = { kind: 'refused', status: 400 }
 
-function readVisit(request: IncomingMessage, origin: string, state: string): Visit {
+interface ExpectedVisit {
+  readonly origin: string
+  readonly path: string
+  readonly state: string
+}
+
+function readVisit(request: IncomingMessage, { origin, path, state }: ExpectedVisit): Visit {
   // The exact Host line keeps out pages that reach us through a name of their own (DNS rebinding).
   if (`http://${request.headers.host ?? ''}` !== origin) return refusedVisit
   const target = `${origin}${request.url ?? ''}`
   if (!URL.canParse(target)) return refusedVisit
   const url = new URL(target)
-  if (url.origin !== origin || url.pathname !== CALLBACK_PATH) return { kind: 'refused', status: 404 }
+  if (url.origin !== origin || url.pathname !== path) return { kind: 'refused', status: 404 }
   if (request.method !== 'GET') return { kind: 'refused', status: 405 }
   if (!isSame(url.searchParams.get('state') ?? '', state)) return refusedVisit
   const code = url.searchParams.get('code') ?? ''
@@ -106,7 +184,7 @@ function digest(text: string): Buffer {
 }
 
 /** Fixed pages: nothing of the request is reflected. */
-function answer(response: ServerResponse, visit: Visit): void {
+function answer(response: ServerResponse, visit: Visit, site: CallbackOptions['site']): void {
   const accepted = visit.kind === 'accepted'
   response.writeHead(accepted ? 200 : visit.status, {
     'content-type': 'text/html; charset=utf-8',
@@ -117,7 +195,7 @@ function answer(response: ServerResponse, visit: Visit): void {
   })
   response.end(
     accepted
-      ? page('GitHub has answered', 'You can close this tab and go back to the terminal.')
+      ? page(`${site} has answered`, 'You can close this tab and go back to the terminal.')
       : page('Not the expected visit', 'Start again with the address that the terminal shows.'),
   )
 }

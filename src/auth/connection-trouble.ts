@@ -42,6 +42,29 @@ export function connectionTrouble(error: unknown): string {
     : `${trouble ?? 'the connection failed'} (${code})`
 }
 
+/** Met while a connection is made; beside them, everything that the system says of `connect` and of looking a name up. */
+const beforeSending: ReadonlySet<string> = new Set([
+  ...unknownIssuer,
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'UND_ERR_ABORTED',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_PRX_TLS',
+])
+
+/** Whether a request surely failed before any of it was sent. A connection that broke tells nothing of that. */
+export function isBeforeSending(error: unknown): boolean {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeSending)
+  if (!(error instanceof Error)) return false
+  const isOfConnecting = 'syscall' in error && (error.syscall === 'connect' || error.syscall === 'getaddrinfo')
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return isOfConnecting || beforeSending.has(code) || isBeforeSending(error.cause)
+}
+
 /** The `code` of a system or library error; fetch hides it in `cause`, sometimes one level deeper. */
 export function errorCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {

@@ -1,5 +1,6 @@
 import { Fault } from '../errors.ts'
 import type { CopilotToken, CopilotTokenSource } from './copilot-token.ts'
+import { copilotRecordKind } from './copilot-record-kind.ts'
 import { createMemoryRecordStore } from './memory-record-store.ts'
 import type { RecordStore } from './record-store.ts'
 import { createTokenKeeper, type TokenKeeperDeps, type TokenKeeperOptions } from './token-keeper.ts'
@@ -7,7 +8,7 @@ import { waitFor } from './wait-for.ts'
 import type { CopilotRecord } from './wire.ts'
 
 export interface CopilotTokenDeps extends TokenKeeperDeps {
-  readonly store: RecordStore
+  readonly store: RecordStore<CopilotRecord>
 }
 
 export type CopilotTokenOptions = TokenKeeperOptions
@@ -23,7 +24,9 @@ const PATIENCE_MS = 2_000
  */
 export function createCopilotTokenSource(deps: CopilotTokenDeps, options: CopilotTokenOptions): CopilotTokenSource {
   const store =
-    options.githubToken === undefined ? deps.store : createMemoryRecordStore([environmentRecord(options.githubToken)])
+    options.githubToken === undefined
+      ? deps.store
+      : createMemoryRecordStore(copilotRecordKind, [environmentRecord(options.githubToken)])
   const listeners = new Set<(token: CopilotToken | undefined) => void>()
   const keeper = createTokenKeeper(deps, options, (token) => {
     for (const listener of listeners) listener(token)

@@ -1,4 +1,4 @@
-import { connectionTrouble } from './connection-trouble.ts'
+import { connectionTrouble, isBeforeSending } from './connection-trouble.ts'
 
 /** Replies of the login and account endpoints are a few KB; more than this is not one of them. */
 const MAX_REPLY_BYTES = 1024 * 1024
@@ -21,7 +21,8 @@ export type RequestOutcome =
   | Reply
   /** 3xx. Not followed: the request carries a credential that belongs to one host. */
   | { readonly kind: 'redirected'; readonly detail: string }
-  | { readonly kind: 'unreachable'; readonly detail: string }
+  /** `unsent`: no connection came about, so nobody has read the request. */
+  | { readonly kind: 'unreachable'; readonly detail: string; readonly unsent?: true }
   | { readonly kind: 'timed_out'; readonly detail: string }
   /** `signal` was aborted. */
   | { readonly kind: 'aborted' }
@@ -61,7 +62,8 @@ export async function sendRequest(
       return { kind: 'timed_out', detail: `No answer from ${host} within ${deps.timeoutMs / 1000} s` }
     }
     const trouble = connectionTrouble(error)
-    return { kind: 'unreachable', detail: `Could not reach ${host}${trouble === '' ? '' : `: ${trouble}`}` }
+    const detail = `Could not reach ${host}${trouble === '' ? '' : `: ${trouble}`}`
+    return { kind: 'unreachable', detail, ...(isBeforeSending(error) && { unsent: true }) }
   }
 }
 

@@ -13,7 +13,7 @@ export interface LoginInUse {
 }
 
 export interface LoginSources {
-  readonly store: Pick<RecordStore, 'current'>
+  readonly store: Pick<RecordStore<CopilotRecord>, 'current'>
   /** `COPILOT_GITHUB_TOKEN`; goes before every stored login. */
   readonly githubToken: string | undefined
   /** `copilot-oauth.github-api-base-url`; a record of another host carries its own. */

@@ -1,13 +1,16 @@
-import { newestLogin, withoutCodexBase } from './record-rules.ts'
+import type { RecordKind, StoredRecord } from './record-kind.ts'
+import { newestLogin } from './record-rules.ts'
 import type { RecordStore } from './record-store.ts'
-import type { CopilotRecord } from './wire.ts'
 
 /**
  * Records that are never written anywhere: a login from the environment, the demo, tests. Keeps the promises of the
  * stored kind: changes of one record follow one another, and watchers hear of every change.
  */
-export function createMemoryRecordStore(initial: readonly CopilotRecord[]): RecordStore {
-  const records = new Map(initial.map((record) => [record.id, withoutCodexBase(record)]))
+export function createMemoryRecordStore<Stored extends StoredRecord>(
+  kind: RecordKind<Stored>,
+  initial: readonly Stored[],
+): RecordStore<Stored> {
+  const records = new Map(initial.map((record) => [record.id, kind.cleaned(record)]))
   const watchers = new Set<() => void>()
   let last: Promise<unknown> = Promise.resolve()
 
@@ -20,8 +23,8 @@ export function createMemoryRecordStore(initial: readonly CopilotRecord[]): Reco
     last = turn.catch(() => {})
     return turn
   }
-  const put = (record: CopilotRecord): void => {
-    records.set(record.id, withoutCodexBase(record))
+  const put = (record: Stored): void => {
+    records.set(record.id, kind.cleaned(record))
     changed()
   }
 
@@ -33,7 +36,7 @@ export function createMemoryRecordStore(initial: readonly CopilotRecord[]): Reco
     update: (id, change) =>
       inTurn(async () => {
         const record = records.get(id)
-        const next = record === undefined ? undefined : await change(record)
+        const next = record === undefined ? undefined : await change(record, async (step) => put(step), undefined)
         if (next !== undefined) put(next)
         return next ?? record
       }),

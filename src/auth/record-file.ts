@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { platform } from 'node:os'
 import { parseJson } from './http-json.ts'
 import { adviceFor, errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
-import { copilotRecord, type CopilotRecord } from './wire.ts'
+import type { RecordKind, StoredRecord } from './record-kind.ts'
 
 /** A record is about 2 KB; this leaves room for whatever a newer program adds. Bytes. */
 const MAX_RECORD_BYTES = 1024 * 1024
@@ -13,17 +13,22 @@ interface FileIdentity {
   readonly mtimeMs: number
 }
 
-export type RecordRead =
+export type RecordRead<Stored> =
   | { readonly kind: 'absent' }
   /** `tightened`: others could read the file until now. */
-  | { readonly kind: 'record'; readonly record: CopilotRecord; readonly tightened: boolean }
+  | { readonly kind: 'record'; readonly record: Stored; readonly tightened: boolean }
   | { readonly kind: 'corrupt'; readonly why: string; readonly identity: FileIdentity }
 
 /**
  * Reads one record file. `id` is what the record inside must call itself.
  * @throws RecordStoreError `not_a_file`, `unreadable`; such a file is left exactly as it is
  */
-export async function readRecordFile(fs: RecordFs, path: string, id: string): Promise<RecordRead> {
+export async function readRecordFile<Stored extends StoredRecord>(
+  fs: RecordFs,
+  path: string,
+  id: string,
+  schema: RecordKind<Stored>['schema'],
+): Promise<RecordRead<Stored>> {
   try {
     if (!(await fs.lstat(path)).isFile()) throw notAFile(path)
     // NOFOLLOW and NONBLOCK: a link or FIFO put here since the line above neither leads elsewhere nor blocks.
@@ -35,7 +40,7 @@ export async function readRecordFile(fs: RecordFs, path: string, id: string): Pr
       if (stat.size > MAX_RECORD_BYTES) return { kind: 'corrupt', why: 'it is far too large', identity }
       const tightened = isLoose(stat.mode)
       if (tightened) await file.chmod(0o600)
-      const parsed = parseRecord(await file.readFile(), id)
+      const parsed = parseRecord(await file.readFile(), id, schema)
       return parsed.ok
         ? { kind: 'record', record: parsed.record, tightened }
         : { kind: 'corrupt', why: parsed.why, identity }
@@ -68,17 +73,18 @@ export function isLoose(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
 
-function parseRecord(
+function parseRecord<Stored extends StoredRecord>(
   bytes: Uint8Array,
   id: string,
-): { readonly ok: true; readonly record: CopilotRecord } | { readonly ok: false; readonly why: string } {
+  schema: RecordKind<Stored>['schema'],
+): { readonly ok: true; readonly record: Stored } | { readonly ok: false; readonly why: string } {
   if (bytes.length === 0) return { ok: false, why: 'it is empty' }
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return { ok: false, why: 'it starts with a byte order mark: save it as plain UTF-8' }
   }
   const value = parseJson(new TextDecoder().decode(bytes))
   if (value === undefined) return { ok: false, why: 'it is not JSON, or cut short' }
-  const parsed = copilotRecord.safeParse(value)
+  const parsed = schema.safeParse(value)
   if (!parsed.success) {
     // Paths only: zod's messages may quote what is in the file.
     const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole').join(', ')

@@ -6,34 +6,38 @@ import { acquireLock, LOCK_TIMES, type FileLock, type LockTimes } from './file-l
 import { watchByPolling } from './poll-watch.ts'
 import { isLoose, readRecordFile, setAside } from './record-file.ts'
 import { adviceFor, errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
-import { isCopilotRecordId } from './record-id.ts'
-import { newestLogin, withoutCodexBase } from './record-rules.ts'
-import type { CopilotRecord } from './wire.ts'
+import type { RecordKind, StoredRecord } from './record-kind.ts'
+import { newestLogin } from './record-rules.ts'
 
 export interface StoreCallOptions {
   /** Ends a wait for another process; the call then throws the signal's reason. */
   readonly signal?: AbortSignal
 }
 
-/** The stored accounts. A corrupt record counts as absent; other troubles are thrown as RecordStoreError. */
-export interface RecordStore {
+/** The stored accounts of one provider. A corrupt record counts as absent; other troubles are thrown as RecordStoreError. */
+export interface RecordStore<Stored extends StoredRecord> {
   /** Every record that can be read, by id; trouble with one is logged and hides that one only. */
-  readonly list: () => Promise<readonly CopilotRecord[]>
-  readonly read: (id: string) => Promise<CopilotRecord | undefined>
+  readonly list: () => Promise<readonly Stored[]>
+  readonly read: (id: string) => Promise<Stored | undefined>
   /** The account in use: the newest login. Throws only when there are records and none can be read. */
-  readonly current: () => Promise<CopilotRecord | undefined>
-  /** Stores a record, whole or not at all. An `attributes.base_url` ending in `/backend-api/codex` is left out. */
-  readonly write: (record: CopilotRecord, options?: StoreCallOptions) => Promise<void>
+  readonly current: () => Promise<Stored | undefined>
+  /** Stores a record, whole or not at all, as its kind cleans it. */
+  readonly write: (record: Stored, options?: StoreCallOptions) => Promise<void>
   /**
    * Read, change, write, while no other process does the same with this record. `change` is not called when there is
    * no record; when it returns undefined nothing is written. Where the folder does not allow a lock, `change` runs
-   * without one. Returns what is stored afterwards.
+   * without one and is told why: what must not be done by two processes at once must not be done then. `save` writes a step on the way, whose result must not wait for the end; what it throws is for
+   * `change` to judge. Returns what is stored afterwards, steps left out.
    */
   readonly update: (
     id: string,
-    change: (record: CopilotRecord) => Promise<CopilotRecord | undefined> | CopilotRecord | undefined,
+    change: (
+      record: Stored,
+      save: (step: Stored) => Promise<void>,
+      noLock: RecordStoreError | undefined,
+    ) => Promise<Stored | undefined> | Stored | undefined,
     options?: StoreCallOptions,
-  ) => Promise<CopilotRecord | undefined>
+  ) => Promise<Stored | undefined>
   /** False when there was none. */
   readonly remove: (id: string, options?: StoreCallOptions) => Promise<boolean>
   /**
@@ -45,7 +49,8 @@ export interface RecordStore {
   readonly locationOf: (id: string) => string
 }
 
-export interface RecordStoreOptions {
+export interface RecordStoreOptions<Stored extends StoredRecord> {
+  readonly kind: RecordKind<Stored>
   /** `$XDG_DATA_HOME/copilot-proxy/auth`; made on the first write. */
   readonly dir: string
   readonly log: Logger
@@ -56,13 +61,15 @@ export interface RecordStoreOptions {
 }
 
 /** Records as files: `<dir>/<id>.json`, 0600 in a 0700 folder, replaced atomically, one lock for each record. */
-export function createRecordStore(options: RecordStoreOptions): RecordStore {
-  const { dir, log, fs = nodeFs, lockTimes = LOCK_TIMES, watchEveryMs = 2_000 } = options
+export function createRecordStore<Stored extends StoredRecord>(
+  options: RecordStoreOptions<Stored>,
+): RecordStore<Stored> {
+  const { kind, dir, log, fs = nodeFs, lockTimes = LOCK_TIMES, watchEveryMs = 2_000 } = options
   const told = new Set<string>()
   let swept = false
 
   const pathOf = (id: string): string => {
-    if (!isCopilotRecordId(id)) throw new RecordStoreError('unwritable', `${JSON.stringify(id)} cannot name a record`)
+    if (!kind.isRecordId(id)) throw new RecordStoreError('unwritable', `${JSON.stringify(id)} cannot name a record`)
     return join(dir, `${id}.json`)
   }
 
@@ -85,14 +92,14 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
       await sweepStrayFiles(fs, dir, names, Date.now())
     }
     return names
-      .filter((name) => name.endsWith('.json') && isCopilotRecordId(name.slice(0, -'.json'.length)))
+      .filter((name) => name.endsWith('.json') && kind.isRecordId(name.slice(0, -'.json'.length)))
       .map((name) => name.slice(0, -'.json'.length))
       .toSorted()
   }
 
-  const read = async (id: string): Promise<CopilotRecord | undefined> => {
+  const read = async (id: string): Promise<Stored | undefined> => {
     const path = pathOf(id)
-    const found = await readRecordFile(fs, path, id)
+    const found = await readRecordFile(fs, path, id, kind.schema)
     if (found.kind === 'absent') return undefined
     if (found.kind === 'record') {
       if (found.tightened) log.warn(`${path} could be read by other users of this machine; its mode is now 0600`)
@@ -101,7 +108,7 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
     try {
       const aside = await setAside(fs, path, found.identity)
       if (aside === undefined) return await read(id)
-      log.warn(`${path} is not usable, ${found.why}; it was kept as ${aside}. Log in again: copilot-proxy login`)
+      log.warn(`${path} is not usable, ${found.why}; it was kept as ${aside}. Log in again: ${kind.loginCommand}`)
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') {
         warnOnce(`${path} is not usable, ${found.why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
@@ -110,8 +117,8 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
     return undefined
   }
 
-  const readAll = async (): Promise<{ records: readonly CopilotRecord[]; troubles: readonly RecordStoreError[] }> => {
-    const records: CopilotRecord[] = []
+  const readAll = async (): Promise<{ records: readonly Stored[]; troubles: readonly RecordStoreError[] }> => {
+    const records: Stored[] = []
     const troubles: RecordStoreError[] = []
     for (const id of await ids()) {
       try {
@@ -133,11 +140,11 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
     log.warn(`${dir} was open to other users of this machine; its mode is now 0700`)
   }
 
-  const put = async (path: string, record: CopilotRecord, lock: FileLock | undefined): Promise<void> => {
+  const put = async (path: string, record: Stored, lock: FileLock | undefined): Promise<void> => {
     if (lock !== undefined && !(await lock.isHeld())) {
       throw new RecordStoreError('lock_lost', `another process took over ${path}; it was not written`)
     }
-    const text = `${JSON.stringify(withoutCodexBase(record), undefined, 2)}\n`
+    const text = `${JSON.stringify(kind.cleaned(record), undefined, 2)}\n`
     await replaceFile(fs, path, text).catch((error: unknown) => {
       throw unwritable(path, error)
     })
@@ -146,16 +153,19 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
   const locked = async <T>(
     path: string,
     { signal }: StoreCallOptions,
-    job: (lock: FileLock | undefined) => Promise<T>,
+    job: (lock: FileLock | undefined, noLock: RecordStoreError | undefined) => Promise<T>,
   ): Promise<T> => {
+    let noLock: RecordStoreError | undefined
     const lock = await acquireLock(fs, `${path}.lock`, lockTimes, signal).catch((error: unknown) => {
       if (error instanceof RecordStoreError || signal?.aborted) throw error
       // A folder that takes no lock takes no record either: the write that follows, if any, says so.
       log.debug({ path, code: errnoOf(error) }, 'no lock could be made')
+      const message = `${path} could not be locked: ${adviceFor(errnoOf(error))}`
+      noLock = new RecordStoreError('unwritable', message, { cause: error })
       return undefined
     })
     try {
-      return await job(lock)
+      return await job(lock, noLock)
     } finally {
       await lock?.release()
     }
@@ -183,9 +193,10 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
     },
     update: async (id, change, callOptions = {}) => {
       const path = pathOf(id)
-      return locked(path, callOptions, async (lock) => {
+      return locked(path, callOptions, async (lock, noLock) => {
         const record = await read(id)
-        const changed = record === undefined ? undefined : await change(record)
+        const save = (step: Stored): Promise<void> => put(path, step, lock)
+        const changed = record === undefined ? undefined : await change(record, save, noLock)
         if (changed === undefined) return record
         await put(path, changed, lock)
         return changed

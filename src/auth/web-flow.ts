@@ -4,6 +4,9 @@ import { awaitCallback, type CallbackResult } from './callback-listener.ts'
 import { describeWebPage, isHeaderSafe, sendRequest, type RequestDeps } from './http-json.ts'
 import { accessTokenReply } from './wire.ts'
 
+/** Where the browser comes back to; registered with the OAuth app, so it does not change. */
+const CALLBACK_PATH = '/callback'
+
 export interface WebFlowDeps extends RequestDeps {
   /** Cryptographically strong; 32 bytes are asked for at a time. */
   readonly randomBytes: (size: number) => Uint8Array
@@ -46,7 +49,10 @@ export async function runWebFlow(
   let redirectUri = ''
   const result = await awaitCallback(
     {
-      port: options.redirectPort,
+      ports: [options.redirectPort],
+      host: '127.0.0.1',
+      path: CALLBACK_PATH,
+      site: 'GitHub',
       state,
       waitMs: options.waitMs,
       onListening: (uri) => {
@@ -58,10 +64,14 @@ export async function runWebFlow(
   )
   return result.kind === 'code'
     ? redeemCode(deps, options, { code: result.code, verifier, redirectUri }, signal)
-    : toOutcome(result)
+    : toOutcome(result, options)
 }
 
-function toOutcome(result: Exclude<CallbackResult, { kind: 'code' }>): WebFlowOutcome {
+function toOutcome(
+  result: Exclude<CallbackResult, { kind: 'code' }>,
+  { redirectPort }: WebFlowOptions,
+): WebFlowOutcome {
+  if (result.kind === 'ports_taken') return { kind: 'port_taken', port: redirectPort }
   if (result.kind !== 'error') return result
   return result.error === 'access_denied'
     ? { kind: 'denied' }

@@ -1,10 +1,12 @@
 import type { GithubApiDeps } from '../auth/copilot-exchange.ts'
+import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { findLoginInUse } from '../auth/login-in-use.ts'
 import type { LoginInUse } from '../auth/login-in-use.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
 import { createRecordStore } from '../auth/record-store.ts'
 import type { RecordStore } from '../auth/record-store.ts'
+import type { CopilotRecord } from '../auth/wire.ts'
 import type { Logger } from '../log.ts'
 import { visibleLines } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
@@ -14,7 +16,8 @@ import type { LoadedSettings } from './settings.ts'
 /** For one exchange with GitHub, headers and body. Ms. */
 export const githubTimeoutMs = 30_000
 
-export const loginAdvice = 'Nobody is logged in. Log in first: copilot-proxy login'
+export const loginAdvice = 'Nobody is logged in. Log in first: copilot-proxy login, or: copilot-proxy login codex'
+const copilotLoginAdvice = 'Nobody is logged in to Copilot. Log in first: copilot-proxy login'
 
 const stayQuiet = (): void => {}
 
@@ -36,8 +39,11 @@ export function troubleLog(context: CommandContext): Logger {
   return tellTroubles((trouble) => writeNote(context, trouble))
 }
 
-export function openRecords(context: CommandContext, settings: Pick<LoadedSettings, 'authDir'>): RecordStore {
-  return createRecordStore({ dir: settings.authDir, log: troubleLog(context) })
+export function openRecords(
+  context: CommandContext,
+  settings: Pick<LoadedSettings, 'authDir'>,
+): RecordStore<CopilotRecord> {
+  return createRecordStore({ kind: copilotRecordKind, dir: settings.authDir, log: troubleLog(context) })
 }
 
 /** `COPILOT_GITHUB_TOKEN` where it is set. */
@@ -46,18 +52,13 @@ export function tokenOfEnvironment(context: CommandContext): string | undefined 
 }
 
 /**
- * The environment's token, else the newest record; undefined when nobody is logged in.
- * @throws RecordStoreError when there are records and none can be read. What it says is not in the notes on stderr.
+ * Runs a look into the store; what is wrong there is told on stderr, each trouble once.
+ * @throws what `look` throws. What a RecordStoreError says is not in the notes on stderr.
  */
-export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
+export async function tellingTroubles<T>(context: CommandContext, look: (log: Logger) => Promise<T>): Promise<T> {
   const troubles = new Set<string>()
-  const log = tellTroubles((trouble) => troubles.add(trouble))
   try {
-    return await findLoginInUse({
-      store: createRecordStore({ dir: settings.authDir, log }),
-      githubToken: tokenOfEnvironment(context),
-      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
-    })
+    return await look(tellTroubles((trouble) => troubles.add(trouble)))
   } catch (error) {
     if (error instanceof RecordStoreError) troubles.delete(error.message)
     throw error
@@ -66,10 +67,24 @@ export async function findLogin(context: CommandContext, settings: LoadedSetting
   }
 }
 
+/**
+ * The environment's token, else the newest record; undefined when nobody is logged in to Copilot.
+ * @throws RecordStoreError when there are records and none can be read. What it says is not in the notes on stderr.
+ */
+export function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
+  return tellingTroubles(context, (log) =>
+    findLoginInUse({
+      store: createRecordStore({ kind: copilotRecordKind, dir: settings.authDir, log }),
+      githubToken: tokenOfEnvironment(context),
+      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
+    }),
+  )
+}
+
 /** @throws CommandFailure `notLoggedIn` */
 export async function requireLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse> {
   const login = await findLogin(context, settings)
-  if (login === undefined) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  if (login === undefined) throw new CommandFailure(exitCode.notLoggedIn, copilotLoginAdvice)
   return login
 }
 
@@ -108,15 +123,4 @@ export function githubApi(
 ): GithubApiDeps {
   const { fetch, now } = context
   return { fetch, now, apiBaseUrl, tokenOrigin, headers: settings.config.copilot.headers, timeoutMs: githubTimeoutMs }
-}
-
-/** @throws CommandFailure `usage` for a provider that this version does not serve */
-export function requireCopilot(provider: string): void {
-  if (provider === 'copilot') return
-  throw new CommandFailure(
-    exitCode.usage,
-    provider === 'codex'
-      ? 'This version of copilot-proxy does not support codex yet; copilot is what it can log in to.'
-      : `copilot-proxy does not know the provider ${JSON.stringify(provider)}; copilot is what it can log in to.`,
-  )
 }

@@ -4,6 +4,8 @@ import { z } from 'zod'
 const health = z.looseObject({
   ok: z.boolean(),
   copilot: z.string(),
+  /** Absent where Codex is switched off, or not known to that version. */
+  codex: z.string().optional().catch(undefined),
   version: z.string(),
   demo: z.boolean().catch(false),
 })
@@ -11,6 +13,8 @@ const health = z.looseObject({
 export interface DaemonHealth {
   /** `ok` or `unavailable`. */
   readonly copilot: string
+  /** The same; undefined where the daemon offers no Codex models. */
+  readonly codex: string | undefined
   readonly version: string
   /** It answers from the simulated Copilot. */
   readonly demo: boolean
@@ -31,8 +35,8 @@ export async function askHealth(url: string, fetch: typeof globalThis.fetch): Pr
     const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(answerTimeoutMs) })
     const answer = health.safeParse(await response.json())
     if (!answer.success) return undefined
-    const { copilot, version, demo } = answer.data
-    return { copilot, version, demo }
+    const { copilot, codex, version, demo } = answer.data
+    return { copilot, codex, version, demo }
   } catch {
     return undefined
   }

@@ -15,6 +15,8 @@ export interface CommandContext {
   readonly interactive: boolean
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; `reason` is the signal's name. */
   readonly signal: AbortSignal
+  /** Takes what a second signal gives a moment to end: work whose result exists nowhere else. */
+  readonly beforeExit?: (work: Promise<void>) => void
   /** Goes through the proxy of the environment. */
   readonly fetch: typeof globalThis.fetch
   /** Makes the global `fetch` the one above; costs the loading of undici, so only who needs it asks. */

@@ -1,16 +1,15 @@
 import { z } from 'zod'
-import { createRecordStore } from '../auth/record-store.ts'
-import { connectCopilot } from '../copilot-connection.ts'
+import { RecordStoreError } from '../auth/record-fs.ts'
 import { Fault } from '../errors.ts'
-import { toCopilotModel } from '../models/model.ts'
+import type { Model } from '../models/model.ts'
 import { createModelRegistry } from '../models/registry.ts'
 import { renderModelList } from '../models/render.ts'
-import { parseModelList } from '../models/wire.ts'
 import { toChatError } from '../translate/chat/error.ts'
+import { loginAdvice } from './account.ts'
 import { daemonUrl } from './ask-daemon.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
-import { quietLog, requireLogin, tokenOfEnvironment, troubleLog } from './account.ts'
+import type { ModelSource } from './model-sources.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** As much of a row of `GET /v1/models` as is shown; a daemon of another version may leave some of it out. */
@@ -18,6 +17,7 @@ const listedModel = z.looseObject({
   id: z.string(),
   owned_by: z.string().catch(''),
   copilot_proxy: z.looseObject({
+    provider: z.string().catch(''),
     name: z.string().catch(''),
     type: z.string().catch(''),
     preview: z.boolean().catch(false),
@@ -59,40 +59,77 @@ export async function fetchFromDaemon(
   }
 }
 
+/** What was learned without a daemon: the models it would list now, and why some of them are built-in ones. */
+interface FetchedModels {
+  readonly models: readonly ListedModel[]
+  /** Sentences for a person: which provider was asked in vain, and why. */
+  readonly problems: readonly string[]
+}
+
+/** What came of asking one provider. */
+type Answer =
+  | { readonly kind: 'listed'; readonly source: ModelSource; readonly models: readonly Model[] }
+  | { readonly kind: 'no-login'; readonly source: ModelSource }
+  | { readonly kind: 'failed'; readonly source: ModelSource; readonly failure: CommandFailure | RecordStoreError }
+
 /**
- * The account's models, asked of Copilot without a daemon: same executor, same list.
- * @throws CommandFailure `notLoggedIn`, `failed`
+ * The models of the accounts in use, asked of each provider without a daemon: same executors, same list. One provider's
+ * trouble does not cost the models of another.
+ * @throws CommandFailure `notLoggedIn` when nobody is logged in anywhere, else the failure of the only provider asked
  */
-export async function fetchFromCopilot(
+export async function fetchFromProviders(
   context: CommandContext,
   settings: LoadedSettings,
-): Promise<readonly ListedModel[]> {
-  await requireLogin(context, settings)
+  sources: readonly ModelSource[],
+): Promise<FetchedModels> {
   const { config } = settings
-  const { env, fetch, now } = context
-  const copilot = connectCopilot(
-    {
-      // What is wrong with the records has been told when the login was looked up.
-      store: createRecordStore({ dir: settings.authDir, log: quietLog }),
-      githubToken: tokenOfEnvironment(context),
-      log: troubleLog(context),
-      fetch,
-      now,
-      env,
-    },
-    config,
-  )
-  try {
-    const list = parseModelList(await copilot.executor.listModels({ signal: context.signal }))
-    if (list === undefined)
-      throw new CommandFailure(exitCode.failed, 'Copilot answered with something that is not a model list.')
-    const registry = createModelRegistry(config.models)
-    registry.register('copilot', list.entries.map(toCopilotModel))
-    return modelList.parse(renderModelList(registry.list(), config.copilot.upstreamDialect)).data
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    throw new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })
-  } finally {
-    await copilot.close()
+  const answers = await Promise.all(sources.map((source) => ask(context, settings, source)))
+  const failed = answers.filter((answer) => answer.kind === 'failed')
+  if (!answers.some(({ kind }) => kind === 'listed')) {
+    throw failed[0]?.failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
+  const registry = createModelRegistry(config.models)
+  for (const answer of answers) registry.register(answer.source.provider, modelsOf(answer))
+  return {
+    models: modelList.parse(renderModelList(registry.list(), config.copilot.upstreamDialect)).data,
+    problems: failed.map(
+      ({ source, failure }) => `The models of ${source.name} could not be fetched: ${failure.message}`,
+    ),
+  }
+}
+
+function modelsOf(answer: Answer): readonly Model[] {
+  const { kind, source } = answer
+  switch (kind) {
+    case 'listed':
+      return answer.models
+    case 'failed':
+      return source.seeds
+    case 'no-login':
+      return source.seedsWithoutLogin ? source.seeds : []
+  }
+}
+
+async function ask(context: CommandContext, settings: LoadedSettings, source: ModelSource): Promise<Answer> {
+  try {
+    const connection = await source.connect(context, settings)
+    if (connection === undefined) return { kind: 'no-login', source }
+    try {
+      const list = source.parse(await connection.listModels({ signal: context.signal }))
+      if (list !== undefined) return { kind: 'listed', source, models: list.models }
+      const message = `${source.name} answered with something that is not a model list.`
+      return { kind: 'failed', source, failure: new CommandFailure(exitCode.failed, message) }
+    } finally {
+      await connection.close()
+    }
+  } catch (error) {
+    return { kind: 'failed', source, failure: toFailure(error) }
+  }
+}
+
+/** @throws what is no trouble of a provider's: an interruption, a mistake of ours */
+function toFailure(error: unknown): CommandFailure | RecordStoreError {
+  if (error instanceof CommandFailure || error instanceof RecordStoreError) return error
+  if (!(error instanceof Fault)) throw error
+  return new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })
 }

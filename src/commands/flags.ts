@@ -13,13 +13,15 @@ export interface LoginFlags extends GlobalFlags {
   readonly provider: string
   /** False after `--no-browser`. */
   readonly browser: boolean
+  readonly device?: true
   readonly tokenStdin?: true
   readonly host?: string
   readonly web?: true
 }
 
 export interface LogoutFlags extends GlobalFlags {
-  readonly provider: string
+  /** Undefined: the user named none. */
+  readonly provider: string | undefined
   readonly all?: true
 }
 

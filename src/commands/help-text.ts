@@ -1,15 +1,20 @@
 /** Columns that help is wrapped to: fits the usual terminal, and makes the text the same everywhere. */
 export const width = 80
 
-export const description = 'Use your GitHub Copilot models from any program that speaks OpenAI Chat Completions.'
+export const description =
+  'Use your GitHub Copilot and OpenAI Codex models from any program that speaks OpenAI Chat Completions, OpenAI ' +
+  'Responses or Anthropic Messages.'
 
 export const root = `
 New here?
-  copilot-proxy login    connects your GitHub account, once
-  copilot-proxy serve    then point your programs at http://127.0.0.1:4141/v1
+  copilot-proxy login          connects your GitHub account, once
+  copilot-proxy login codex    connects your ChatGPT account, for Codex models
+  copilot-proxy serve          then point your programs at
+                               http://127.0.0.1:4141/v1
 
-Without a command, copilot-proxy logs in if nobody is, then serves; it takes the
-options of serve. To try it without an account: copilot-proxy --demo
+Without a command, copilot-proxy logs in to Copilot if there is no login at all,
+then serves; it takes the options of serve. To try it without an account:
+copilot-proxy --demo
 
 Exit codes:
   0    done
@@ -23,25 +28,35 @@ Environment:
   COPILOT_PROXY_<SECTION>_<KEY>   any key of the configuration file, for example
                                   COPILOT_PROXY_SERVER_PORT=4242
   COPILOT_GITHUB_TOKEN            a GitHub token to use instead of a login
+  CODEX_HOME                      where Codex CLI keeps its login, should
+                                  codex.use-cli-login be on
   HTTPS_PROXY, HTTP_PROXY,        the way to the internet
   NO_PROXY
   NO_COLOR                        no colours
 `
 
 export const login = `
-Shows a code and the address to type it in, waits until you have done so, and
-stores the login on this machine, readable by you alone. Works over SSH.
+copilot shows a code and the address to type it in, and waits until you have
+done so; that works over SSH. codex sends you to ChatGPT in a browser on this
+machine; where there is none, --device shows a code and an address instead. The
+login is stored on this machine, readable by you alone. You can have both.
 
 Examples:
   copilot-proxy login
   copilot-proxy login --no-browser
   copilot-proxy login --host octocorp.ghe.com
   copilot-proxy login --token-stdin < token.txt
+  copilot-proxy login codex
+  copilot-proxy login codex --device
 `
 
 export const logout = `
+Removes logins that copilot-proxy stored itself. The login of Codex CLI, which
+codex.use-cli-login reads, is never touched.
+
 Examples:
   copilot-proxy logout
+  copilot-proxy logout codex
   copilot-proxy logout --all
 `
 
@@ -59,7 +74,8 @@ Examples:
 `
 
 export const status = `
-Asks this machine only, not GitHub. Exits with 3 when nobody is logged in.
+Asks this machine only, neither GitHub nor OpenAI. Exits with 3 when there is no
+login at all, neither for Copilot nor for Codex.
 
 Examples:
   copilot-proxy status
@@ -67,7 +83,7 @@ Examples:
 `
 
 export const models = `
-Asks the running daemon, or Copilot itself when none is running.
+Asks the running daemon, or the providers themselves when none is running.
 
 Examples:
   copilot-proxy models

@@ -10,9 +10,11 @@ import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { LoginFlags } from './flags.ts'
-import { describeFailure, githubApi, openRecords, requireCopilot, tokenOfEnvironment } from './account.ts'
-import { askInBrowser, askWithCode, nothingStored, readToken } from './obtain-token.ts'
+import { describeFailure, githubApi, openRecords, tokenOfEnvironment } from './account.ts'
+import { loginFailed, loginInterrupted } from './login-failure.ts'
+import { askInBrowser, askWithCode, readToken } from './obtain-token.ts'
 import { planName, planNameOfSku } from './plan-name.ts'
+import { parseProvider } from './provider.ts'
 import { loadSettings } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
 
@@ -25,19 +27,47 @@ interface Account {
   readonly exchanged: ExchangedToken
 }
 
-/** The command: connects an account, and says what comes next. */
+/** Options that one provider's login has and the other's has not, and what there is instead. */
+const ownOptions = [
+  { flag: 'device', option: '--device', provider: 'codex', instead: 'the login of Copilot works with a code anyway' },
+  { flag: 'host', option: '--host', provider: 'copilot', instead: 'codex.issuer says where ChatGPT accounts live' },
+  { flag: 'web', option: '--web', provider: 'copilot', instead: 'the login of Codex uses the browser anyway' },
+  {
+    flag: 'tokenStdin',
+    option: '--token-stdin',
+    provider: 'copilot',
+    instead: 'codex.api-key takes an OpenAI API key',
+  },
+] as const
+
+/**
+ * The command: connects an account, and says what comes next.
+ * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
+ */
 export async function login(context: CommandContext, flags: LoginFlags): Promise<ExitCode> {
-  await connectAccount(context, flags)
+  const provider = parseProvider(flags.provider)
+  const foreign = ownOptions.find((own) => own.provider !== provider && flags[own.flag] !== undefined)
+  if (foreign !== undefined) {
+    throw new CommandFailure(
+      exitCode.usage,
+      `${foreign.option} is an option of login ${foreign.provider}; ${foreign.instead}.`,
+    )
+  }
+  if (provider === 'codex') {
+    const { connectCodexAccount } = await import('./login-codex.ts')
+    await connectCodexAccount(context, flags)
+  } else {
+    await connectAccount(context, flags)
+  }
   context.stdout.write('\nNext: copilot-proxy serve\n')
   return exitCode.done
 }
 
 /**
- * Obtains a GitHub token, checks that it opens Copilot, and stores it as the account in use.
+ * Obtains a GitHub token, checks that it opens Copilot, and stores it as the Copilot account in use.
  * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
  */
-export async function connectAccount(context: CommandContext, flags: LoginFlags): Promise<void> {
-  requireCopilot(flags.provider)
+export async function connectAccount(context: CommandContext, flags: Omit<LoginFlags, 'provider'>): Promise<void> {
   const settings = await loadSettings(context, flags.config)
   const hosts = githubHosts(settings, flags.host)
   const githubToken = await obtainToken(context, flags, settings, hosts)
@@ -64,7 +94,7 @@ function githubHosts(settings: LoadedSettings, host: string | undefined): Github
 
 function obtainToken(
   context: CommandContext,
-  flags: LoginFlags,
+  flags: Omit<LoginFlags, 'provider'>,
   settings: LoadedSettings,
   hosts: GithubHosts,
 ): Promise<string> {
@@ -105,9 +135,7 @@ async function checkAccount(
 }
 
 function refused(failure: GithubFailure): CommandFailure {
-  return failure.kind === 'aborted'
-    ? new CommandFailure(exitCode.interrupted, `Interrupted. ${nothingStored}`)
-    : new CommandFailure(exitCode.failed, `${describeFailure(failure)}\n${nothingStored}`)
+  return failure.kind === 'aborted' ? loginInterrupted() : loginFailed(describeFailure(failure), '\n')
 }
 
 /**

@@ -1,76 +1,144 @@
 import { readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { codexRecordKind } from '../auth/codex/record.ts'
+import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
-import { isCopilotRecordId } from '../auth/record-id.ts'
+import type { StoredRecord } from '../auth/record-kind.ts'
 import { newestLogin } from '../auth/record-rules.ts'
 import { createRecordStore } from '../auth/record-store.ts'
 import type { RecordStore } from '../auth/record-store.ts'
-import type { CopilotRecord } from '../auth/wire.ts'
+import type { ProviderId } from '../executors/executor.ts'
+import type { Logger } from '../log.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { LogoutFlags } from './flags.ts'
-import { openRecords, quietLog, requireCopilot, tokenOfEnvironment } from './account.ts'
-import { findFiles } from './settings.ts'
+import { quietLog, tokenOfEnvironment, troubleLog } from './account.ts'
+import { parseProvider, providerNames } from './provider.ts'
+import { readSettings } from './settings.ts'
+import type { SettingsResult } from './settings.ts'
 
-/** Deletes the account in use, or all of them. Works with any configuration, also one that is not valid. */
+/** As much as leaving an account takes. */
+type Account = StoredRecord & { readonly label: string }
+type Accounts = Pick<RecordStore<Account>, 'current' | 'list' | 'locationOf' | 'remove'>
+
+interface Provider {
+  readonly isRecordId: (id: string) => boolean
+  readonly open: (dir: string, log: Logger) => Accounts
+  /** What removing a record leaves undone. */
+  readonly afterwards: string
+}
+
+const providers: Readonly<Record<ProviderId, Provider>> = {
+  copilot: {
+    isRecordId: copilotRecordKind.isRecordId,
+    open: (dir, log) => createRecordStore({ kind: copilotRecordKind, dir, log }),
+    afterwards: 'GitHub itself still lists the authorization: https://github.com/settings/apps/authorizations',
+  },
+  codex: {
+    isRecordId: codexRecordKind.isRecordId,
+    open: (dir, log) => createRecordStore({ kind: codexRecordKind, dir, log }),
+    // Not revoked from here: OpenAI then ends the account's logins of Codex on every machine (openai/codex#22577).
+    afterwards:
+      'OpenAI itself still knows the login. Its settings end it, and with it those of Codex CLI on every machine:\n' +
+      'https://chatgpt.com/#settings/Security',
+  },
+}
+
+/**
+ * Deletes the account in use, or all of them; of Copilot when no provider is named, and with `--all` of both. Works with
+ * any configuration, also one that is not valid.
+ */
 export async function logout(context: CommandContext, flags: LogoutFlags): Promise<ExitCode> {
-  requireCopilot(flags.provider)
-  const { stdout } = context
-  const { authDir } = findFiles(context, flags.config)
-  const outcome = flags.all
-    ? await leaveAll(context, authDir)
-    : await leaveCurrent(context, openRecords(context, { authDir }))
-  if (outcome.removed > 0) {
-    stdout.write('GitHub itself still lists the authorization: https://github.com/settings/apps/authorizations\n')
+  const named = flags.provider === undefined ? undefined : parseProvider(flags.provider)
+  const settings = await readSettings(context, flags.config)
+  const { authDir } = settings.ok ? settings.settings : settings.places
+  const left: readonly ProviderId[] = named === undefined ? (flags.all ? ['copilot', 'codex'] : ['copilot']) : [named]
+
+  let removed = 0
+  let failures = 0
+  for (const provider of left) {
+    const outcome = flags.all
+      ? await leaveAll(context, authDir, providers[provider])
+      : await leaveCurrent(context, authDir, provider)
+    if (outcome.removed > 0) context.stdout.write(`${providers[provider].afterwards}\n`)
+    removed += outcome.removed
+    failures += outcome.failures
   }
-  if (outcome.removed === 0 && outcome.left === 0) {
-    stdout.write('Nobody is logged in; there is nothing to remove.\n')
+  const other = named === undefined && !flags.all ? await codexLogin(authDir) : undefined
+  if (removed === 0 && failures === 0) {
+    const where = named === undefined && other === undefined ? '' : ` to ${providerNames[named ?? 'copilot']}`
+    context.stdout.write(`Nobody is logged in${where}; there is nothing to remove.\n`)
+  }
+  if (other !== undefined) {
+    context.stdout.write(`The Codex login of ${nameOf(other)} stays; to remove it: copilot-proxy logout codex\n`)
   }
   await tellSetAside(context, authDir)
-  if (tokenOfEnvironment(context) !== undefined) {
+  tellStillUsed(context, left, settings)
+  return failures === 0 ? exitCode.done : exitCode.failed
+}
+
+async function codexLogin(authDir: string): Promise<Account | undefined> {
+  return newestLogin(await providers.codex.open(authDir, quietLog).list())
+}
+
+/** Names what is used although no stored login is left, and is not for this command to remove. */
+function tellStillUsed(context: CommandContext, left: readonly ProviderId[], result: SettingsResult): void {
+  const { stdout } = context
+  if (left.includes('copilot') && tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is still set, and still used.\n')
   }
-  return outcome.left === 0 ? exitCode.done : exitCode.failed
+  if (!left.includes('codex') || !result.ok) return
+  const { apiKey, useCliLogin } = result.settings.config.codex
+  if (apiKey !== '') stdout.write('codex.api-key is still set, and still used.\n')
+  if (useCliLogin) {
+    stdout.write(
+      'codex.use-cli-login is on: the login of Codex CLI was left alone and is still used. To end it: codex logout\n',
+    )
+  }
 }
 
 interface Outcome {
   /** Records. */
   readonly removed: number
   /** Records that should have been removed and could not be; each has been told of. */
-  readonly left: number
+  readonly failures: number
 }
 
 /** @throws CommandFailure `failed` when no record can be read, so that nobody knows which one is in use */
-async function leaveCurrent(context: CommandContext, records: RecordStore): Promise<Outcome> {
+async function leaveCurrent(context: CommandContext, authDir: string, provider: ProviderId): Promise<Outcome> {
+  const records = providers[provider].open(authDir, troubleLog(context))
   const current = await records.current().catch((error: unknown) => {
     if (!(error instanceof RecordStoreError)) throw error
-    const message = 'Nothing was removed: the stored login cannot be read. To remove it: copilot-proxy logout --all'
+    const removeIt = `copilot-proxy logout ${provider} --all`
+    const message = `Nothing was removed: the stored login cannot be read. To remove it: ${removeIt}`
     throw new CommandFailure(exitCode.failed, message, { cause: error })
   })
-  if (current === undefined) return { removed: 0, left: 0 }
+  if (current === undefined) return { removed: 0, failures: 0 }
   await leave(context, records, current)
   // Not `current`: one that cannot be read has been told of, and is no reason to fail now.
   const next = newestLogin(await records.list())
-  if (next !== undefined) context.stdout.write(`The account in use is now ${nameOf(next)}.\n`)
-  return { removed: 1, left: 0 }
+  if (next !== undefined) {
+    context.stdout.write(`The ${providerNames[provider]} account in use is now ${nameOf(next)}.\n`)
+  }
+  return { removed: 1, failures: 0 }
 }
 
 /** Removes every record by its file name: one that cannot be read holds a login all the same. */
-async function leaveAll(context: CommandContext, authDir: string): Promise<Outcome> {
+async function leaveAll(context: CommandContext, authDir: string, { isRecordId, open }: Provider): Promise<Outcome> {
   const { stdout, stderr, signal } = context
   // What it would advise about records that cannot be read is not wanted any more: they go too.
-  const records = createRecordStore({ dir: authDir, log: quietLog })
+  const records = open(authDir, quietLog)
   let removed = 0
-  let left = 0
+  let failures = 0
   for (const record of await records.list()) {
     await leave(context, records, record)
     removed += 1
   }
   for (const name of await namesIn(authDir)) {
     const id = name.slice(0, -'.json'.length)
-    if (!name.endsWith('.json') || !isCopilotRecordId(id)) continue
+    if (!name.endsWith('.json') || !isRecordId(id)) continue
     const target = await readlink(join(authDir, name)).catch(() => undefined)
     try {
       await records.remove(id, { signal })
@@ -78,18 +146,18 @@ async function leaveAll(context: CommandContext, authDir: string): Promise<Outco
       stdout.write(visibleLines(`Removed ${records.locationOf(id)}${target === undefined ? '' : linkNote(target)}\n`))
     } catch (error) {
       if (!(error instanceof RecordStoreError)) throw error
-      left += 1
+      failures += 1
       stderr.write(visibleLines(`${error.message}\n`))
     }
   }
-  return { removed, left }
+  return { removed, failures }
 }
 
 function linkNote(target: string): string {
   return `, a link; what it leads to was left alone and may hold a token: ${target}`
 }
 
-async function leave({ stdout, signal }: CommandContext, records: RecordStore, record: CopilotRecord): Promise<void> {
+async function leave({ stdout, signal }: CommandContext, records: Accounts, record: Account): Promise<void> {
   await records.remove(record.id, { signal })
   stdout.write(`Logged out ${nameOf(record)}; removed ${records.locationOf(record.id)}\n`)
 }
@@ -108,6 +176,6 @@ async function namesIn(dir: string): Promise<readonly string[]> {
 }
 
 /** Records can be edited by hand, so what they say is shown and not obeyed. */
-function nameOf(record: CopilotRecord): string {
+function nameOf(record: Account): string {
   return visible(record.label || record.id)
 }

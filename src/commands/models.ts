@@ -1,17 +1,24 @@
 import { formatTable } from '../terminal/table.ts'
 import type { TableColumn } from '../terminal/table.ts'
-import { visible } from '../terminal/visible.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
-import { fetchFromCopilot, fetchFromDaemon } from './fetch-models.ts'
+import { fetchFromDaemon, fetchFromProviders } from './fetch-models.ts'
 import type { ListedModel } from './fetch-models.ts'
 import type { ReportFlags } from './flags.ts'
+import { modelSources } from './model-sources.ts'
+import type { ModelSource } from './model-sources.ts'
 import { loadSettings } from './settings.ts'
 import { writeJson } from './write-json.ts'
 
-const columns: readonly TableColumn<ListedModel>[] = [
-  { title: 'MODEL', cell: ({ id }) => visible(id) },
+const modelColumn: TableColumn<ListedModel> = { title: 'MODEL', cell: ({ id }) => visible(id) }
+/** Shown where there is more than one. */
+const providerColumn: TableColumn<ListedModel> = {
+  title: 'PROVIDER',
+  cell: (model) => visible(model.copilot_proxy.provider),
+}
+const factColumns: readonly TableColumn<ListedModel>[] = [
   { title: 'CONTEXT', cell: (model) => thousands(model.copilot_proxy.context_window), align: 'right' },
   { title: 'OUTPUT', cell: (model) => thousands(model.copilot_proxy.max_output_tokens), align: 'right' },
   { title: 'CAN', cell: (model) => abilities(model).join(' ') },
@@ -29,20 +36,37 @@ function routesOf({ copilot_proxy: { type, routes } }: ListedModel): string {
   return taken.length === 0 ? 'none' : taken.join(' ')
 }
 
-/** Lists the models: those of the running daemon, else those Copilot itself names. */
-export async function models(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+/** Lists the models: those of the running daemon, else those the providers themselves name. */
+export async function models(
+  context: CommandContext,
+  flags: ReportFlags,
+  sources: readonly ModelSource[] = modelSources,
+): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const list = (await fetchFromDaemon(context, settings)) ?? (await fetchFromCopilot(context, settings))
-  if (flags.json) {
-    writeJson(context, { object: 'list', data: list })
-    return exitCode.done
-  }
-  const { stdout } = context
-  stdout.write(formatTable(columns, list, stdout))
-  if (list.some((model) => model.copilot_proxy.source === 'seed')) {
-    stdout.write('\nThis is the built-in list; the list of your account replaces it once somebody is logged in.\n')
-  }
-  return exitCode.done
+  const ofDaemon = await fetchFromDaemon(context, settings)
+  const { models: list, problems } =
+    ofDaemon === undefined ? await fetchFromProviders(context, settings, sources) : { models: ofDaemon, problems: [] }
+  const { stdout, stderr } = context
+  if (flags.json) writeJson(context, { object: 'list', data: list })
+  else stdout.write(`${formatTable(columnsFor(list), list, stdout)}${builtInNote(list)}`)
+  for (const problem of problems) stderr.write(visibleLines(`Note: ${problem}\n`))
+  return problems.length > 0 ? exitCode.failed : exitCode.done
+}
+
+function columnsFor(list: readonly ListedModel[]): readonly TableColumn<ListedModel>[] {
+  return [modelColumn, ...(providersOf(list).size > 1 ? [providerColumn] : []), ...factColumns]
+}
+
+function providersOf(list: readonly ListedModel[]): ReadonlySet<string> {
+  return new Set(list.map(({ copilot_proxy: { provider } }) => provider))
+}
+
+/** '' where every model is of an account. */
+function builtInNote(list: readonly ListedModel[]): string {
+  const builtIn = providersOf(list.filter((model) => model.copilot_proxy.source === 'seed'))
+  if (builtIn.size === 0) return ''
+  const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
+  return `\nThe models${whose} are a built-in list; that of the account replaces it once somebody is logged in.\n`
 }
 
 /** `264k`; '' where upstream states nothing. */

@@ -7,22 +7,13 @@ import { formatBox } from '../terminal/shapes.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import { githubTimeoutMs } from './account.ts'
+import { loginFailed, loginInterrupted } from './login-failure.ts'
 import { openBrowser } from './open-browser.ts'
 
 /** How long a person has to finish the browser login. Ms. */
 const webWaitMs = 10 * 60_000
 /** Tokens have some forty characters; a stream that goes on and on is not one. */
 const maxTokenLineLength = 4096
-
-export const nothingStored = 'Nothing was stored.'
-
-function failed(sentence: string): CommandFailure {
-  return new CommandFailure(exitCode.failed, `${sentence} ${nothingStored}`)
-}
-
-function interrupted(): CommandFailure {
-  return new CommandFailure(exitCode.interrupted, `Interrupted. ${nothingStored}`)
-}
 
 /**
  * Shows a code to type at GitHub and waits until the person has done so.
@@ -37,8 +28,8 @@ export async function askWithCode(
   const { fetch, now, sleep, signal, stdout } = context
   const deps = { fetch, now, sleep, timeoutMs: githubTimeoutMs }
   const started = await startDeviceFlow(deps, options, signal)
-  if (started.kind === 'aborted') throw interrupted()
-  if (started.kind === 'failed') throw failed(`The login could not start. ${started.detail}.`)
+  if (started.kind === 'aborted') throw loginInterrupted()
+  if (started.kind === 'failed') throw loginFailed(`The login could not start. ${started.detail}.`)
 
   const { code } = started
   const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
@@ -56,13 +47,13 @@ export async function askWithCode(
     case 'authorized':
       return answer.githubToken
     case 'expired':
-      throw failed('The code has expired. Run copilot-proxy login again for a new one.')
+      throw loginFailed('The code has expired. Run copilot-proxy login again for a new one.')
     case 'denied':
-      throw failed('The login was cancelled at GitHub.')
+      throw loginFailed('The login was cancelled at GitHub.')
     case 'failed':
-      throw failed(`The login failed. ${answer.detail}.`)
+      throw loginFailed(`The login failed. ${answer.detail}.`)
     case 'aborted':
-      throw interrupted()
+      throw loginInterrupted()
   }
 }
 
@@ -94,17 +85,17 @@ export async function askInBrowser(
     case 'authorized':
       return answer.githubToken
     case 'denied':
-      throw failed('The login was cancelled at GitHub.')
+      throw loginFailed('The login was cancelled at GitHub.')
     case 'timed_out':
-      throw failed('Nobody finished the login in the browser within 10 minutes.')
+      throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
     case 'port_taken':
-      throw failed(
+      throw loginFailed(
         `Port ${answer.port}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
       )
     case 'failed':
-      throw failed(`The login failed. ${answer.detail}.`)
+      throw loginFailed(`The login failed. ${answer.detail}.`)
     case 'aborted':
-      throw interrupted()
+      throw loginInterrupted()
   }
 }
 
@@ -129,7 +120,7 @@ export async function readToken({ stdin, signal }: CommandContext): Promise<stri
 
 async function firstLine(stdin: CommandContext['stdin'], signal: AbortSignal): Promise<string> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(interrupted())
+  const onAbort = (): void => reject(loginInterrupted())
   signal.addEventListener('abort', onAbort, { once: true })
   // The input cannot be told to give up waiting, so an interrupt leaves it behind; the process ends right after.
   const line = readLine(stdin)

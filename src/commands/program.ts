@@ -76,7 +76,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   report(
     program,
     'status',
-    'show the login, its token and the daemon',
+    'show the logins, their tokens and the daemon',
     helpText.status,
     async () => (await import('./status.ts')).status,
   )
@@ -140,15 +140,17 @@ function tellable(message: string, argv: readonly string[]): string {
 }
 
 function addLogin(program: Command, context: CommandContext, finish: Finish): void {
-  const provider = new Argument('[provider]', 'whose account; so far only copilot').default('copilot')
   program
     .command('login')
-    .description('connect a GitHub account that has Copilot')
-    .addArgument(provider)
-    .option('--no-browser', 'only show address and code, open nothing')
-    .option('--token-stdin', 'read a GitHub token from standard input')
-    .option('--host <host>', 'GitHub Enterprise host, such as octocorp.ghe.com')
-    .addOption(new Option('--web', 'without a code; needs copilot-oauth.client-id').conflicts(['tokenStdin', 'host']))
+    .description('connect an account: GitHub Copilot or ChatGPT (codex)')
+    .addArgument(new Argument('[provider]', 'whose account: copilot or codex').default('copilot'))
+    .option('--no-browser', 'only show what to open, open nothing')
+    .option('--device', 'codex: with a code, on a machine without a browser')
+    .option('--token-stdin', 'copilot: read a GitHub token from standard input')
+    .option('--host <host>', 'copilot: GitHub Enterprise host, as octocorp.ghe.com')
+    .addOption(
+      new Option('--web', 'copilot: without a code; needs copilot-oauth.client-id').conflicts(['tokenStdin', 'host']),
+    )
     .addHelpText('after', helpText.login)
     .action(async (name: string, _flags: unknown, command: Command) => {
       const { login } = await import('./login.ts')
@@ -157,10 +159,10 @@ function addLogin(program: Command, context: CommandContext, finish: Finish): vo
   program
     .command('logout')
     .description('forget the account in use')
-    .addArgument(provider)
-    .option('--all', 'forget every account')
+    .argument('[provider]', 'whose account: copilot (meant if you name none) or codex')
+    .option('--all', 'forget every account, of both unless you name one')
     .addHelpText('after', helpText.logout)
-    .action(async (name: string, _flags: unknown, command: Command) => {
+    .action(async (name: string | undefined, _flags: unknown, command: Command) => {
       const { logout } = await import('./logout.ts')
       finish(await logout(context, { ...command.optsWithGlobals<LogoutFlags>(), provider: name }))
     })

@@ -8,7 +8,7 @@ export function serveOptions(): readonly Option[] {
   return [
     new Option('--port <number>', 'TCP port; 0 picks a free one'),
     new Option('--host <address>', 'address to listen on'),
-    new Option('--demo', 'simulated Copilot: no account, no network'),
+    new Option('--demo', 'simulated Copilot and Codex: no account, no network'),
     new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
     new Option('--log-format <format>', 'pretty or json'),
   ]

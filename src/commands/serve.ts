@@ -7,6 +7,7 @@ import { watchConfig } from '../config/watch.ts'
 import { createLog } from '../create-log.ts'
 import type { ProgramLog } from '../create-log.ts'
 import type { Daemon } from '../daemon.ts'
+import { findCodexHome } from './codex-home.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
@@ -32,7 +33,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     // The only line on stdout: a script reads the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
     if (demo) {
-      log.info('answers come from a simulated Copilot; no account, no network')
+      log.info('answers come from a simulated Copilot and a simulated Codex; no account, no network')
       if (level !== 'silent' && (format === 'pretty' || context.stderr.isTerminal)) {
         context.stderr.write(demoHint(daemon, config))
       }
@@ -79,7 +80,7 @@ async function start(
   demo: boolean,
 ): Promise<Daemon> {
   const { config, authDir } = settings
-  const { env, version } = context
+  const { env, version, beforeExit } = context
   const [{ startDaemon }] = await Promise.all([import('../daemon.ts'), context.prepareFetch()])
   const githubToken = tokenOfEnvironment(context)
   const onAccount = (account: string | undefined): void => {
@@ -88,7 +89,18 @@ async function start(
     else log.info({ account: githubToken === undefined ? account : 'COPILOT_GITHUB_TOKEN' }, 'logged in')
   }
   try {
-    return await startDaemon({ config, authDir, version, log, demo, githubToken, env, onAccount })
+    return await startDaemon({
+      config,
+      authDir,
+      codexHome: findCodexHome(context),
+      version,
+      log,
+      demo,
+      githubToken,
+      env,
+      onAccount,
+      ...(beforeExit && { beforeExit }),
+    })
   } catch (error) {
     throw (await toListenFailure(context, config.server, error)) ?? error
   }

@@ -7,6 +7,8 @@ import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
 import type { DaemonHealth } from './ask-daemon.ts'
+import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './codex-status.ts'
+import type { CodexState } from './codex-status.ts'
 import type { CommandContext } from './context.ts'
 import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
@@ -24,19 +26,23 @@ type TokenState =
   | { readonly kind: 'none' }
 
 /**
- * Shows login, token, daemon and files. Asks this machine only. Ends with 3 when nobody is logged in, with 1 when the
- * stored login cannot be read.
+ * Shows logins, tokens, daemon and files. Asks this machine only. Ends with 3 when there is no login at all, with 1 when
+ * a stored login cannot be read.
  */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   const url = daemonUrl(settings.config.server)
-  const [stored, health] = await Promise.all([readLogin(context, settings), askHealth(url, context.fetch)])
+  const [stored, codex, health] = await Promise.all([
+    readLogin(context, settings),
+    readCodexState(context, settings),
+    askHealth(url, context.fetch),
+  ])
   const token = tokenState(stored.login?.record, settings, context.now())
-  const findings = { ...stored, token, url, health }
+  const findings = { ...stored, token, codex, url, health }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
-  if (stored.problem !== undefined) return exitCode.failed
-  return stored.login === undefined ? exitCode.notLoggedIn : exitCode.done
+  if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
+  return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
 }
 
 interface StoredLogin {
@@ -47,6 +53,7 @@ interface StoredLogin {
 
 interface Findings extends StoredLogin {
   readonly token: TokenState
+  readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
 }
@@ -72,7 +79,7 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
 }
 
 function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
-  const { login, token, url, health } = findings
+  const { login, token, codex, url, health } = findings
   const { style } = context.stdout
   const stored = login?.record === undefined ? '' : openRecords(context, settings).locationOf(login.record.id)
   const file = settings.hasFile ? settings.configFile : `${settings.configFile} (not there; defaults are in force)`
@@ -81,6 +88,7 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ['Login', describeLogin(findings, style)],
       ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
       ['Stored in', stored],
+      ...codexLines(codex, style, context.now()),
       ['Daemon', describeDaemon(url, health)],
       ['Config', file],
       ['Version', context.version],
@@ -114,11 +122,12 @@ function describeToken(token: TokenState, nowMs: number): string {
 function describeDaemon(url: string, health: DaemonHealth | undefined): string {
   if (health === undefined) return `not running at ${url}; start it with: copilot-proxy serve`
   const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
-  return `running at ${url}, version ${visible(health.version)}, Copilot ${copilot}`
+  const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
+  return `running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, url, health } = findings
+  const { login, problem, token, codex, url, health } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -138,11 +147,13 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       state: token.kind,
       expires_at: token.kind === 'usable' ? new Date(token.untilMs).toISOString() : null,
     },
+    codex: codexDocument(codex, context.now()),
     daemon: {
       url,
       running: health !== undefined,
       version: health?.version ?? null,
       copilot: health?.copilot ?? null,
+      codex: health?.codex ?? null,
       demo: health?.demo ?? null,
     },
     config: { path: settings.configFile, exists: settings.hasFile },

@@ -9,6 +9,7 @@ import {
   endpointUrl,
   filledText,
   graceSeconds,
+  headerText,
   hostList,
   onOff,
   oneOf,
@@ -19,9 +20,10 @@ import {
   positiveSeconds,
   text,
   textList,
+  versionText,
   wholeNumber,
 } from './setting-types.ts'
-import { githubHostsOf, tokenBaseUrl } from './upstream-hosts.ts'
+import { githubHostsOf, takesChatgptLogin, takesGithubLogin, takesOpenaiKey, tokenBaseUrl } from './upstream-hosts.ts'
 
 /** Applied by `sanitizeCopilotOAuth`, which also fills in what is blank. The client id is the one GitHub's own VS Code extension uses. */
 export const copilotOAuthDefaults = {
@@ -89,15 +91,26 @@ const log = section({
   bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),
 })
 
+/** The two providers are apart: what one of them gave out is not sent to the other, whatever is configured. */
+const chatgptUrl = baseUrl.refine(
+  takesChatgptLogin,
+  'a ChatGPT login may not be sent there: expected a host of openai.com or chatgpt.com, or this machine',
+)
+const keyUrl = baseUrl.refine(takesOpenaiKey, 'an OpenAI key may not be sent there: that is the host of another login')
+const githubUrl = endpointUrl.refine(
+  takesGithubLogin,
+  'a GitHub login may not be sent there: that is a host of OpenAI’s',
+)
+
 // No defaults here: `sanitizeCopilotOAuth` has filled in every key before the schema looks.
 const copilotOauth = section({
-  'auth-url': endpointUrl.describe('Browser login: where the user is sent.'),
-  'token-url': endpointUrl.describe('Browser login: where the code is exchanged.'),
+  'auth-url': githubUrl.describe('Browser login: where the user is sent.'),
+  'token-url': githubUrl.describe('Browser login: where the code is exchanged.'),
   'client-id': text.describe('Browser login: client id. Empty: only the device login is offered.'),
   'redirect-port': port.describe('Browser login: port on this machine that GitHub sends the browser back to.'),
   scope: filledText.describe('Browser login: scopes asked for.'),
-  'github-base-url': endpointUrl.describe('Where the device login happens.'),
-  'github-api-base-url': endpointUrl.describe('GitHub API that gives out Copilot tokens.'),
+  'github-base-url': githubUrl.describe('Where the device login happens.'),
+  'github-api-base-url': githubUrl.describe('GitHub API that gives out Copilot tokens.'),
   'github-client-id': filledText.describe('Device login: client id.'),
   'github-scope': filledText.describe('Device login: scopes asked for.'),
 })
@@ -136,10 +149,28 @@ const copilot = section({
 
 const codex = section({
   enabled: onOff.default(true).describe('Offer OpenAI Codex models when there is a login or key for them.'),
-  'base-url': baseUrl.default('https://chatgpt.com/backend-api/codex').describe('Endpoint for a ChatGPT login.'),
-  'api-base-url': baseUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
+  'base-url': chatgptUrl.default('https://chatgpt.com/backend-api/codex').describe('Endpoint for a ChatGPT login.'),
+  'api-base-url': keyUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
   'api-key': text.default('').meta({ description: 'OpenAI API key. Empty: the ChatGPT login is used.', secret: true }),
-  issuer: baseUrl.default('https://auth.openai.com').describe('Where the ChatGPT login happens.'),
+  issuer: chatgptUrl.default('https://auth.openai.com').describe('Where the ChatGPT login happens.'),
+  'client-id': filledText
+    .default('app_EMoamEEZ73f0CkXaXp7hrann')
+    .describe('ChatGPT login: client id. The one of OpenAI’s own Codex CLI, which is public.'),
+  'use-cli-login': onOff
+    .default(false)
+    .describe(
+      'Use the login that Codex CLI keeps in its auth.json, read-only: it is never renewed or changed from here.',
+    ),
+  originator: headerText
+    .default('copilot-proxy')
+    .describe('Who the program says it is to the ChatGPT backend (header originator, and the start of user-agent).'),
+  'client-version': versionText
+    .default('0.169.0')
+    .describe('Version of Codex CLI whose model list is asked for; models newer than it are not listed.'),
+  'responses-lite': oneOf(['auto', 'never'])
+    .default('auto')
+    .describe('auto: when a model is not found in the standard form, ask once more in the “lite” form.'),
+  timeouts: timeouts.prefault({}),
 })
 
 const models = section({

@@ -15,6 +15,12 @@ export const text = z.string({ error: textPhrase })
 
 export const filledText = z.string({ error: textPhrase }).trim().min(1, 'text that is not empty')
 
+const headerTextPhrase = 'plain text that fits into a header'
+export const headerText = z.string(headerTextPhrase).regex(/^[\x21-\x7e]{1,100}$/, headerTextPhrase)
+
+const versionPhrase = 'a version such as 0.169.0'
+export const versionText = z.string(versionPhrase).regex(/^\d+\.\d+\.\d+$/, versionPhrase)
+
 export const onOff = z.boolean('true or false')
 
 export function oneOf<const Values extends readonly [string, ...string[]]>(values: Values) {

@@ -25,5 +25,34 @@ export function tokenBaseUrl(text: string, githubHosts: readonly string[]): stri
 }
 
 function isAllowedHost(host: string, githubHosts: readonly string[]): boolean {
-  return [...copilotDomains, ...githubHosts].some((domain) => host === domain || host.endsWith(`.${domain}`))
+  return isUnder(host, [...copilotDomains, ...githubHosts])
+}
+
+function isUnder(host: string, domains: readonly string[]): boolean {
+  return domains.some((domain) => host === domain || host.endsWith(`.${domain}`))
+}
+
+const openaiDomains = ['openai.com', 'chatgpt.com']
+const githubDomains = [...copilotDomains, 'github.com']
+/** Where keys go, and nothing of a ChatGPT login. */
+const keyHost = 'api.openai.com'
+
+/** Whether a ChatGPT login may be sent to the URL's host: OpenAI's own, but not the one for keys, or loopback. */
+export function takesChatgptLogin(text: string): boolean {
+  const host = hostOf(text)
+  return isLoopbackHost(host) || (isUnder(host, openaiDomains) && host !== keyHost)
+}
+
+/** Whether an OpenAI key may be sent to the URL's host: a gateway of the user's own, too, but no other provider's. */
+export function takesOpenaiKey(text: string): boolean {
+  return !isUnder(hostOf(text), [...githubDomains, 'chatgpt.com'])
+}
+
+/** Whether a GitHub login may be sent to the URL's host: a company's own, too, but not OpenAI's. */
+export function takesGithubLogin(text: string): boolean {
+  return !isUnder(hostOf(text), openaiDomains)
+}
+
+function hostOf(text: string): string {
+  return URL.parse(text)?.hostname ?? ''
 }

@@ -33,7 +33,7 @@ export interface AnswerSource {
   readonly conversation: Conversation
   /** The body as it was received, for `[demo:echo]`. */
   readonly bodyText: string
-  readonly model: DemoModel
+  readonly model: Pick<DemoModel, 'id' | 'habit'>
   readonly markers: Markers
   /** Number of the reply: makes call ids unique and reproducible. */
   readonly number: number
@@ -229,6 +229,6 @@ function findTool(name: string, tools: readonly OfferedTool[]): OfferedTool | un
   return tools.find((tool) => tool.name === name || `${tool.namespace}__${tool.name}` === name)
 }
 
-function isGpt({ habit }: DemoModel): boolean {
+function isGpt({ habit }: AnswerSource['model']): boolean {
   return habit === 'gpt-4' || habit === 'gpt-5'
 }

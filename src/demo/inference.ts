@@ -1,5 +1,6 @@
 import { composeAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
+import { bend, delayOf, joined } from './bend.ts'
 import { promptOf } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
 import { failureOfStatus, modelNotSupported, promptTooLong, wrongEndpoint } from './failures.ts'
@@ -9,7 +10,7 @@ import type { Markers } from './markers.ts'
 import { findModel } from './models.ts'
 import type { DemoModel } from './models.ts'
 import { htmlReply, streamReply } from './outcome.ts'
-import type { HeaderMap, Outcome, StreamReply } from './outcome.ts'
+import type { HeaderMap, Outcome } from './outcome.ts'
 import type { PreparedFrames } from './prepared-frames.ts'
 import type { DemoSettings } from './settings.ts'
 import { quotaHeaders } from './usage.ts'
@@ -101,7 +102,7 @@ function prepared<Request>(
   const perWrite = markerNumber(markers, 'frames', call.settings.eventsPerWrite, 1)
   return streamReply(call.prepared.pieces(path, count, perWrite), {
     headers: quotaHeaders(call.nowMs),
-    delayMs: delayOf(markers, call),
+    delayMs: delayOf(markers, call.settings.eventDelayMs),
   })
 }
 
@@ -112,42 +113,11 @@ function answer<Request>(route: InferenceRoute<Request>, subject: InferenceSubje
   const headers = { ...quotaHeaders(nowMs), ...familyHeaders(model, number) }
   if (!route.isStream(request)) return route.whole(composed, subject, headers)
   const { frames, ending } = bend(route.encode(composed, subject), route.done, markers)
-  return streamReply(joined(frames, settings.eventsPerWrite), { headers, ending, delayMs: delayOf(markers, call) })
-}
-
-/** Breaks a stream where a marker asks for it. */
-function bend(
-  { content, closing, error }: Frames,
-  done: string,
-  { asked }: Markers,
-): { readonly frames: readonly string[]; readonly ending: StreamReply['ending'] } {
-  const half = content.slice(0, Math.ceil(content.length / 2))
-  if (asked.has('hang')) return { frames: [], ending: 'hold' }
-  if (asked.has('stall')) return { frames: half, ending: 'hold' }
-  if (asked.has('cut')) return { frames: half, ending: 'cut' }
-  if (asked.has('eof')) return { frames: half, ending: 'end' }
-  for (const name of ['error-mid', 'error-event'] as const) {
-    const given = asked.get(name)
-    if (given === undefined) continue
-    const wish = { sent: half.length, code: given[0], isBare: name === 'error-event' }
-    return { frames: [...half, error(wish)], ending: 'end' }
-  }
-  if (done === '' || asked.has('no-done')) return { frames: [...content, ...closing], ending: 'end' }
-  return { frames: [...content, ...closing, done], ending: 'end' }
-}
-
-function joined(frames: readonly string[], perWrite: number): readonly string[] {
-  if (perWrite <= 1) return frames
-  const pieces: string[] = []
-  for (let at = 0; at < frames.length; at += perWrite) pieces.push(frames.slice(at, at + perWrite).join(''))
-  return pieces
-}
-
-/** Longest wait between two events that a marker may ask for. */
-const MAX_DELAY_MS = 60_000
-
-function delayOf(markers: Markers, { settings }: InferenceCall): number {
-  return Math.min(markerNumber(markers, 'slow', settings.eventDelayMs), MAX_DELAY_MS)
+  return streamReply(joined(frames, settings.eventsPerWrite), {
+    headers,
+    ending,
+    delayMs: delayOf(markers, settings.eventDelayMs),
+  })
 }
 
 /** What leaks through from behind the real service on Claude (docs/copilot-wire.md, "Response headers"). */

@@ -1,32 +1,30 @@
-import type { DemoRoute } from './script.ts'
-
 /** A request as it arrived, credentials included: for assertions in tests only. */
-interface RecordedRequest {
+interface RecordedRequest<Route extends string> {
   readonly method: string
   /** With query. */
   readonly path: string
-  readonly route: DemoRoute
+  readonly route: Route
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: string
 }
 
 /** Counts what happened and wakes whoever waits for it. */
-export interface Journal {
-  readonly log: readonly RecordedRequest[]
-  readonly count: (route: DemoRoute) => number
+export interface Journal<Route extends string> {
+  readonly log: readonly RecordedRequest<Route>[]
+  readonly count: (route: Route) => number
   readonly openStreams: () => number
   readonly aborted: () => number
   readonly until: (condition: () => boolean) => Promise<void>
-  readonly request: (recorded: RecordedRequest) => void
+  readonly request: (recorded: RecordedRequest<Route>) => void
   readonly streamOpened: () => void
   readonly streamClosed: () => void
   readonly clientLeft: () => void
 }
 
 /** `keep` requests are recorded, the newest; 0 records none. */
-export function createJournal(keep: number): Journal {
-  const log: RecordedRequest[] = []
-  const counts = new Map<DemoRoute, number>()
+export function createJournal<Route extends string>(keep: number): Journal<Route> {
+  const log: RecordedRequest<Route>[] = []
+  const counts = new Map<Route, number>()
   const waiters = new Map<() => boolean, () => void>()
   let openStreams = 0
   let aborted = 0

@@ -24,6 +24,11 @@ export const DEMO_MARKERS = [
     argument: '',
     effect: 'two parallel calls, of the first two offered tools or twice of the only one',
   },
+  {
+    name: 'wrapper',
+    argument: '',
+    effect: 'the simulated Codex makes its calls through a wrapper nobody declared, with [demo:tool] or [demo:tools]',
+  },
   { name: 'search', argument: 'QUERY?', effect: 'searches the web where the request offers that (/responses)' },
   { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that model family' },
   { name: 'redacted', argument: '', effect: 'the same, not for reading: redacted_thinking on /v1/messages' },
@@ -40,11 +45,18 @@ export const DEMO_MARKERS = [
   { name: 'whitespace', argument: '', effect: 'a tool call whose arguments run away into endless whitespace' },
   {
     name: 'error',
-    argument: 'STATUS SECONDS?',
-    effect: 'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after',
+    argument: 'STATUS SECONDS|CODE?',
+    effect:
+      'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after; CODE is read ' +
+      'by the simulated Codex only',
   },
   { name: 'overflow', argument: '', effect: 'refuses the prompt as too long, in the words of that model’s backend' },
   { name: 'html', argument: '', effect: 'a 200 with an HTML page, as an intercepting proxy sends' },
+  {
+    name: 'failed',
+    argument: 'CODE? event?',
+    effect: 'a failure inside a 200 before any output; with “event” as a bare error event on /responses',
+  },
   { name: 'error-mid', argument: 'CODE?', effect: 'a failure in the middle of the stream, as that route reports it' },
   { name: 'error-event', argument: 'CODE?', effect: 'the same, as a bare error event on /responses' },
   { name: 'cut', argument: '', effect: 'the connection breaks in the middle of the stream' },

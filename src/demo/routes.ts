@@ -5,6 +5,7 @@ import { answerEmbeddings } from './embeddings.ts'
 import { modelNotSupported } from './failures.ts'
 import { createGithub } from './github.ts'
 import type { GithubDeps } from './github.ts'
+import type { HostedRequest } from './host.ts'
 import type { InferenceCall } from './inference.ts'
 import { answerCountTokens, answerMessages } from './messages.ts'
 import { findModel, MODEL_LIST } from './models.ts'
@@ -16,13 +17,7 @@ import { DEMO_ROUTES } from './script.ts'
 import type { DemoRoute } from './script.ts'
 import { quotaHeaders } from './usage.ts'
 
-export interface RoutedRequest {
-  readonly route: DemoRoute
-  readonly request: IncomingMessage
-  readonly body: string
-  /** Counts the requests of this route from 1; ids are made of it. */
-  readonly number: number
-}
+type RoutedRequest = HostedRequest<DemoRoute>
 
 /** The simulation's own answer to each route: GitHub by GitHub token, the Copilot API by Copilot token. */
 export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outcome {

@@ -23,7 +23,8 @@ export type DemoRoute = (typeof DEMO_ROUTES)[number]
 export const STREAMING_ROUTES: ReadonlySet<DemoRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
 
 export interface ScriptedReply {
-  readonly outcome: Outcome
+  /** Absent: the simulation's own answer. */
+  readonly outcome?: Outcome
   /** Nothing is answered before this resolves. */
   readonly after?: Promise<unknown>
   /** How many requests get it; default 1. */
@@ -31,14 +32,14 @@ export interface ScriptedReply {
 }
 
 /** Replies that tests put in place of the simulation's own, in order, each route for itself. */
-export interface Script {
-  readonly add: (route: DemoRoute, replies: readonly ScriptedReply[]) => void
+export interface Script<Route extends string> {
+  readonly add: (route: Route, replies: readonly ScriptedReply[]) => void
   /** Takes the next reply of the route; undefined = the simulation answers. */
-  readonly take: (route: DemoRoute) => ScriptedReply | undefined
+  readonly take: (route: Route) => ScriptedReply | undefined
 }
 
-export function createScript(): Script {
-  const queues = new Map<DemoRoute, { readonly reply: ScriptedReply; left: number }[]>()
+export function createScript<Route extends string>(): Script<Route> {
+  const queues = new Map<Route, { readonly reply: ScriptedReply; left: number }[]>()
   return {
     add: (route, replies) => {
       const queue = queues.get(route) ?? []

@@ -5,12 +5,15 @@ import type { ConnectionPool } from './agent.ts'
 import { copilotHeaders, copilotModelsHeaders, passedHeaders } from './copilot-headers.ts'
 import type { IdentityHeaders } from './copilot-headers.ts'
 import type { Executor, Initiator, UpstreamCall } from './executor.ts'
-import { isBrokenConnection, toBodyFault, toHeadFault } from './network-fault.ts'
+import { notAStream } from './not-a-stream.ts'
 import { toPayload } from './payload.ts'
-import { readReplyText } from './read-reply.ts'
+import { readErrorText, readReplyJson } from './read-reply.ts'
+import { sendPastStale } from './send-past-stale.ts'
 import { sendRequest } from './send-request.ts'
 import type { UpstreamReply } from './send-request.ts'
 import { toStatusFault } from './status-fault.ts'
+import { toTarget } from './target.ts'
+import type { Target } from './target.ts'
 
 export interface CopilotExecutorDeps {
   readonly tokens: Pick<CopilotTokenSource, 'get' | 'replace'>
@@ -37,12 +40,6 @@ interface Exchange {
   readonly signal: AbortSignal
 }
 
-const errorBodyLimitBytes = 64 * 1024
-const jsonBodyLimitBytes = 64 * 1024 * 1024
-
-/** A connection that breaks later than this after the request was handed over did not break for being stale. Ms. */
-const staleWithinMs = 500
-
 /**
  * The executor of GitHub Copilot. Error rules: 401 → one refresh and one replay with a different token;
  * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried.
@@ -56,34 +53,19 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   async function request(exchange: Exchange, token: string, baseUrl: string): Promise<UpstreamReply> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
-    const send = (initiator?: Initiator) => {
+    return sendPastStale(pool, options, (repeated) => {
       const { body, headers } = toPayload(exchange.body)
       return sendRequest(pool.agent, {
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
-        headers: { ...exchange.headers(token, initiator), ...headers },
+        // It is not the user who asks again.
+        headers: { ...exchange.headers(token, repeated ? 'agent' : undefined), ...headers },
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
       })
-    }
-    const begunBefore = pool.connectionsBegun()
-    const sentAt = performance.now()
-    try {
-      return await send()
-    } catch (error) {
-      const reusedOne = begunBefore !== undefined && pool.connectionsBegun() === begunBefore
-      const wasStale = reusedOne && isBrokenConnection(error) && performance.now() - sentAt < staleWithinMs
-      if (!wasStale) throw toHeadFault(error, options)
-    }
-    // Upstream had closed an idle connection just as it was picked up (RFC 9112 §9.3.1): ask once more, and say that it
-    // is not the user who asks again, because upstream may have seen the first request all the same.
-    try {
-      return await send('agent')
-    } catch (error) {
-      throw toHeadFault(error, options)
-    }
+    })
   }
 
   /** @returns a reply with status 200 and its body unread */
@@ -136,30 +118,12 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
 
   async function readFault(reply: UpstreamReply): Promise<Fault> {
     const retryAfter = reply.headers['retry-after']
-    // A body that does not arrive whole still has its status.
-    const body = await readReplyText(reply.body, { limitBytes: errorBodyLimitBytes, idleMs: options.idleMs }).catch(
-      () => '',
-    )
     return toStatusFault({
       status: reply.status,
-      body,
+      body: await readErrorText(reply.body, options.idleMs),
       retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
       headers: passedHeaders(reply.headers),
     })
-  }
-
-  async function readJson(reply: UpstreamReply): Promise<unknown> {
-    let text: string
-    try {
-      text = await readReplyText(reply.body, { limitBytes: jsonBodyLimitBytes, idleMs: options.idleMs })
-    } catch (error) {
-      throw toBodyFault(error)
-    }
-    try {
-      return JSON.parse(text)
-    } catch (cause) {
-      throw new Fault({ kind: 'upstream_unusable', detail: 'its answer is not JSON' }, { cause })
-    }
   }
 
   function post(call: UpstreamCall, accept: string, signal: AbortSignal): Exchange {
@@ -187,48 +151,25 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     },
 
     async json(call, { signal }) {
-      return readJson(await open(post(call, 'application/json', signal)))
+      return readReplyJson((await open(post(call, 'application/json', signal))).body, options.idleMs)
     },
 
     async listModels({ signal }) {
-      return readJson(
-        await open({
-          method: 'GET',
-          path: '/models',
-          body: null,
-          headers: (token) => copilotModelsHeaders(options.headers, token),
-          signal,
-        }),
-      )
+      const reply = await open({
+        method: 'GET',
+        path: '/models',
+        body: null,
+        headers: (token) => copilotModelsHeaders(options.headers, token),
+        signal,
+      })
+      return readReplyJson(reply.body, options.idleMs)
     },
 
     close: () => pool.agent.close(),
   }
 }
 
-/** A base URL taken apart once, not with every request. */
-interface Target {
-  readonly baseUrl: string
-  readonly origin: string
-  /** The base URL's own path, '' for none. */
-  readonly prefix: string
-}
-
-function toTarget(baseUrl: string): Target {
-  const { origin, pathname } = new URL(baseUrl)
-  return { baseUrl, origin, prefix: pathname.replace(/\/+$/, '') }
-}
-
 /** Upstream also says 401 when a replayed item belongs to another connection; a new token would not help. */
 function isAboutToken(message: string): boolean {
   return !/does not belong to this connection/i.test(message)
-}
-
-/** Why a 200 cannot be read as an event stream; undefined when it can. Upstream mislabels its streams at times. */
-function notAStream(headers: UpstreamReply['headers']): string | undefined {
-  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers
-  if (typeof type === 'string' && type.startsWith('text/html')) {
-    return 'it answered with a web page instead of an event stream'
-  }
-  return encoding === 'identity' ? undefined : 'it compressed an event stream without being asked to'
 }

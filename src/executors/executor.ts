@@ -1,5 +1,8 @@
 export type ProviderId = 'copilot' | 'codex'
 
+/** `chatgpt`: the ChatGPT backend of Codex, which refuses much of what the public Responses API takes. */
+export type UpstreamProfile = 'chatgpt'
+
 /** Who caused a request, as upstream counts it (`X-Initiator`). */
 export type Initiator = 'user' | 'agent'
 
@@ -52,6 +55,8 @@ export interface UpstreamStream {
  */
 export interface Executor {
   readonly provider: ProviderId
+  /** Rules of the upstream that a dialect has to encode for, where there are any beside the dialect's own. */
+  readonly profile?: UpstreamProfile | undefined
   /**
    * Opens an event stream. Resolves once upstream has answered 2xx with headers.
    * @throws Fault `copilot_unavailable`, `upstream_*`

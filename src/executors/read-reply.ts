@@ -1,7 +1,11 @@
 import { Fault } from '../errors.ts'
 import type { UpstreamBody } from './executor.ts'
+import { toBodyFault } from './network-fault.ts'
 
-export interface ReadReplyOptions {
+const errorBodyLimitBytes = 64 * 1024
+const jsonBodyLimitBytes = 64 * 1024 * 1024
+
+interface ReadReplyOptions {
   readonly limitBytes: number
   /** The longest silence between two chunks. Ms. */
   readonly idleMs: number
@@ -11,7 +15,7 @@ export interface ReadReplyOptions {
  * A whole reply body as text.
  * @throws Fault `upstream_unusable` over the limit, `upstream_silent` (idle); what undici reports when the body breaks
  */
-export function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadReplyOptions): Promise<string> {
+function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadReplyOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let size = 0
@@ -43,4 +47,27 @@ export function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadRe
       },
     })
   })
+}
+
+/** The body of an error reply; '' for one that does not arrive whole, which still has its status. Never rejects. */
+export function readErrorText(body: UpstreamBody, idleMs: number): Promise<string> {
+  return readReplyText(body, { limitBytes: errorBodyLimitBytes, idleMs }).catch(() => '')
+}
+
+/**
+ * A whole reply body as JSON, unvalidated.
+ * @throws Fault `upstream_unusable`, `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort
+ */
+export async function readReplyJson(body: UpstreamBody, idleMs: number): Promise<unknown> {
+  let text: string
+  try {
+    text = await readReplyText(body, { limitBytes: jsonBodyLimitBytes, idleMs })
+  } catch (error) {
+    throw toBodyFault(error)
+  }
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'its answer is not JSON' }, { cause })
+  }
 }

@@ -1,5 +1,7 @@
 import { Fault } from '../errors.ts'
 import { toUpstreamMessage } from '../upstream-message.ts'
+import { isRecord, parseRecord } from './json-record.ts'
+import type { JsonRecord } from './json-record.ts'
 
 export interface ErrorReply {
   readonly status: number
@@ -11,8 +13,7 @@ export interface ErrorReply {
 }
 
 /**
- * An error reply as a Fault. Bodies come in several shapes and are often mislabelled, so they are read by content:
- * `{error: {message, code, type, param}}`, `{message, code}`, a JSON text inside a message, or plain text.
+ * An error reply as a Fault. Bodies come in several shapes and are often mislabelled, so they are read by content.
  * Source: docs/copilot-wire.md, "Errors".
  */
 export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply): Fault {
@@ -33,25 +34,38 @@ export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply)
   })
 }
 
-interface ErrorBody {
+/** What an error says of itself, unredacted. */
+export interface ErrorBody {
   readonly message: string | undefined
   readonly code?: string | undefined
   readonly type?: string | undefined
   readonly param?: string | undefined
+  /** The object that holds these, for what else stands in it. */
+  readonly fields?: JsonRecord | undefined
 }
 
-function readErrorBody(text: string, depth = 0): ErrorBody {
+/**
+ * The body of an error reply, in any of its shapes: `{error: {message, code, type, param}}`, `{error: "…"}`,
+ * `{message, code}`, `{detail: "…"}`, `{detail: {code}}`, `{detail: [{loc, msg}]}`, a JSON text inside a message, or plain
+ * text. Sources: docs/copilot-wire.md, "Errors"; docs/codex-wire.md, "Errors".
+ */
+export function readErrorBody(text: string, depth = 0): ErrorBody {
   const trimmed = text.trim()
   if (trimmed === '') return { message: undefined }
-  const value = parseObject(trimmed)
-  if (value === undefined) return { message: trimmed }
-  const error = isRecord(value['error']) ? value['error'] : value
+  const value = parseRecord(trimmed)
+  return value === undefined ? { message: trimmed } : readErrorValue(value, depth)
+}
+
+/** The same of a body, or an event of a stream, that is parsed already. */
+export function readErrorValue(value: JsonRecord, depth = 0): ErrorBody {
+  const error = errorOf(value)
   const message = typeof value['error'] === 'string' ? value['error'] : error['message']
   const own: ErrorBody = {
     message: typeof message === 'string' ? message : undefined,
     code: textOf(error['code']),
     type: textOf(error['type']),
     param: textOf(error['param']),
+    fields: error,
   }
   // Some gateways put upstream's whole JSON error into the message of their own.
   const inner =
@@ -62,24 +76,38 @@ function readErrorBody(text: string, depth = 0): ErrorBody {
     code: inner.code ?? own.code,
     type: inner.type ?? own.type,
     param: inner.param ?? own.param,
+    fields: inner.fields ?? own.fields,
   }
+}
+
+/** The object with `message`, `code`, `type` and `param`. `detail` is FastAPI's; a message beside it says more. */
+function errorOf(value: JsonRecord): JsonRecord {
+  const { error, message, detail } = value
+  if (isRecord(error)) return error
+  if ((error ?? message ?? undefined) !== undefined) return value
+  if (typeof detail === 'string') return { ...value, message: detail }
+  if (Array.isArray(detail)) return { ...value, ...validationError(detail) }
+  return isRecord(detail) ? { ...value, ...detail } : value
+}
+
+/** More of them would be repetition. */
+const mostComplaints = 5
+
+/** FastAPI's list of what is wrong with a body: `{loc: ["body", "input", 0], msg, type}`. */
+function validationError(detail: readonly unknown[]): { readonly message?: string; readonly param?: string } {
+  const complaints = detail.slice(0, mostComplaints).flatMap((entry) => {
+    if (!isRecord(entry) || typeof entry['msg'] !== 'string') return []
+    const { loc, msg } = entry
+    const steps = Array.isArray(loc) ? loc.filter((step) => typeof step === 'string' || typeof step === 'number') : []
+    const path = (steps[0] === 'body' ? steps.slice(1) : steps).join('.')
+    return [{ path, text: path === '' ? msg : `${path}: ${msg}` }]
+  })
+  const [first] = complaints
+  if (first === undefined) return {}
+  return { message: complaints.map(({ text }) => text).join('; '), param: first.path }
 }
 
 function textOf(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && text !== '' ? text : undefined
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  if (!text.startsWith('{')) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -65,6 +65,7 @@ const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_excee
 function isInVain(error: ProxyError): boolean {
   switch (error.kind) {
     case 'copilot_unavailable':
+    case 'codex_unavailable':
       return error.retryAfterSeconds === undefined
     case 'upstream_status':
       return error.status === 402 || (error.status === 429 && SPENT.test(error.code ?? ''))
@@ -76,7 +77,7 @@ function isInVain(error: ProxyError): boolean {
 /** A state that everybody was told of once is no news with every request. */
 function severityOf({ kind }: ProxyError, status: number): 'info' | 'warn' | 'error' {
   if (status < 500 || kind === 'shutting_down') return 'info'
-  return kind === 'copilot_unavailable' ? 'warn' : 'error'
+  return kind === 'copilot_unavailable' || kind === 'codex_unavailable' ? 'warn' : 'error'
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { Fault, faultFields, statusOf } from '../errors.ts'
-import type { Executor, Initiator, ProviderId } from '../executors/executor.ts'
-import type { ModelRefresh } from '../models/refresh.ts'
+import type { ProxyError } from '../errors.ts'
+import type { Executor, Initiator, ProviderId, UpstreamProfile } from '../executors/executor.ts'
+import { providerOfName } from '../models/names.ts'
 import type { ModelRegistry, Route } from '../models/registry.ts'
 import { openExchange } from '../translate/exchange.ts'
 import type { Exchange } from '../translate/exchange.ts'
@@ -30,8 +31,16 @@ import type { CallerDeps } from './while-caller-stays.ts'
 export interface ServeDeps extends CallerDeps {
   readonly config: () => Config
   readonly registry: Pick<ModelRegistry, 'route'>
-  readonly refreshModels: Pick<ModelRefresh, 'state' | 'refresh'>
-  /** @throws Fault `copilot_unavailable` when the provider is not set up */
+  /**
+   * Waits for the model lists that could hold this name and were never fetched; returns why one could not be.
+   * `retry`: also for those that could not be fetched the last time.
+   * @throws the signal's reason on abort
+   */
+  readonly completeModels: (
+    name: string,
+    options: { readonly retry: boolean; readonly signal: AbortSignal },
+  ) => Promise<ProxyError | undefined>
+  /** @throws Fault `codex_unavailable` where that provider is switched off */
   readonly executorOf: (provider: ProviderId) => Executor
   readonly admission: Admission
   readonly lessons: Lessons
@@ -201,14 +210,19 @@ async function openUpstream(
   const upstreamDialect = dialectOfPath(path)
   if (upstreamDialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${upstreamDialect.id}`
-  const contextNow = () => encodeContext(deps, model, route)
+  const executor = deps.executorOf(model.provider)
+  /** What upstream has refused of this request; known to others once it has taken the rest. */
+  const lessons: string[] = []
+  const contextNow = (): EncodeContext => {
+    const context = encodeContext(deps, model, route, executor.profile)
+    return lessons.length === 0 ? context : { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+  }
   let exchange = openExchange(dialect, upstreamDialect, call, contextNow())
   // Before upstream is asked, so that a refusal carries them too.
   const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(exchange.request.warnings) })
   announce()
   if (call.stream) onStream()
 
-  const executor = deps.executorOf(model.provider)
   const send = () =>
     executor.stream(
       {
@@ -222,9 +236,11 @@ async function openUpstream(
       { signal },
     )
 
+  let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
     try {
       const upstream = await send()
+      for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
       return {
         upstream,
         model,
@@ -237,7 +253,9 @@ async function openUpstream(
       }
     } catch (error) {
       const next = attempt <= mostRecoveries ? recover(error) : undefined
-      if (next === undefined) throw error
+      if (next === undefined) throw isRefusedAsSuch(error) ? (notFound ?? error) : error
+      // Whether the model is missing or wants another form shows when the other form is refused too.
+      if (isNotFound(error)) notFound ??= error
       exchange = next
       announce()
     }
@@ -247,14 +265,14 @@ async function openUpstream(
   function recover(error: unknown): Exchange | undefined {
     if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') return undefined
     const { error: refusal } = error
-    if (upstreamDialect === undefined || !recoverable.has(refusal.status)) return undefined
+    if (upstreamDialect === undefined || !isRecoverable(refusal.status, executor.profile)) return undefined
     const context = contextNow()
     // Under strict nothing is left out: upstream's own words say what it would have been.
     const recovery = context.strict ? undefined : upstreamDialect.recover(exchange.request, refusal, context)
     if (recovery === undefined) return undefined
     const { lesson } = recovery
     deps.log.info({ requestId: request.id, model: model.id, route, lesson }, 'sending again without what was refused')
-    if (lesson !== undefined) deps.lessons.learn(route, model.id, lesson)
+    if (lesson !== undefined) lessons.push(lesson)
     if (recovery.request === undefined) return openExchange(dialect, upstreamDialect, call, contextNow())
     return { reader: exchange.reader, request: recovery.request }
   }
@@ -263,21 +281,41 @@ async function openUpstream(
 /** A body can be wrong in more than one way, and upstream names one at a time. */
 const mostRecoveries = 8
 
-/** Statuses that may be about a part of the body that can go. */
-const recoverable: ReadonlySet<number> = new Set([400, 422])
+function isNotFound(error: unknown): boolean {
+  return error instanceof Fault && error.error.kind === 'upstream_status' && error.error.status === 404
+}
+
+/** A refusal of the request and not, say, of the account. */
+function isRefusedAsSuch(error: unknown): boolean {
+  return isNotFound(error) || (error instanceof Fault && statusOf(error.error) === 400)
+}
+
+/** Whether a status may be about a part of the body that can go, or about its form. */
+function isRecoverable(status: number, profile: UpstreamProfile | undefined): boolean {
+  // The ChatGPT backend does not find a model that it wants to be asked in another form.
+  return status === 400 || status === 422 || (status === 404 && profile === 'chatgpt')
+}
+
+/** Two upstreams behind one route refuse different things. */
+function upstreamKey(route: string, profile: UpstreamProfile | undefined): string {
+  return profile === undefined ? route : `${route} ${profile}`
+}
 
 /** What a dialect is told about the model and the settings it encodes for. */
 export function encodeContext(
   deps: Pick<ServeDeps, 'config' | 'lessons'>,
   model: Route['model'],
   route: string,
+  profile?: UpstreamProfile,
 ): EncodeContext {
-  const { chat } = deps.config()
+  const { chat, codex } = deps.config()
   return {
     model,
+    profile,
+    lite: codex.responsesLite,
     historyWindow: chat.historyWindow,
     strict: chat.strict,
-    lessons: deps.lessons.of(route, model.id),
+    lessons: deps.lessons.of(upstreamKey(route, profile), model.id),
   }
 }
 
@@ -295,10 +333,13 @@ export async function routeModel(
   const setting = deps.config().copilot.upstreamDialect
   const ask = { callerPath: upstreamPath, setting, spoken: spokenFor(upstreamPath) }
   let route = deps.registry.route(name, ask)
-  if (!route.ok && deps.refreshModels.state().loadedAtMs === undefined) {
-    const outcome = await deps.refreshModels.refresh({ signal })
+  // A bare name that another provider has too is Copilot's, which shows once Copilot's list is there. Where that could not
+  // be fetched, Codex goes on without it.
+  const mayBeCopilots = route.ok && route.value.model.provider !== 'copilot' && providerOfName(name) === undefined
+  if (!route.ok || mayBeCopilots) {
+    const problem = await deps.completeModels(name, { retry: !route.ok, signal })
     route = deps.registry.route(name, ask)
-    if (!route.ok && outcome.kind === 'kept') throw new Fault(outcome.error)
+    if (!route.ok && problem !== undefined) throw new Fault(problem)
   }
   if (!route.ok) throw new Fault(route.error)
   return route.value

@@ -1,6 +1,6 @@
 import type { ProviderId } from '../executors/executor.ts'
 import type { Model } from './model.ts'
-import { hasProviderPrefix } from './names.ts'
+import { providerOfName, providers } from './names.ts'
 
 /** A model and the name it goes by towards callers. */
 export interface ListedModel {
@@ -15,15 +15,18 @@ export interface Catalogue {
   readonly visible: readonly ListedModel[]
   /** Every model that can be named, by its listed id and by `<provider>/<id>`. */
   readonly byName: ReadonlyMap<string, ListedModel>
+  /** Those that have a model. */
+  readonly providers: ReadonlySet<ProviderId>
 }
 
 /**
- * @param models of all clients, in the order they are to be listed
+ * @param models of all clients, each provider's in the order they are to be listed; Copilot's come first
  * @param hide exact names or patterns with `*`, matched against listed ids and `<provider>/<id>`. A hidden model is
  * not shown or suggested; it still answers to its name.
  */
 export function buildCatalogue(models: readonly Model[], hide: readonly string[]): Catalogue {
-  const known = withoutDuplicates(withoutReplacedSeeds(models))
+  const ordered = providers.flatMap((provider) => models.filter((model) => model.provider === provider))
+  const known = withoutDuplicates(withoutReplacedSeeds(ordered))
   const copilotIds = new Set(known.filter((model) => model.provider === 'copilot').map((model) => model.id))
   const listed = known.map((model) => ({ id: listedId(model, copilotIds), model }))
   const offered = new Set(offeredModels(known))
@@ -34,6 +37,7 @@ export function buildCatalogue(models: readonly Model[], hide: readonly string[]
     byName: new Map(
       listed.flatMap((entry) => [[entry.id, entry] as const, [qualifiedId(entry.model), entry] as const]),
     ),
+    providers: new Set(known.map((model) => model.provider)),
   }
 }
 
@@ -43,7 +47,7 @@ function qualifiedId(model: Model): string {
 
 /** A bare id is Copilot's wherever Copilot has it; an id that looks like another provider's name is qualified too. */
 function listedId(model: Model, copilotIds: ReadonlySet<string>): string {
-  const ambiguous = hasProviderPrefix(model.id) || (model.provider !== 'copilot' && copilotIds.has(model.id))
+  const ambiguous = providerOfName(model.id) !== undefined || (model.provider !== 'copilot' && copilotIds.has(model.id))
   return ambiguous ? qualifiedId(model) : model.id
 }
 
@@ -65,20 +69,23 @@ function withoutDuplicates(models: readonly Model[]): readonly Model[] {
 }
 
 /**
- * The models worth showing: embeddings, and of the chat models those GitHub's own clients offer. Some accounts get a
- * list in which no model is marked so (seen in mid-2026); then those their policy enables are shown, else all.
+ * The models worth showing: embeddings, and of the chat models those the provider's own clients offer. Some Copilot
+ * accounts get a list in which no model is marked so (seen in mid-2026); then those their policy enables are shown, else
+ * all. What Codex hides stays hidden.
  */
 function offeredModels(models: readonly Model[]): readonly Model[] {
   const usable = models.filter((model) => model.policy !== 'disabled')
   const chat = usable.filter((model) => model.type === 'chat')
-  const shown = (['copilot', 'codex'] as const).flatMap((provider) => {
-    const own = chat.filter((model) => model.provider === provider)
-    const picked = own.filter((model) => model.pickerEnabled)
-    if (picked.length > 0) return picked
-    const enabled = own.filter((model) => model.policy === 'enabled')
-    return enabled.length > 0 ? enabled : own
-  })
-  return [...shown, ...usable.filter((model) => model.type === 'embeddings')]
+  const copilot = chat.filter((model) => model.provider === 'copilot')
+  const fallbacks = [
+    copilot.filter((model) => model.pickerEnabled),
+    copilot.filter((model) => model.policy === 'enabled'),
+  ]
+  return [
+    ...(fallbacks.find((some) => some.length > 0) ?? copilot),
+    ...chat.filter((model) => model.provider === 'codex' && model.pickerEnabled),
+    ...usable.filter((model) => model.type === 'embeddings'),
+  ]
 }
 
 /** `*` stands for any run of characters, everything else for itself. Case counts, as it does in model ids. */

@@ -1,7 +1,7 @@
 /** Upstream paths below a provider's base URL, as `supported_endpoints` writes them. */
 export const chatEndpoint = '/chat/completions'
 export const embeddingsEndpoint = '/embeddings'
-const responsesEndpoint = '/responses'
+export const responsesEndpoint = '/responses'
 const messagesEndpoint = '/v1/messages'
 
 /** The dialects of a caller, each with the upstream path that needs no translation. */

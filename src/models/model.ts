@@ -1,10 +1,8 @@
 import type { ProviderId } from '../executors/executor.ts'
 import type { ModelTraits } from '../translate/model-traits.ts'
-import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
-import type { CopilotModelEntry } from './wire.ts'
 
-/** `other` is a kind this program does not know: it can be named, but no route takes it. */
-type ModelType = 'chat' | 'embeddings' | 'completion' | 'other'
+/** `other` is a kind this program does not know: it is not listed, but can be named where it has an endpoint. */
+export type ModelType = 'chat' | 'embeddings' | 'completion' | 'other'
 
 /** One model of one provider. As in `ModelTraits`, an absent value means "not stated by upstream". */
 export interface Model extends ModelTraits {
@@ -12,14 +10,20 @@ export interface Model extends ModelTraits {
   /** For people, e.g. `Claude Opus 4.6`. */
   readonly name: string
   readonly type: ModelType
+  /** Tokens: how far a client may widen `contextWindow`. */
+  readonly maxContextWindow?: number | undefined
   /** Texts per embeddings request. */
   readonly maxInputs?: number | undefined
+  /** One of `supports.reasoningEffort`, unless upstream contradicts itself. */
+  readonly defaultReasoningEffort?: string | undefined
+  /** Upstream would have the model asked in the lite form (docs/codex-wire.md, "Lite form"). */
+  readonly responsesLite?: boolean | undefined
   /** Upstream paths that take this model, e.g. `/chat/completions`; `ws:` ones included as upstream lists them. */
   readonly endpoints: readonly string[]
   /** Undefined: nothing gates the model. */
   readonly policy?: 'enabled' | 'disabled' | 'unconfigured' | undefined
   readonly preview: boolean
-  /** GitHub's own clients offer it. A model they do not offer may still work. */
+  /** The provider's own clients offer it. A model they do not offer may still work. */
   readonly pickerEnabled: boolean
   /** Seconds since epoch. */
   readonly createdSeconds?: number | undefined
@@ -27,65 +31,9 @@ export interface Model extends ModelTraits {
   readonly source: 'seed' | 'live'
 }
 
-/** A Copilot model from one entry of the live list. */
-export function toCopilotModel(entry: CopilotModelEntry): Model {
-  const capabilities = entry.capabilities ?? {}
-  const limits = capabilities.limits ?? {}
-  const supports = capabilities.supports ?? {}
-  const type = toModelType(capabilities.type ?? undefined, entry.id)
-  return {
-    provider: 'copilot',
-    id: entry.id,
-    name: entry.name ?? entry.id,
-    type,
-    family: capabilities.family ?? entry.id,
-    vendor: entry.vendor ?? undefined,
-    contextWindow: limits.max_context_window_tokens ?? undefined,
-    maxPromptTokens: limits.max_prompt_tokens ?? undefined,
-    maxOutputTokens: limits.max_output_tokens ?? undefined,
-    maxInputs: limits.max_inputs ?? undefined,
-    endpoints: toEndpoints(type, entry.supported_endpoints ?? []),
-    policy: entry.policy?.state ?? undefined,
-    preview: entry.preview ?? false,
-    pickerEnabled: entry.model_picker_enabled ?? true,
-    createdSeconds: entry.created ?? undefined,
-    source: 'live',
-    supports: {
-      toolCalls: supports.tool_calls ?? undefined,
-      parallelToolCalls: supports.parallel_tool_calls ?? undefined,
-      vision: supports.vision ?? undefined,
-      structuredOutputs: supports.structured_outputs ?? undefined,
-      prediction: supports.prediction ?? undefined,
-      // An empty list states nothing that could be adapted to.
-      adaptiveThinking: supports.adaptive_thinking ?? undefined,
-      minThinkingBudget: supports.min_thinking_budget ?? undefined,
-      maxThinkingBudget: supports.max_thinking_budget ?? undefined,
-      reasoningEffort: supports.reasoning_effort?.length ? supports.reasoning_effort : undefined,
-    },
-  }
-}
-
-/** An entry that states no type is a chat model, unless its id says otherwise. The latter is a guess. */
-function toModelType(stated: string | undefined, id: string): ModelType {
-  switch (stated) {
-    case 'chat':
-    case 'embeddings':
-    case 'completion':
-      return stated
-    case undefined:
-      return id.includes('embedding') ? 'embeddings' : 'chat'
-    default:
-      return 'other'
-  }
-}
-
-/**
- * Upstream's `supported_endpoints` never names `/embeddings`, and for older chat models it is absent, which means
- * chat. An empty list is read like an absent one: a wrong guess then ends in upstream's own clear 400, the opposite
- * guess would make a working model unreachable.
- */
-function toEndpoints(type: ModelType, stated: readonly string[]): readonly string[] {
-  if (type === 'embeddings') return [embeddingsEndpoint]
-  if (type === 'chat' && stated.length === 0) return [chatEndpoint]
-  return stated
+/** What a provider's model list holds. */
+export interface ModelListing {
+  readonly models: readonly Model[]
+  /** How many entries could not be read or name nothing that this program can use. */
+  readonly leftOut: number
 }

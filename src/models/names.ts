@@ -1,6 +1,7 @@
 import type { ProviderId } from '../executors/executor.ts'
 
-const providers = ['copilot', 'codex'] as const satisfies readonly ProviderId[]
+/** Those that a name can ask for, in the order in which their models are listed. */
+export const providers = ['copilot', 'codex'] as const satisfies readonly ProviderId[]
 
 /** One way of writing the model a caller named. */
 export interface NameForm {
@@ -38,9 +39,9 @@ export function resolveName<Found>(
   return { ok: false, wanted: target ?? name, viaAlias: target !== undefined }
 }
 
-/** True for `copilot/…` and `codex/…`. */
-export function hasProviderPrefix(name: string): boolean {
-  return providers.some((provider) => name.startsWith(`${provider}/`))
+/** Whose model a name asks for, where it is `copilot/…` or `codex/…`. */
+export function providerOfName(name: string): ProviderId | undefined {
+  return providers.find((provider) => name.startsWith(`${provider}/`))
 }
 
 /**
@@ -50,7 +51,8 @@ export function hasProviderPrefix(name: string): boolean {
  * name may be another snapshot.
  */
 export function nameForms(name: string): readonly NameForm[] {
-  const prefix = hasProviderPrefix(name) ? name.slice(0, name.indexOf('/') + 1) : ''
+  const provider = providerOfName(name)
+  const prefix = provider === undefined ? '' : `${provider}/`
   const id = name.slice(prefix.length)
   if (!id.startsWith('claude-')) return [{ name }]
   const long = id.endsWith(longContextMark)

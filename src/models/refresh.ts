@@ -1,9 +1,8 @@
 import { Fault, type ProxyError } from '../errors.ts'
 import type { Executor } from '../executors/executor.ts'
 import type { Logger } from '../log.ts'
-import { toCopilotModel } from './model.ts'
+import type { ModelListing } from './model.ts'
 import type { ModelRegistry } from './registry.ts'
-import { parseModelList, type ParsedModelList } from './wire.ts'
 
 /** As GitHub's own clients do. Ms. */
 const intervalMs = 10 * 60_000
@@ -13,9 +12,17 @@ const firstRetryMs = 30_000
 const deadlineMs = 30_000
 /** Upstream has asked for more than two days; a timer cannot hold more than 24. Ms. */
 const longestHoldMs = 24 * 60 * 60_000
+/** Upstream's news of a changed list comes with many replies at once: they cause one exchange. Ms. */
+const changeDelayMs = 1000
+/** Servers of one upstream can disagree for a while about which list is the present one. Ms. */
+const changeSpacingMs = 60_000
 
 export interface ModelRefreshDeps {
+  /** Of the provider, for log lines: `Copilot`. */
+  readonly name: string
   readonly listModels: Executor['listModels']
+  /** Reads what `listModels` brought; undefined when it is not a model list. */
+  readonly parse: (reply: unknown) => ModelListing | undefined
   readonly registry: Pick<ModelRegistry, 'register'>
   /** The record whose account the list belongs to. */
   readonly clientId: () => string
@@ -48,6 +55,8 @@ interface RefreshState {
 export interface ModelRefresh {
   /** There is a token, or one of another account: fetches now and from then on every ten minutes, in the background. */
   readonly tokenChanged: () => void
+  /** Upstream says that its list is another one now: fetches soon, once for all who say so within a minute. */
+  readonly listChanged: () => void
   /**
    * Fetches and waits, joining an exchange that is under way. While upstream's 429 lasts it asks nothing.
    * Rejects only with the signal's reason; the exchange itself goes on, others may be waiting for it.
@@ -68,6 +77,9 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   /** Upstream answered 429 to this account. */
   let hold: { readonly clientId: string; readonly untilMs: number; readonly error: ProxyError } | undefined
   let cancelTimer: (() => void) | undefined
+  /** The list has changed since the last exchange began. */
+  let isStale = false
+  let startedAtMs = 0
 
   /** One refresh at a time; whoever asks meanwhile gets its outcome. Never rejects. */
   async function fly(): Promise<RefreshOutcome> {
@@ -87,6 +99,8 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   async function run(): Promise<RefreshOutcome> {
     const clientId = deps.clientId()
     hold = undefined
+    isStale = false
+    startedAtMs = now()
     const attempt = await fetchList().then(
       (list) => ({ ok: true, list }) as const,
       (cause: unknown) => ({ ok: false, cause }) as const,
@@ -96,16 +110,16 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     return attempt.ok ? succeed(clientId, attempt.list) : fail(clientId, attempt.cause)
   }
 
-  async function fetchList(): Promise<ParsedModelList> {
+  async function fetchList(): Promise<ModelListing> {
     const deadline = new AbortController()
     const cancelDeadline = deps.setTimer(() => {
       deadline.abort(new Fault({ kind: 'upstream_silent', phase: 'headers', afterMs: deadlineMs }))
     }, deadlineMs)
     try {
       const reply = await deps.listModels({ signal: AbortSignal.any([stopping.signal, deadline.signal]) })
-      const list = parseModelList(reply)
+      const list = deps.parse(reply)
       if (list === undefined) throw new Fault({ kind: 'upstream_unusable', detail: 'the reply is not a model list' })
-      if (list.entries.length === 0) throw new Fault({ kind: 'upstream_unusable', detail: 'the model list is empty' })
+      if (list.models.length === 0) throw new Fault({ kind: 'upstream_unusable', detail: 'the model list is empty' })
       return list
     } catch (error) {
       deadline.signal.throwIfAborted()
@@ -115,12 +129,11 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     }
   }
 
-  function succeed(clientId: string, list: ParsedModelList): RefreshOutcome {
-    const models = list.entries.map(toCopilotModel)
+  function succeed(clientId: string, { models, leftOut }: ModelListing): RefreshOutcome {
     deps.registry.register(clientId, models)
-    const fields = { received: models.length, leftOut: list.leftOut }
-    if (loaded?.clientId !== clientId || problem !== undefined) log.info(fields, 'Copilot model list loaded')
-    else log.debug(fields, 'Copilot model list refreshed')
+    const fields = { received: models.length, leftOut }
+    if (loaded?.clientId !== clientId || problem !== undefined) log.info(fields, `${deps.name} model list loaded`)
+    else log.debug(fields, `${deps.name} model list refreshed`)
     failures = 0
     loaded = { clientId, atMs: now() }
     problem = undefined
@@ -136,9 +149,12 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     }
     const reason = describe(error)
     // Without a login every attempt fails alike, and login and status say so better. A lasting problem is told once.
-    const isNews = error.kind !== 'copilot_unavailable' && reason !== problem
+    const isNews = error.kind !== 'copilot_unavailable' && error.kind !== 'codex_unavailable' && reason !== problem
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
-    log[isNews ? 'warn' : 'debug'](fields, 'Copilot model list could not be fetched; the last known one stays in force')
+    log[isNews ? 'warn' : 'debug'](
+      fields,
+      `${deps.name} model list could not be fetched; the last known one stays in force`,
+    )
     problem = reason
     return { kind: 'kept', problem: reason, error }
   }
@@ -151,11 +167,23 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
 
   function nextDelayMs(): number {
     if (hold !== undefined) return hold.untilMs - now()
-    return failures === 0 ? intervalMs : Math.min(intervalMs, firstRetryMs * 2 ** (failures - 1))
+    if (failures > 0) return Math.min(intervalMs, firstRetryMs * 2 ** (failures - 1))
+    if (!isStale) return intervalMs
+    const spacingMs = startedAtMs + changeSpacingMs - now()
+    // A clock that was set back must not put it off for long.
+    return Math.min(changeSpacingMs, Math.max(changeDelayMs, spacingMs))
+  }
+
+  function listChanged(): void {
+    if (isStale) return
+    isStale = true
+    // What is under way may bring the old list, and schedules what follows it; what failed has a timer of its own.
+    if (flight === undefined && failures === 0 && hold === undefined) scheduleNext()
   }
 
   return {
     tokenChanged: () => void fly(),
+    listChanged,
     refresh: async ({ signal }) => {
       signal.throwIfAborted()
       return unlessAborted(fly(), signal)
@@ -179,6 +207,7 @@ function holdMs(retryAfter: string | undefined, nowMs: number): number {
 function describe(error: ProxyError): string {
   switch (error.kind) {
     case 'copilot_unavailable':
+    case 'codex_unavailable':
     case 'upstream_unreachable':
     case 'upstream_unusable':
       return error.detail

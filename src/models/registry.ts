@@ -1,8 +1,9 @@
 import type { ProxyError } from '../errors.ts'
+import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
 import type { Model } from './model.ts'
-import { resolveName } from './names.ts'
+import { providerOfName, resolveName } from './names.ts'
 import { nearMisses } from './near-misses.ts'
 
 /** The `models` section of the configuration. */
@@ -11,6 +12,12 @@ export interface ModelNaming {
   readonly aliases: Readonly<Record<string, string>>
   /** Names or patterns with `*` that are left out of the list; the models still answer to their names. */
   readonly hide: readonly string[]
+}
+
+/** Why a provider has no models, and what helps: sentences for a person, as in `codex_unavailable`. */
+interface Absence {
+  readonly detail: string
+  readonly fix: string
 }
 
 type ModelResult =
@@ -44,7 +51,11 @@ export interface ModelRegistry {
   readonly route: (name: string, ask: EndpointAsk) => RouteResult
 }
 
-export function createModelRegistry(initialNaming: ModelNaming): ModelRegistry {
+/** @param absenceOf asked about a provider without a single model, when one of its models is asked for by its prefix */
+export function createModelRegistry(
+  initialNaming: ModelNaming,
+  absenceOf: (provider: ProviderId) => Absence | undefined = () => undefined,
+): ModelRegistry {
   const clients = new Map<string, readonly Model[]>()
   let naming = initialNaming
   // A Map, because `aliases.constructor` of a plain object is not an alias.
@@ -64,13 +75,15 @@ export function createModelRegistry(initialNaming: ModelNaming): ModelRegistry {
     })
     const suggest = (wanted: string) => nearMisses(wanted, idsOf(catalogue.visible.filter(suits)))
     if (!result.ok) {
-      const detail = result.viaAlias
-        ? { detail: `The alias ${quote(name)} stands for ${quote(result.wanted)}, which is not available.` }
-        : {}
-      return {
-        ok: false,
-        error: { kind: 'model_not_found', model: name, suggestions: suggest(result.wanted), ...detail },
-      }
+      const { wanted, viaAlias } = result
+      const absence = absenceBehind(wanted)
+      const sentences = [
+        ...(viaAlias ? [`The alias ${quote(name)} stands for ${quote(wanted)}, which is not available.`] : []),
+        ...(absence && !viaAlias ? [`The model ${quote(wanted)} is not available.`] : []),
+        ...(absence ? [`${absence.detail.replace(/\.$/, '')}.`, ...(absence.fix === '' ? [] : [absence.fix])] : []),
+      ]
+      const detail = sentences.length > 0 ? { detail: sentences.join(' ') } : {}
+      return { ok: false, error: { kind: 'model_not_found', model: name, suggestions: suggest(wanted), ...detail } }
     }
     if (result.value.model.policy === 'disabled') {
       const { id } = result.value
@@ -83,6 +96,13 @@ export function createModelRegistry(initialNaming: ModelNaming): ModelRegistry {
       return { ok: false, error }
     }
     return result
+  }
+
+  /** Why nothing is known by this name, where that is for want of all models of the provider it asks for. */
+  function absenceBehind(name: string): Absence | undefined {
+    const provider = providerOfName(name)
+    if (provider === undefined || catalogue.providers.has(provider)) return undefined
+    return absenceOf(provider)
   }
 
   function route(name: string, ask: EndpointAsk): RouteResult {

@@ -12,6 +12,7 @@ interface CodexModel {
   readonly priority: number
   readonly supported_in_api: true
   readonly context_window: number | null
+  readonly max_context_window: number | null
   readonly input_modalities: readonly string[]
   readonly supported_reasoning_levels: readonly { readonly effort: string; readonly description: string }[]
   readonly default_reasoning_level: string | null
@@ -23,12 +24,13 @@ export interface CodexCatalogue {
 }
 
 export function renderCodexCatalogue(models: readonly ListedModel[]): CodexCatalogue {
-  return { models: models.filter(({ model }) => model.type === 'chat').map(toCodexModel) }
+  return { models: models.filter(({ model }) => model.type === 'chat').map(renderCodexModel) }
 }
 
-function toCodexModel({ id, model }: ListedModel, priority: number): CodexModel {
+function renderCodexModel({ id, model }: ListedModel, priority: number): CodexModel {
   const { supports } = model
   const efforts = supports.reasoningEffort ?? []
+  const isListed = (effort: string | undefined) => effort !== undefined && efforts.includes(effort)
   return {
     slug: id,
     display_name: model.name,
@@ -37,9 +39,10 @@ function toCodexModel({ id, model }: ListedModel, priority: number): CodexModel 
     priority,
     supported_in_api: true,
     context_window: model.contextWindow ?? null,
+    max_context_window: model.maxContextWindow ?? model.contextWindow ?? null,
     input_modalities: supports.vision === true ? ['text', 'image'] : ['text'],
     supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effort })),
-    default_reasoning_level: efforts.includes('medium') ? 'medium' : (efforts[0] ?? null),
+    default_reasoning_level: [model.defaultReasoningEffort, 'medium'].find(isListed) ?? efforts[0] ?? null,
     supports_parallel_tool_calls: supports.parallelToolCalls ?? false,
   }
 }

@@ -1,8 +1,9 @@
+import type { ProviderId } from '../executors/executor.ts'
 import type { ListedModel } from './catalogue.ts'
 import { dialectRoutes, type DialectRoutes, type EndpointAsk } from './endpoints.ts'
 
 /** `owned_by` of models whose vendor upstream does not state. */
-const providerOwner = { copilot: 'github-copilot', codex: 'openai' } as const
+const ownerOf = { copilot: 'github-copilot', codex: 'openai' } as const satisfies Record<ProviderId, string>
 
 /**
  * One model as `GET /v1/models/{id}` and the list show it. The first four fields are OpenAI's; everything else is ours,
@@ -15,7 +16,7 @@ export interface RenderedModel {
   readonly created: number
   readonly owned_by: string
   readonly copilot_proxy: {
-    readonly provider: string
+    readonly provider: ProviderId
     readonly name: string
     readonly type: string
     readonly family: string
@@ -49,7 +50,7 @@ export function renderModel({ id, model }: ListedModel, setting: EndpointAsk['se
     id,
     object: 'model',
     created: model.createdSeconds ?? 0,
-    owned_by: model.vendor ?? providerOwner[model.provider],
+    owned_by: model.vendor ?? ownerOf[model.provider],
     copilot_proxy: {
       provider: model.provider,
       name: model.name,

@@ -24,6 +24,8 @@ export interface CallerRequest<Body = unknown> {
   readonly endsWithUser: boolean
   /** Responses only: what refers to, or may be referred to by, other requests. */
   readonly chain?: ChainLink | undefined
+  /** What the caller's headers name the conversation by, in dialects whose clients do that. */
+  readonly sessionId?: string | undefined
   readonly body: Body
 }
 
@@ -49,6 +51,11 @@ export interface EncodeContext {
   readonly lessons: ReadonlySet<string>
   /** Responses only: the ChatGPT backend takes fewer fields than the API and always wants instructions. */
   readonly profile?: 'chatgpt' | undefined
+  /**
+   * `codex.responses-lite`: whether a model of the ChatGPT backend that refuses the usual form of a request is asked in
+   * the lite one. Absent: `never`.
+   */
+  readonly lite?: 'auto' | 'never' | undefined
 }
 
 export interface EncodedRequest {
@@ -59,6 +66,16 @@ export interface EncodedRequest {
   readonly warnings: readonly Warning[]
   /** Of a request that passes: as `DecodedTurn.echo`. */
   readonly echo?: JsonObject | undefined
+  /** For the reply: how its calls are to be read. */
+  readonly calls?: CallNotes | undefined
+}
+
+/** What the reply of a Responses upstream needs to know to name calls as the request did. */
+export interface CallNotes {
+  /** Tools that stood in no namespace and were put into `functions` for upstream, by name: their calls lose it again. */
+  readonly grouped: ReadonlySet<string>
+  /** Some tool goes by the name of the wrapper that models make up for several calls: it stands for itself. */
+  readonly hasWrapper: boolean
 }
 
 /** A caller's body in the neutral model. */
@@ -100,6 +117,8 @@ export interface ReplyNotes {
   /** Messages callers only: `thinking` is on, so the answer may hold thinking blocks. */
   readonly asksForThinking: boolean
   readonly echo: JsonObject | undefined
+  /** As `EncodedRequest.calls`. */
+  readonly calls?: CallNotes | undefined
 }
 
 /** Everything a reply needs that is not in the events, handed in so that output is reproducible. */
@@ -225,6 +244,8 @@ export interface Dialect {
   readonly upstreamPath: string
   /** Comment or event that keeps a silent stream open. */
   readonly heartbeat: string
+  /** Fields that every request must have, whether its author cares or not. */
+  readonly mandatory?: ReadonlySet<string> | undefined
 
   // A caller's request.
   /**

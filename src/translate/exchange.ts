@@ -49,18 +49,18 @@ export function openExchange(
 ): Exchange {
   const passed = caller.id === upstream.id ? caller.passRequest(request, context) : undefined
   if (passed !== undefined) {
-    if (context.strict) refuseLosses(passed.warnings)
+    if (context.strict) refuseLosses(passed.warnings, caller.mandatory)
     const { createStream, createFold } = caller
     return {
       request: { ...passed, warnings: distinct(passed.warnings) },
-      reader: { notes: { ...noNotes, echo: passed.echo }, createStream, createFold },
+      reader: { notes: { ...noNotes, echo: passed.echo, calls: passed.calls }, createStream, createFold },
     }
   }
   const decoded = caller.decodeTurn(request, context)
   const prepared = prepareTurn(decoded.turn, upstream.accepts(context.lessons))
   const encoded = upstream.encodeTurn(prepared.turn, context)
   const warnings = distinct([...decoded.warnings, ...prepared.warnings, ...encoded.warnings])
-  if (context.strict) refuseLosses(warnings)
+  if (context.strict) refuseLosses(warnings, caller.mandatory)
   return {
     request: { ...encoded, warnings },
     reader: {
@@ -71,6 +71,7 @@ export function openExchange(
         hidesThinking: decoded.turn.reasoning?.summary === 'none',
         asksForThinking: isThinkingOn(decoded.turn.reasoning?.mode),
         echo: decoded.echo,
+        calls: encoded.calls,
       },
       createStream: (seed) => createTranslatedStream(caller, upstream, seed),
       createFold: (seed) => createTranslatedFold(caller, upstream, seed),

@@ -1,3 +1,6 @@
+/** Whose upstream it is. They share nothing, opaque values included. */
+export type Provider = 'copilot' | 'codex'
+
 /**
  * What a dialect needs to know of the model it talks to. An absent value means "not stated by upstream":
  * nothing is adapted on its account.
@@ -9,6 +12,8 @@ export interface ModelTraits {
   readonly family: string
   /** Upstream's `vendor`, e.g. `OpenAI`, `Azure OpenAI`, `Anthropic`, `Google`, `xAI`. */
   readonly vendor?: string | undefined
+  /** Absent: `copilot`. */
+  readonly provider?: Provider | undefined
   /** Tokens, prompt and output together. */
   readonly contextWindow?: number | undefined
   /** Tokens. */
@@ -23,6 +28,10 @@ export interface ModelTraits {
     readonly prediction?: boolean | undefined
     /** Accepted values of `reasoning_effort`, lowest first as upstream lists them. */
     readonly reasoningEffort?: readonly string[] | undefined
+    /** `reasoning.summary` of Responses is taken. */
+    readonly reasoningSummary?: boolean | undefined
+    /** `text.verbosity` of Responses is taken. */
+    readonly verbosity?: boolean | undefined
     /** Claude 4.6 and later: thinking without a budget. */
     readonly adaptiveThinking?: boolean | undefined
     /** Tokens. */

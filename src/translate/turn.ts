@@ -3,6 +3,7 @@
  * in the Responses API, widened with what only the Messages API has (cache marks, `is_error`, signatures). Decoders
  * never reorder items, never trim text and never look into opaque values.
  */
+import type { Provider } from './model-traits.ts'
 import type { JsonObject } from './parts/is-object.ts'
 
 /** Vendors whose opaque values must not be mixed; `unknown` matches nothing. */
@@ -14,6 +15,8 @@ export type Vendor = 'openai' | 'anthropic' | 'google' | 'xai' | 'unknown'
  */
 export interface Opaque {
   readonly vendor: Vendor
+  /** Whose upstream made it; no other can read it. Undefined where the caller kept it as it came, which tells nothing. */
+  readonly provider?: Provider | undefined
   /** E.g. `gpt-6`, `claude`; '' where unknown. For people who debug; matching goes by vendor and form. */
   readonly family: string
   /**
@@ -218,6 +221,8 @@ export interface Turn {
   readonly logprobs?: { readonly top?: number | undefined } | undefined
   /** Stable for one conversation; used as upstream's prompt cache key. */
   readonly cacheKey?: string | undefined
+  /** What the caller names its conversation by, where it says so outside of the body. */
+  readonly sessionId?: string | undefined
 }
 
 /** Fields an upstream may lack, as warnings name them in the caller's words. */

@@ -45,9 +45,12 @@ const lossy: ReadonlySet<WarningCode> = new Set([
   'duplicate_tool_dropped',
 ])
 
-/** @throws Fault `invalid_request` naming the first field whose loss `chat.strict` forbids */
-export function refuseLosses(warnings: readonly Warning[]): void {
-  const first = warnings.find(({ code }) => lossy.has(code))
+/**
+ * @param mandatory fields that no caller of the dialect can leave out: to drop one is no reason to refuse
+ * @throws Fault `invalid_request` naming the first field whose loss `chat.strict` forbids
+ */
+export function refuseLosses(warnings: readonly Warning[], mandatory: ReadonlySet<string> = new Set()): void {
+  const first = warnings.find(({ code, field }) => lossy.has(code) && !(code === 'dropped' && mandatory.has(field)))
   if (first === undefined) return
   throw new Fault({
     kind: 'invalid_request',

@@ -8,7 +8,15 @@ test('a spare connection of the browser, opened and never used, does not hold th
   const listening = Promise.withResolvers<string>()
   const never = new AbortController().signal
   const result = awaitCallback(
-    { port: 0, state: 'example-state', waitMs: 60_000, onListening: listening.resolve },
+    {
+      ports: [0],
+      host: '127.0.0.1',
+      path: '/callback',
+      site: 'GitHub',
+      state: 'example-state',
+      waitMs: 60_000,
+      onListening: listening.resolve,
+    },
     never,
   )
   const redirectUri = await listening.promise

@@ -6,6 +6,7 @@ import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCopilotTokenSource, type CopilotTokenOptions } from '../../src/auth/copilot-token-source.ts'
 import type { CopilotToken, CopilotTokenSource } from '../../src/auth/copilot-token.ts'
+import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
 import { createMemoryRecordStore } from '../../src/auth/memory-record-store.ts'
 import { createRecordStore, type RecordStore } from '../../src/auth/record-store.ts'
 import { RecordStoreError } from '../../src/auth/record-fs.ts'
@@ -58,7 +59,11 @@ function answerExchanges(answer: Answer, api = 'https://api.github.com'): { coun
   return seen
 }
 
-function start(store: RecordStore, changes: Partial<CopilotTokenOptions> = {}, random = 0): CopilotTokenSource {
+function start(
+  store: RecordStore<CopilotRecord>,
+  changes: Partial<CopilotTokenOptions> = {},
+  random = 0,
+): CopilotTokenSource {
   const { now, monotonicMs } = clock
   const source = createCopilotTokenSource(
     { store, fetch: lateFetch, now, monotonicMs, random: () => random, log },
@@ -68,8 +73,8 @@ function start(store: RecordStore, changes: Partial<CopilotTokenOptions> = {}, r
   return source
 }
 
-const memory = (metadata: Partial<CopilotRecord['metadata']> = {}): RecordStore =>
-  createMemoryRecordStore([exampleRecord(metadata)])
+const memory = (metadata: Partial<CopilotRecord['metadata']> = {}): RecordStore<CopilotRecord> =>
+  createMemoryRecordStore(copilotRecordKind, [exampleRecord(metadata)])
 
 /** A stored token obtained `ageSeconds` ago. */
 const stored = (ageSeconds: number, token = 'tid=stored'): Partial<CopilotRecord['metadata']> => ({
@@ -404,7 +409,7 @@ describe('an account that GitHub refuses', () => {
 
   test('a bad login from the environment names the variable', async () => {
     answerExchanges(() => HttpResponse.json(fixture('github-401'), { status: 401 }))
-    const source = start(createMemoryRecordStore([]), { githubToken: 'ghu_environment' })
+    const source = start(createMemoryRecordStore(copilotRecordKind, []), { githubToken: 'ghu_environment' })
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
       detail: 'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: Bad credentials',
@@ -414,7 +419,7 @@ describe('an account that GitHub refuses', () => {
 
   test('a token of the environment that cannot be one is not sent, and is no trouble of the network', async () => {
     const exchanges = answerExchanges(granted)
-    const source = start(createMemoryRecordStore([]), { githubToken: 'ghu_example and more' })
+    const source = start(createMemoryRecordStore(copilotRecordKind, []), { githubToken: 'ghu_example and more' })
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
       detail: expect.stringContaining('COPILOT_GITHUB_TOKEN holds no usable token'),
@@ -511,7 +516,9 @@ describe('a token that upstream rejects', () => {
 })
 
 /** A store whose next look takes until it is let go, and then tells what was there when it began. */
-const slowToRead = (store: RecordStore): { store: RecordStore; holdNext: () => () => void } => {
+const slowToRead = (
+  store: RecordStore<CopilotRecord>,
+): { store: RecordStore<CopilotRecord>; holdNext: () => () => void } => {
   let gate: Promise<void> = Promise.resolve()
   return {
     store: {
@@ -533,7 +540,7 @@ const slowToRead = (store: RecordStore): { store: RecordStore; holdNext: () => (
 describe('what is stored changes', () => {
   test('nobody is logged in, somebody logs in, somebody logs out', async () => {
     const exchanges = answerExchanges(granted)
-    const store = createMemoryRecordStore([])
+    const store = createMemoryRecordStore(copilotRecordKind, [])
     const source = start(store)
     expect(source.status()).toMatchObject({ state: 'starting' })
     expect(await faultOf(source.get(never))).toEqual({
@@ -582,7 +589,7 @@ describe('what is stored changes', () => {
 
   test('listeners hear once that nobody is logged in, at the start and after a logout', async () => {
     answerExchanges(granted)
-    const store = createMemoryRecordStore([])
+    const store = createMemoryRecordStore(copilotRecordKind, [])
     const source = start(store)
     const heard: (string | undefined)[] = []
     source.onChange((token) => heard.push(token?.value))
@@ -605,12 +612,12 @@ describe('what is stored changes', () => {
     clock.advance(200_000)
     // The other process was faster: its token is there once we hold the lock, not when we looked first.
     const current = await store.current()
-    const racing: RecordStore = {
+    const racing: RecordStore<CopilotRecord> = {
       ...store,
       current: async () => current,
       update: (_id, change) =>
-        store.update('copilot-octocat', (record) =>
-          change({ ...record, metadata: { ...record.metadata, ...stored(1, 'tid=theirs') } }),
+        store.update('copilot-octocat', (record, ...rest) =>
+          change({ ...record, metadata: { ...record.metadata, ...stored(1, 'tid=theirs') } }, ...rest),
         ),
     }
     expect(await start(racing).get(never)).toMatchObject({ value: 'tid=theirs' })
@@ -647,16 +654,16 @@ describe('what is stored changes', () => {
   })
 
   test('a record removed while its lock was waited for means signed out', async () => {
-    const store: RecordStore = { ...memory(), update: async () => undefined }
+    const store: RecordStore<CopilotRecord> = { ...memory(), update: async () => undefined }
     const fault = await faultOf(start(store).get(never))
     expect(fault).toMatchObject({ detail: 'Nobody is logged in to GitHub Copilot' })
   })
 })
 
-const failing = (problem: 'busy' | 'unwritable', store: RecordStore): RecordStore => ({
+const failing = (problem: 'busy' | 'unwritable', store: RecordStore<CopilotRecord>): RecordStore<CopilotRecord> => ({
   ...store,
   update: async (id, change) => {
-    if (problem === 'unwritable') await change((await store.read(id)) ?? exampleRecord())
+    if (problem === 'unwritable') await change((await store.read(id)) ?? exampleRecord(), async () => {}, undefined)
     throw new RecordStoreError(problem, `/home/example/${id}.json: made up`)
   },
 })
@@ -715,7 +722,7 @@ describe('a store in trouble', () => {
   })
 
   test('one that cannot be read from the start says so', async () => {
-    const store: RecordStore = {
+    const store: RecordStore<CopilotRecord> = {
       ...memory(),
       current: async () => {
         throw new RecordStoreError('unreadable', '/home/example: made up')
@@ -753,9 +760,9 @@ describe('with records as files', () => {
 
   test('two sources on one folder that expire together make one exchange', async () => {
     const exchanges = answerExchanges(granted)
-    await createRecordStore({ dir, log }).write(exampleRecord(stored(100_000)))
-    const one = start(createRecordStore({ dir, log }))
-    const two = start(createRecordStore({ dir, log }))
+    await createRecordStore({ kind: copilotRecordKind, dir, log }).write(exampleRecord(stored(100_000)))
+    const one = start(createRecordStore({ kind: copilotRecordKind, dir, log }))
+    const two = start(createRecordStore({ kind: copilotRecordKind, dir, log }))
     const tokens = await Promise.all([one.get(never), two.get(never)])
     expect(tokens.map((token) => token.value)).toEqual(['tid=1', 'tid=1'])
     expect(exchanges.count).toBe(1)
@@ -763,9 +770,9 @@ describe('with records as files', () => {
 
   test('a login in another process is picked up without a restart', async () => {
     answerExchanges(granted)
-    const elsewhere = createRecordStore({ dir, log })
+    const elsewhere = createRecordStore({ kind: copilotRecordKind, dir, log })
     await elsewhere.write(exampleRecord(stored(0)))
-    const source = start(createRecordStore({ dir, log, watchEveryMs: 10 }))
+    const source = start(createRecordStore({ kind: copilotRecordKind, dir, log, watchEveryMs: 10 }))
     expect(await source.get(never)).toMatchObject({ value: 'tid=stored' })
     const changed = new Promise<CopilotToken | undefined>((resolve) => source.onChange(resolve))
     await elsewhere.write(

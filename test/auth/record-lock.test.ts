@@ -5,6 +5,8 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
+import type { CopilotRecord } from '../../src/auth/wire.ts'
 import { LOCK_TIMES } from '../../src/auth/file-lock.ts'
 import type { RecordFs } from '../../src/auth/record-fs.ts'
 import { createRecordStore, type RecordStore } from '../../src/auth/record-store.ts'
@@ -13,12 +15,12 @@ import { exampleRecord, recordingLog } from './support.ts'
 const { mkdtemp, readdir, readFile, rm, utimes, writeFile } = nodeFs
 
 let dir: string
-let store: RecordStore
+let store: RecordStore<CopilotRecord>
 const children: ChildProcess[] = []
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-lock-'))
-  store = createRecordStore({ dir, log: recordingLog() })
+  store = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog() })
   await store.write(exampleRecord({ refresh_in: 0 }))
 })
 afterEach(async () => {
@@ -27,14 +29,14 @@ afterEach(async () => {
 })
 
 const lockPath = (): string => join(dir, 'copilot-octocat.json.lock')
-const mark = (store_: RecordStore, signal?: AbortSignal): Promise<unknown> =>
+const mark = (store_: RecordStore<CopilotRecord>, signal?: AbortSignal): Promise<unknown> =>
   store_.update(
     'copilot-octocat',
     (record) => ({ ...record, label: 'changed' }),
     signal === undefined ? {} : { signal },
   )
 
-const slowIncrement = (store_: RecordStore): Promise<unknown> =>
+const slowIncrement = (store_: RecordStore<CopilotRecord>): Promise<unknown> =>
   store_.update('copilot-octocat', async (record) => {
     await new Promise((resolve) => setTimeout(resolve, 5))
     return { ...record, metadata: { ...record.metadata, refresh_in: (record.metadata.refresh_in ?? 0) + 1 } }
@@ -104,7 +106,7 @@ async function killWriters(folder: string, rounds: number): Promise<number> {
     await firstOutput(writer)
     await new Promise((resolve) => setTimeout(resolve, (round * 7) % 23))
     await kill(writer)
-    const next = createRecordStore({ dir: folder, log: recordingLog() })
+    const next = createRecordStore({ kind: copilotRecordKind, dir: folder, log: recordingLog() })
     const record = await next.current()
     if (record !== undefined) {
       expect(record.metadata.github_access_token).toBe('ghu_example')
@@ -113,14 +115,15 @@ async function killWriters(folder: string, rounds: number): Promise<number> {
     const names = await readdir(folder).catch(() => [])
     expect(names.filter((name) => name.endsWith('.tmp') || name.includes('corrupt'))).toEqual([])
   }
-  await mark(createRecordStore({ dir: folder, log: recordingLog() }))
+  await mark(createRecordStore({ kind: copilotRecordKind, dir: folder, log: recordingLog() }))
   expect(await readdir(folder)).toEqual(['copilot-octocat.json'])
   return last
 }
 
 describe('a lock left by somebody this machine cannot ask', () => {
   const quick = { waitLimitMs: 5_000, staleAfterMs: 120, heartbeatMs: 20, pollMs: 5 }
-  const impatient = (): RecordStore => createRecordStore({ dir, log: recordingLog(), lockTimes: quick })
+  const impatient = (): RecordStore<CopilotRecord> =>
+    createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), lockTimes: quick })
 
   test.each([
     ['of another machine', { nonce: 'a', pid: 1, host: 'elsewhere.example' }],
@@ -144,7 +147,7 @@ describe('a lock left by somebody this machine cannot ask', () => {
     }, 20)
     // Far apart from the heartbeat, so that a busy machine that skips some beats changes nothing.
     const patient = { ...quick, staleAfterMs: 800, waitLimitMs: 1_500 }
-    const waiting = createRecordStore({ dir, log: recordingLog(), lockTimes: patient })
+    const waiting = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), lockTimes: patient })
     await expect(mark(waiting)).rejects.toMatchObject({ problem: 'busy' })
     clearInterval(heart)
     expect(JSON.parse(await readFile(lockPath(), 'utf8'))).toMatchObject({ nonce: 'a' })
@@ -171,7 +174,7 @@ describe('a lock left by somebody this machine cannot ask', () => {
       },
     }
     const lockTimes = { ...quick, staleAfterMs: 5_000, waitLimitMs: 60 }
-    const waiting = createRecordStore({ dir, log: recordingLog(), fs: slower, lockTimes })
+    const waiting = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), fs: slower, lockTimes })
     await expect(mark(waiting)).rejects.toMatchObject({ problem: 'busy' })
     expect(JSON.parse(await readFile(lockPath(), 'utf8'))).toMatchObject({ nonce: 'faster' })
   })
@@ -190,7 +193,7 @@ describe('waiting for the lock', () => {
 
   test('ends at the limit and names the holder', async () => {
     await writeFile(lockPath(), JSON.stringify({ nonce: 'a', pid: process.pid, host: hostname() }))
-    const waiting = createRecordStore({ dir, log: recordingLog(), lockTimes: slow })
+    const waiting = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), lockTimes: slow })
     await expect(mark(waiting)).rejects.toThrow(`process ${process.pid} is using`)
     expect(await store.current()).toMatchObject({ label: 'octocat' })
   })
@@ -217,8 +220,8 @@ test('a holder that was taken for dead writes nothing and frees nobody else’s 
 
 test('a long change keeps its lock by its heartbeat', async () => {
   const quick = { waitLimitMs: 5_000, staleAfterMs: 800, heartbeatMs: 20, pollMs: 5 }
-  const one = createRecordStore({ dir, log: recordingLog(), lockTimes: quick })
-  const two = createRecordStore({ dir, log: recordingLog(), lockTimes: quick })
+  const one = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), lockTimes: quick })
+  const two = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog(), lockTimes: quick })
   const order: string[] = []
   const begun = Promise.withResolvers<void>()
   const first = one.update('copilot-octocat', async () => {

@@ -3,6 +3,8 @@ import * as nodeFs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
+import type { CopilotRecord } from '../../src/auth/wire.ts'
 import type { RecordFs } from '../../src/auth/record-fs.ts'
 import { createRecordStore, type RecordStore } from '../../src/auth/record-store.ts'
 import { exampleRecord, recordingLog, type RecordingLog } from './support.ts'
@@ -12,13 +14,13 @@ const { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, sym
 let base: string
 let dir: string
 let log: RecordingLog
-let store: RecordStore
+let store: RecordStore<CopilotRecord>
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), 'copilot-proxy-records-'))
   dir = join(base, 'auth')
   log = recordingLog()
-  store = createRecordStore({ dir, log })
+  store = createRecordStore({ kind: copilotRecordKind, dir, log })
 })
 afterEach(() => rm(base, { recursive: true, force: true }))
 
@@ -153,14 +155,15 @@ describe('privacy', () => {
       },
     }
     // Worker threads cannot set the umask, so the mode asked for is what is looked at, and one child runs without mask.
-    await createRecordStore({ dir, log, fs: watching }).write(exampleRecord())
+    await createRecordStore({ kind: copilotRecordKind, dir, log, fs: watching }).write(exampleRecord())
     expect([...modes]).toEqual([0o600])
     const other = join(base, 'unmasked')
     const script = `
       process.umask(0)
       const { createRecordStore } = await import(${JSON.stringify(new URL('../../src/auth/record-store.ts', import.meta.url).href)})
+      const { copilotRecordKind } = await import(${JSON.stringify(new URL('../../src/auth/copilot-record-kind.ts', import.meta.url).href)})
       const { exampleRecord, recordingLog } = await import(${JSON.stringify(new URL('./support.ts', import.meta.url).href)})
-      await createRecordStore({ dir: ${JSON.stringify(other)}, log: recordingLog() }).write(exampleRecord())`
+      await createRecordStore({ kind: copilotRecordKind, dir: ${JSON.stringify(other)}, log: recordingLog() }).write(exampleRecord())`
     execFileSync(process.execPath, ['--input-type=module', '-e', script])
     expect(await modeOf(other)).toBe('700')
     expect(await modeOf(join(other, 'copilot-octocat.json'))).toBe('600')
@@ -234,7 +237,7 @@ describe('a corrupt record', () => {
   test('that cannot be moved is reported once and stays', async () => {
     await mkdir(dir, { mode: 0o700 })
     await writeFile(file(), 'broken')
-    const readOnly = createRecordStore({ dir, log, fs: failing('rename', 'EROFS') })
+    const readOnly = createRecordStore({ kind: copilotRecordKind, dir, log, fs: failing('rename', 'EROFS') })
     expect(await readOnly.current()).toBeUndefined()
     expect(await readOnly.current()).toBeUndefined()
     expect(log.lines).toEqual([expect.stringContaining('read-only')])
@@ -257,7 +260,9 @@ describe('a corrupt record', () => {
         return handle
       },
     }
-    expect(await createRecordStore({ dir, log, fs: racing }).current()).toEqual(exampleRecord())
+    expect(await createRecordStore({ kind: copilotRecordKind, dir, log, fs: racing }).current()).toEqual(
+      exampleRecord(),
+    )
     expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
   })
 })
@@ -306,9 +311,9 @@ describe('something else in the place of a record', () => {
         return nodeFs.open(path, flags, mode)
       },
     }
-    await expect(createRecordStore({ dir, log, fs: racing }).read('copilot-octocat')).rejects.toThrow(
-      /not a plain file/,
-    )
+    await expect(
+      createRecordStore({ kind: copilotRecordKind, dir, log, fs: racing }).read('copilot-octocat'),
+    ).rejects.toThrow(/not a plain file/)
   })
 })
 
@@ -321,7 +326,7 @@ test.each(['EACCES', 'EIO'])('a record that cannot be read (%s) is reported and 
       return nodeFs.open(path, flags, mode)
     },
   }
-  const other = createRecordStore({ dir, log, fs: unreadable })
+  const other = createRecordStore({ kind: copilotRecordKind, dir, log, fs: unreadable })
   expect(await other.list()).toEqual([])
   await expect(other.current()).rejects.toMatchObject({ problem: 'unreadable' })
   await expect(other.write(exampleRecord())).rejects.toMatchObject({ problem: 'unreadable' })
@@ -342,7 +347,7 @@ describe('a write that fails', () => {
     'in %s with %s keeps the old record, leaves nothing behind and says what to do',
     async (operation, code, words) => {
       await store.write(exampleRecord({ sku: 'old' }))
-      const broken = createRecordStore({ dir, log, fs: failing(operation, code) })
+      const broken = createRecordStore({ kind: copilotRecordKind, dir, log, fs: failing(operation, code) })
       await expect(broken.write(exampleRecord({ sku: 'new' }))).rejects.toMatchObject({
         problem: 'unwritable',
         message: expect.stringContaining(words),
@@ -353,7 +358,7 @@ describe('a write that fails', () => {
   )
 
   test('of the first record does not speak of an earlier one', async () => {
-    const broken = createRecordStore({ dir, log, fs: failing('rename', 'EROFS') })
+    const broken = createRecordStore({ kind: copilotRecordKind, dir, log, fs: failing('rename', 'EROFS') })
     await expect(broken.write(exampleRecord())).rejects.toThrow(/was not written, and nothing was changed: .*read-only/)
   })
 
@@ -367,13 +372,25 @@ describe('a write that fails', () => {
       },
     }
     const change = vi.fn((record: ReturnType<typeof exampleRecord>) => ({ ...record, label: 'new' }))
-    await expect(createRecordStore({ dir, log, fs: readOnly }).update('copilot-octocat', change)).rejects.toMatchObject(
-      {
-        problem: 'unwritable',
-      },
-    )
-    expect(change).toHaveBeenCalledTimes(1)
+    await expect(
+      createRecordStore({ kind: copilotRecordKind, dir, log, fs: readOnly }).update('copilot-octocat', change),
+    ).rejects.toMatchObject({
+      problem: 'unwritable',
+    })
+    expect(change.mock.calls).toEqual([
+      [
+        expect.anything(),
+        expect.anything(),
+        expect.objectContaining({
+          problem: 'unwritable',
+          message: expect.stringContaining('could not be locked: the file system is read-only'),
+        }),
+      ],
+    ])
     expect(await store.current()).toMatchObject({ label: 'octocat' })
+    const locked = vi.fn(() => undefined)
+    await store.update('copilot-octocat', locked)
+    expect(locked).toHaveBeenCalledWith(expect.anything(), expect.anything(), undefined)
   })
 
   test('a record that cannot be removed is reported', async () => {
@@ -385,9 +402,9 @@ describe('a write that fails', () => {
         return nodeFs.unlink(path)
       },
     }
-    await expect(createRecordStore({ dir, log, fs: stuck }).remove('copilot-octocat')).rejects.toThrow(
-      /permission denied/,
-    )
+    await expect(
+      createRecordStore({ kind: copilotRecordKind, dir, log, fs: stuck }).remove('copilot-octocat'),
+    ).rejects.toThrow(/permission denied/)
   })
 })
 
@@ -402,13 +419,13 @@ test('temporary files of killed writers are swept, those of live ones are not', 
   }
   await Promise.all(Object.values(names).map((name) => writeFile(file(name), 'half')))
   await utimes(file(names.old), 0, 0)
-  await createRecordStore({ dir, log }).list()
+  await createRecordStore({ kind: copilotRecordKind, dir, log }).list()
   expect((await readdir(dir)).toSorted()).toEqual(['copilot-octocat.json', names.live, names.other].toSorted())
 })
 
 describe('watching', () => {
   test('hears of a write and a removal by another store, also in a folder that comes later', async () => {
-    const watcher = createRecordStore({ dir, log, watchEveryMs: 5 })
+    const watcher = createRecordStore({ kind: copilotRecordKind, dir, log, watchEveryMs: 5 })
     const waiting: (() => void)[] = []
     const change = (): Promise<void> => new Promise((resolve) => waiting.push(resolve))
     const stop = watcher.watch(() => {
@@ -425,10 +442,12 @@ describe('watching', () => {
   })
 
   test('stops when told', async () => {
-    const watcher = createRecordStore({ dir, log, watchEveryMs: 5 })
+    const watcher = createRecordStore({ kind: copilotRecordKind, dir, log, watchEveryMs: 5 })
     const onChange = vi.fn()
     watcher.watch(onChange)()
-    const heard = new Promise<void>((resolve) => createRecordStore({ dir, log, watchEveryMs: 20 }).watch(resolve))
+    const heard = new Promise<void>((resolve) =>
+      createRecordStore({ kind: copilotRecordKind, dir, log, watchEveryMs: 20 }).watch(resolve),
+    )
     await store.write(exampleRecord())
     await heard
     expect(onChange).not.toHaveBeenCalled()
@@ -437,7 +456,8 @@ describe('watching', () => {
   test('does not keep the process alive', () => {
     const script = `
       const { createRecordStore } = await import(${JSON.stringify(new URL('../../src/auth/record-store.ts', import.meta.url).href)})
-      createRecordStore({ dir: ${JSON.stringify(dir)}, log: { warn() {}, debug() {} } }).watch(() => {})`
+      const { copilotRecordKind } = await import(${JSON.stringify(new URL('../../src/auth/copilot-record-kind.ts', import.meta.url).href)})
+      createRecordStore({ kind: copilotRecordKind, dir: ${JSON.stringify(dir)}, log: { warn() {}, debug() {} } }).watch(() => {})`
     execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 10_000 })
   })
 })

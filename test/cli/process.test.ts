@@ -3,7 +3,12 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { codexRecordKind } from '../../src/auth/codex/record.ts'
+import { createRecordStore } from '../../src/auth/record-store.ts'
+import { codexRecord, startIssuer } from '../auth/codex/support.ts'
+import { recordingLog } from '../auth/support.ts'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
 import { startCli, startShell, withoutHome } from './cli.ts'
 
@@ -80,6 +85,31 @@ test('a second signal ends a shutdown that waits for an answer', async () => {
   await cli.seen('stderr', /stopping; a second signal stops at once/)
   cli.child.kill('SIGTERM')
   expect(await cli.ended).toMatchObject({ code: 143 })
+})
+
+test('a second signal lets a renewal of the ChatGPT login be stored first, and waits for nothing else', async () => {
+  const { home } = await createUser()
+  const issuer = await startIssuer()
+  onTestFinished(() => issuer.close())
+  const answer = Promise.withResolvers<void>()
+  issuer.holdReplies(answer.promise)
+  const arrived = new Promise<void>((resolve) => issuer.onArrival(resolve))
+  const store = createRecordStore({ kind: codexRecordKind, dir: join(home, 'auth'), log: recordingLog() })
+  await store.write(codexRecord(Date.now(), 4000, { issuer: issuer.url }))
+  const cli = startCli(['serve', '--port', '0'], { COPILOT_PROXY_HOME: home, COPILOT_PROXY_CODEX_ISSUER: issuer.url })
+  await cli.seen('stdout', /listening on (\S+)/)
+  await arrived
+  cli.child.kill('SIGTERM')
+  await cli.seen('stderr', /stopping; a second signal stops at once/)
+  cli.child.kill('SIGTERM')
+  cli.child.kill('SIGTERM')
+  // Both signals are there before the answer is.
+  await setTimeout(300)
+  answer.resolve()
+  // 143 is the exit of the second signal; the first one’s is 0.
+  expect(await cli.ended).toMatchObject({ code: 143 })
+  expect((await store.current())?.metadata.refresh_token).toBe('rt-example-1')
+  expect(issuer.presented).toEqual(['rt-example-0'])
 })
 
 test('a defect ends the process with 1, told without secrets', async () => {

@@ -21,7 +21,7 @@ test('serve --demo prints one line on stdout and a curl command that works, and 
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const url = await addressOf(cli)
-  await cli.seen('stderr', /INFO answers come from a simulated Copilot; no account, no network$/m)
+  await cli.seen('stderr', /INFO answers come from a simulated Copilot and a simulated Codex; no account, no network$/m)
   const [, command = ''] = await cli.seen('stderr', /^ {2}(curl .*)$/m)
   expect(command).toContain(`${url}/v1/chat/completions`)
   // The shell of whoever pastes it; -s only silences the progress bar.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { claudeCode } from './claude-code.ts'
+import { chatgptWays } from './codex-ways.ts'
 import { describeClient, openCase } from './scenarios.ts'
 import type { Way } from './scenarios.ts'
 
@@ -47,7 +48,19 @@ describeClient(claudeCode, ways, {
   broken: /^API Error: 500 internal server error\./i,
 })
 
-describe.each(ways)('Claude Code, $title ($model)', (way) => {
+const codexFailures = {
+  overflow: /^Prompt is too long/,
+  unauthorized: /^Failed to authenticate\. API Error: 401 OpenAI refuses the ChatGPT login/,
+  rateLimited: /^API Error: Request rejected \(429\) · The usage limit has been reached\. It resets in /,
+  broken: /^API Error: 500 /i,
+}
+
+/** Every request of its has a limit of output, which this upstream does not take. */
+const codexWays = chatgptWays.map((way): Way => Object.assign({}, way, { losses: ['dropped;max_tokens'] }))
+
+describeClient(claudeCode, codexWays, codexFailures)
+
+describe.each([...ways, ...codexWays])('Claude Code, $title ($model)', (way) => {
   test('prints the answer of a model that thinks, whenever it does', async () => {
     const { ask, received } = await openCase(claudeCode, way)
     const { exitCode, text } = await ask({ prompt: '[demo:reasoning] Hello there' })

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { codexRoutes } from '../sdk/kinds.ts'
+import { apiKeyWay, chatgptWays } from './codex-ways.ts'
 import { codex } from './codex.ts'
 import { pixel } from './place.ts'
 import { describeClient, openCase } from './scenarios.ts'
@@ -36,14 +38,29 @@ const ways: readonly Way[] = [
   },
 ]
 
-describeClient(codex, ways, {
+const shown = {
   overflow: /^Codex ran out of room in the model's context window\./,
   unauthorized: /^unexpected status 401 Unauthorized: Invalid API key,/,
   rateLimited: /^exceeded retry limit, last status: 429 Too Many Requests,/,
   broken: /^We’re currently experiencing high demand,/,
+}
+
+describeClient(codex, ways, shown)
+const refused = /^unexpected status 401 Unauthorized: OpenAI refuses the /
+describeClient(codex, [apiKeyWay], { ...shown, unauthorized: refused })
+// A limit of the plan, which it does not ask for again.
+describeClient(codex, chatgptWays, {
+  ...shown,
+  unauthorized: refused,
+  rateLimited: /^You’ve hit your usage limit\./,
 })
 
-describe.each(ways)('Codex CLI, $title ($model)', (way) => {
+const codexWays = [...chatgptWays, apiKeyWay]
+
+// Of a model that its own catalogue has, such as gpt-5.5, it keeps these tools to itself.
+const offeredNamespaces = [...ways, ...codexWays.filter(({ model }) => model !== 'gpt-5.5')]
+
+describe.each(offeredNamespaces)('Codex CLI, $title ($model)', (way) => {
   test('runs a tool that is in a namespace', async () => {
     const { ask, received } = await openCase(codex, way)
     const { exitCode, text } = await ask({ prompt: '[demo:tool multi_agent_v1__wait_agent {"targets":["nobody"]}]' })
@@ -51,7 +68,9 @@ describe.each(ways)('Codex CLI, $title ($model)', (way) => {
     expect(exitCode).toBe(0)
     expect(received().at(-1)?.calls).toMatchObject([{ result: expect.stringContaining('invalid agent id') }])
   })
+})
 
+describe.each([...ways, ...codexWays])('Codex CLI, $title ($model)', (way) => {
   test('shows the model an image that a tool has read', async () => {
     const { ask, received } = await openCase(codex, way)
     const { exitCode, text } = await ask({ prompt: '[demo:tool view_image {"path":"pixel.png"}]' })
@@ -75,3 +94,41 @@ test('Codex CLI works with a model that refuses its namespaces, which is asked f
   expect(exitCode).toBe(0)
   expect(proxy.log.filter(({ message }) => message === 'upstream refused the request')).toHaveLength(1)
 })
+
+describe.each(chatgptWays)('Codex CLI, $title ($model)', (way) => {
+  test('says what to run when the login was revoked', async () => {
+    const { ask, proxy } = await openCase(codex, way)
+    proxy.codex.logins.revokeAll()
+    const { exitCode, failure } = await ask({ prompt: 'Hello' })
+    expect(failure).toMatch(/Log in with: copilot-proxy login codex/)
+    expect(exitCode).toBe(1)
+    expect(proxy.codex.count(codexRoutes.stored)).toBeLessThanOrEqual(1)
+  })
+
+  test('asks once when the plan is spent', async () => {
+    const { ask, proxy } = await openCase(codex, way)
+    const { exitCode, failure } = await ask({ prompt: '[demo:error 429]' })
+    expect(failure).toMatch(/^You’ve hit your usage limit\./)
+    expect(exitCode).toBe(1)
+    expect(proxy.codex.count(codexRoutes.stored)).toBe(1)
+  })
+})
+
+/** It runs these models by a program it has them write, and declares its tools in the input. */
+const bySource: Way = { ...apiKeyWay, ...chatgptWays[0], model: 'gpt-6-sol' }
+
+test.each([[false], [true]])(
+  'Codex CLI works with a model of the lite form, asked only in it: %s',
+  async (isLiteOnly) => {
+    const { ask, file, proxy, received } = await openCase(codex, bySource)
+    if (isLiteOnly) proxy.codex.configure({ liteOnly: { 'gpt-6-sol': 'not_found' } })
+    const code = `text(JSON.stringify(await tools.exec_command({ cmd: "cat '${file('heron.txt')}'" })))`
+    const { exitCode, text, failure } = await ask({
+      prompt: `[demo:reasoning][demo:tool exec ${JSON.stringify(code)}]`,
+    })
+    expect(failure).toBe('')
+    expect(text).toMatch(/about a heron/)
+    expect(exitCode).toBe(0)
+    if (!isLiteOnly) expect(received().at(-1)?.thoughts).toHaveLength(1)
+  },
+)

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { DemoRoute } from '../../src/demo/script.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { askClient } from './client.ts'
@@ -8,18 +7,20 @@ import type { Ask, Client, Printed } from './client.ts'
 import { openPlace, pixel } from './place.ts'
 import type { RunningClient } from './run-client.ts'
 import { generationsOf } from './upstream-view.ts'
-import type { Generation } from './upstream-view.ts'
+import type { Generation, UpstreamRoute } from './upstream-view.ts'
 
 /** A way from a client to a model. */
 export interface Way {
   readonly title: string
   readonly model: string
-  readonly upstream: DemoRoute
+  readonly upstream: UpstreamRoute
+  /** The login that a model of Codex is reached with; undefined for one of Copilot's. */
+  readonly codexLogin?: 'stored' | 'api-key'
   /** Configuration of the proxy. */
   readonly config?: string
   /**
    * Which thoughts of the model come back to upstream. `calls`: those before calls of tools; others are signed when
-   * the answer is over, which is too late for a Messages caller.
+   * the answer is over, which is too late for a Messages caller, and nothing brings them back to a Chat client.
    */
   readonly keepsThoughts: 'always' | 'calls' | 'never'
   /** Warnings of the proxy, code and field: all that this client asks for and this model cannot have. */
@@ -45,7 +46,8 @@ interface Case {
 
 /** A proxy, a client pointed at it, and a place for it to work in. */
 export async function openCase(client: Client, way: Way, key = 'not-a-key'): Promise<Case> {
-  const proxy = await openProxy({ file: way.config ?? '' })
+  const { config: file = '', codexLogin } = way
+  const proxy = await openProxy({ file, ...(codexLogin !== undefined && { codexLogin }) })
   const place = await openPlace()
   const settings = { url: proxy.url, model: way.model, isThinking: way.keepsThoughts !== 'never', key }
   return {
@@ -55,12 +57,17 @@ export async function openCase(client: Client, way: Way, key = 'not-a-key'): Pro
     file: (name) => join(place.workspace, name),
     received: () => {
       expectNothingLost(proxy, way)
-      const generations = generationsOf(proxy.demo)
+      const generations = generationsOf(proxy)
       expect(new Set(generations.map(({ route }) => route))).toEqual(new Set([way.upstream]))
-      expect(new Set(generations.map(({ model }) => model))).toEqual(new Set([way.model]))
+      expect(new Set(generations.map(({ model }) => model))).toEqual(new Set([ownName(way)]))
       return generations
     },
   }
+}
+
+/** What upstream calls the model. */
+function ownName({ model }: Way): string {
+  return model.replace(/^codex\//, '')
 }
 
 function expectNothingLost({ log }: Proxy, { losses }: Way): void {
@@ -81,7 +88,7 @@ const MOST_TRIES = 8
 /** Every scenario, on every way. */
 export function describeClient(client: Client, ways: readonly Way[], failures: Failures): void {
   describe.each(ways)(`${client.name}, $title ($model)`, (way) => {
-    const { model, keepsThoughts } = way
+    const { keepsThoughts } = way
     // A later request without the thoughts of this prompt's answer is refused.
     const thinking = keepsThoughts === 'never' ? '' : '[demo:replay]'
     const thoughtsKept = { always: 2, calls: 1, never: 0 }[keepsThoughts]
@@ -89,7 +96,7 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
     test('prints the answer to a plain prompt', async () => {
       const { ask, received } = await openCase(client, way)
       const { exitCode, text } = await ask({ prompt: 'Hello there' })
-      expect(text.trim()).toBe(`Hello from ${model}, simulated by copilot-proxy --demo. You said: Hello there`)
+      expect(text.trim()).toBe(`Hello from ${ownName(way)}, simulated by copilot-proxy --demo. You said: Hello there`)
       expect(exitCode).toBe(0)
       expect(received()).toHaveLength(1)
     })
@@ -129,7 +136,8 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
       expect(exitCode).toBe(0)
       const last = received().at(-1)
       expect(last?.text).toContain(pixel)
-      expect(last?.headers).toMatchObject({ 'copilot-vision-request': 'true' })
+      // What Copilot wants to be told of, nobody else does.
+      expect(last?.headers['copilot-vision-request']).toBe(way.codexLogin === undefined ? 'true' : undefined)
     })
 
     test('resumes a conversation, thoughts included where there are any', async () => {
@@ -149,7 +157,7 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
       const { exitCode, text, failure } = await ask({ prompt: '[demo:overflow]' })
       expect({ text, failure }).toEqual({ text: '', failure: expect.stringMatching(failures.overflow) })
       expect(exitCode).toBe(1)
-      expect(generationsOf(proxy.demo).length).toBeLessThanOrEqual(MOST_TRIES)
+      expect(generationsOf(proxy).length).toBeLessThanOrEqual(MOST_TRIES)
     })
 
     test.each([
@@ -161,7 +169,7 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
       const { exitCode, text, failure } = await ask({ prompt })
       expect({ text, failure }).toEqual({ text: '', failure: expect.stringMatching(words) })
       expect(exitCode).toBe(1)
-      const tries = generationsOf(proxy.demo).length
+      const tries = generationsOf(proxy).length
       expect(tries).toBeGreaterThan(0)
       expect(tries).toBeLessThanOrEqual(MOST_TRIES)
     })
@@ -169,11 +177,12 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
     test('ends the request to upstream when it is killed', async () => {
       const { proxy, start } = await openCase(client, way)
       const { finished, kill } = await start({ prompt: '[demo:stall]' })
-      await proxy.demo.until(() => proxy.demo.openStreams() > 0)
+      const upstream = way.codexLogin === undefined ? proxy.demo : proxy.codex
+      await upstream.until(() => upstream.openStreams() > 0)
       kill()
       await finished
-      await proxy.demo.until(() => proxy.demo.openStreams() === 0)
-      expect(proxy.demo.aborted()).toBeGreaterThan(0)
+      await upstream.until(() => upstream.openStreams() === 0)
+      expect(upstream.aborted()).toBeGreaterThan(0)
     })
   })
 }

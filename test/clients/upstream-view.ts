@@ -1,5 +1,6 @@
-import type { DemoServer } from '../../src/demo/server.ts'
+import type { CodexRoute } from '../../src/demo/codex/routes.ts'
 import type { DemoRoute } from '../../src/demo/script.ts'
+import type { Proxy } from '../http/harness.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -10,9 +11,12 @@ interface ToolCall {
   readonly result: string | undefined
 }
 
-/** A request for an answer, as the simulated Copilot received it. */
+/** Paths of both simulated upstreams. */
+export type UpstreamRoute = DemoRoute | CodexRoute
+
+/** A request for an answer, as the simulated Copilot or Codex received it. */
 export interface Generation {
-  readonly route: DemoRoute
+  readonly route: UpstreamRoute
   readonly headers: Readonly<Record<string, unknown>>
   readonly text: string
   readonly model: unknown
@@ -24,11 +28,17 @@ export interface Generation {
   readonly tools: readonly unknown[]
 }
 
-const GENERATING: ReadonlySet<DemoRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
+const GENERATING: ReadonlySet<UpstreamRoute> = new Set<UpstreamRoute>([
+  '/chat/completions',
+  '/responses',
+  '/v1/messages',
+  '/backend-api/codex/responses',
+  '/v1/responses',
+])
 
-/** Oldest first. */
-export function generationsOf({ log }: DemoServer): readonly Generation[] {
-  return log
+/** Of both upstreams, the oldest of each first. */
+export function generationsOf({ demo, codex }: Pick<Proxy, 'demo' | 'codex'>): readonly Generation[] {
+  return [...demo.log, ...codex.log]
     .filter(({ route }) => GENERATING.has(route))
     .map(({ route, headers, body }) => {
       const request: Fields = JSON.parse(body)

@@ -19,6 +19,8 @@ export interface TestUser {
   /** Of this user alone; empty at first, removed after the test. */
   readonly home: string
   readonly env: Record<string, string | undefined>
+  /** What a command may touch, all of it of this test; `change` replaces parts. */
+  readonly context: (change?: Partial<CommandContext>) => CommandContext
   /** Runs a command line in this process, as the user would in a shell; `change` replaces parts of the context. */
   readonly run: (commandLine: string, change?: Partial<CommandContext>) => Promise<Ran>
 }
@@ -33,35 +35,36 @@ export async function createUser(github?: DemoServer): Promise<TestUser> {
     COPILOT_PROXY_SERVER_PORT: '1',
     ...(github !== undefined && githubVariables(github)),
   }
+  const context: TestUser['context'] = (change = {}) => ({
+    env,
+    workingDir: () => home,
+    homeDir: () => home,
+    platform: 'linux',
+    stdout: recordOutput(),
+    stderr: recordOutput(),
+    stdin: (async function* () {})(),
+    interactive: false,
+    signal: new AbortController().signal,
+    fetch: (...args) => fetch(...args),
+    prepareFetch: () => Promise.resolve(),
+    // Waits cost no time; the simulated GitHub answers by count, not by clock.
+    sleep: (_ms, signal) => {
+      signal.throwIfAborted()
+      return Promise.resolve()
+    },
+    now: Date.now,
+    version: '0.0.0-test',
+    ...change,
+  })
   return {
     home,
     env,
+    context,
     run: async (commandLine, change = {}) => {
       const stdout = recordOutput()
       const stderr = recordOutput()
-      const context: CommandContext = {
-        env,
-        workingDir: () => home,
-        homeDir: () => home,
-        platform: 'linux',
-        stdout,
-        stderr,
-        stdin: (async function* () {})(),
-        interactive: false,
-        signal: new AbortController().signal,
-        fetch: (...args) => fetch(...args),
-        prepareFetch: () => Promise.resolve(),
-        // Waits cost no time; the simulated GitHub answers by count, not by clock.
-        sleep: (_ms, signal) => {
-          signal.throwIfAborted()
-          return Promise.resolve()
-        },
-        now: Date.now,
-        version: '0.0.0-test',
-        ...change,
-      }
       const argv = commandLine.split(' ').filter((word) => word !== '')
-      const code = await runProgram(argv, context)
+      const code = await runProgram(argv, context({ stdout, stderr, ...change }))
       return { code, stdout: stdout.text(), stderr: stderr.text() }
     },
   }

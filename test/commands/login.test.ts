@@ -203,7 +203,6 @@ test.each([
 
 describe('login refuses', () => {
   test.each([
-    ['login codex', 'does not support codex'],
     ['login --host github.com.evil.example', '--host: "github.com.evil.example" is not a GitHub host'],
     ['login --web', 'set copilot-oauth.client-id'],
     ['login --web --token-stdin', 'cannot be used with'],
@@ -242,7 +241,7 @@ describe('logout', () => {
     await user.run('login', { now: () => Date.now() - 60_000 })
     github.configure({ login: 'second-user' })
     await user.run('login')
-    expect((await user.run('logout')).stdout).toContain('The account in use is now demo-user.')
+    expect((await user.run('logout')).stdout).toContain('The Copilot account in use is now demo-user.')
     await user.run('login')
     const { stdout } = await user.run('logout --all')
     expect(stdout).toContain('Logged out demo-user')
@@ -276,7 +275,7 @@ describe('logout', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain(`${link} is not a plain file`)
     expect(stderr).toContain('Nothing was removed: the stored login cannot be read.')
-    expect(stderr).toContain('copilot-proxy logout --all')
+    expect(stderr).toContain('copilot-proxy logout copilot --all')
   })
 
   test('--all gets past a record that cannot be read, and touches nothing a link leads to', async () => {

@@ -54,7 +54,7 @@ test('without a command and a terminal, somebody who is not logged in is told ho
   expect(await user.run('')).toEqual({
     code: 3,
     stdout: '',
-    stderr: 'Nobody is logged in. Log in first: copilot-proxy login\n',
+    stderr: 'Nobody is logged in. Log in first: copilot-proxy login, or: copilot-proxy login codex\n',
   })
 })
 

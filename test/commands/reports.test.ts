@@ -52,7 +52,8 @@ describe('status', () => {
         },
         problem: null,
         token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
-        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null, demo: null },
+        codex: { enabled: true, login: null, problem: null, token: { state: 'none', expires_at: null } },
+        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null, codex: null, demo: null },
         config: { path: join(user.home, 'config.yaml'), exists: false },
       },
     })

@@ -137,11 +137,11 @@ describe('bounds', () => {
 
   test('base URLs lose their trailing slashes', () => {
     const { config } = loaded({
-      file: 'copilot: {base-url: "https://api.githubcopilot.com//"}\ncodex: {issuer: "https://b.example/"}',
+      file: 'copilot: {base-url: "https://api.githubcopilot.com//"}\ncodex: {issuer: "https://auth.openai.com/"}',
     })
     expect([config.copilot.baseUrl, config.codex.issuer]).toEqual([
       'https://api.githubcopilot.com',
-      'https://b.example',
+      'https://auth.openai.com',
     ])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, chunksOf, contentOf, editorHeaders, readPiece, readRest, startDemo } from './client.ts'
+import { ask, chunksOf, contentOf, editorHeaders, post, readPiece, readRest, startDemo } from './client.ts'
 
 test('streams an answer with usage and [DONE]', async () => {
   const demo = await startDemo()
@@ -172,4 +172,14 @@ test('overlapping requests have ids of their own', async () => {
   const streams = await Promise.all(replies.map((reply) => reply.text()))
   const ids = streams.map((stream) => /"id":"(chatcmpl-[^"]+)"/.exec(stream)?.[1])
   expect(new Set(ids).size).toBe(20)
+})
+
+test('[demo:failed] fails inside a 200 before any output', async () => {
+  const demo = await startDemo()
+  const chat = await ask(demo, '[demo:failed slow_down]')
+  expect(chat.status).toBe(200)
+  expect(await chat.text()).toMatch(/^data: \{"error":\{"code":"slow_down"[^\n]*\n\n$/)
+  const body = { model: 'gpt-5.4', input: '[demo:failed]', stream: true }
+  const types = (await (await post(demo, '/responses', body)).text()).match(/(?<=^event: ).*$/gm)
+  expect(types).toEqual(['response.created', 'response.in_progress', 'response.failed'])
 })

@@ -1,8 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
+import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
+import { codexRecordKind, toCodexRecord } from '../../src/auth/codex/record.ts'
+import type { CodexRecord } from '../../src/auth/codex/record.ts'
 import { createRecordStore } from '../../src/auth/record-store.ts'
 import type { RecordStore } from '../../src/auth/record-store.ts'
 import type { CopilotRecord } from '../../src/auth/wire.ts'
@@ -11,6 +14,8 @@ import { startDaemon } from '../../src/daemon.ts'
 import type { Daemon } from '../../src/daemon.ts'
 import { jsonReply } from '../../src/demo/outcome.ts'
 import type { Outcome } from '../../src/demo/outcome.ts'
+import { startDemoCodex } from '../../src/demo/codex/server.ts'
+import type { DemoCodex } from '../../src/demo/codex/server.ts'
 import { startDemoServer } from '../../src/demo/server.ts'
 import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
 import { loaded } from '../config/loading.ts'
@@ -25,16 +30,22 @@ export interface ProxyOptions {
   readonly demo?: DemoOptions
   /** `environment` (default): a token as from COPILOT_GITHUB_TOKEN; `none`: nobody is logged in. */
   readonly login?: 'environment' | 'none'
+  /** The login for Codex: stored, an API key, or Codex CLI's own; default none. */
+  readonly codexLogin?: 'stored' | 'api-key' | 'codex-cli'
   /** Runs before the daemon starts, e.g. to script its first exchange. */
-  readonly prepare?: (demo: DemoServer) => void
+  readonly prepare?: (demo: DemoServer, codex: DemoCodex) => void
 }
 
 /** A running daemon whose GitHub and Copilot are simulated. Everything is closed when the test ends. */
 export interface Proxy extends Client {
   readonly daemon: Daemon
   readonly demo: DemoServer
+  readonly codex: DemoCodex
   /** The store the daemon reads its logins from. */
-  readonly store: RecordStore
+  readonly store: RecordStore<CopilotRecord>
+  readonly codexStore: RecordStore<CodexRecord>
+  /** The folder of Codex CLI's own login. */
+  readonly codexHome: string
   readonly log: readonly LogLine[]
   /** A configuration like the one in force, with another file laid over the base. */
   readonly configure: (file: string) => Config
@@ -47,21 +58,43 @@ export async function openProxy({
   file = '',
   demo: demoOptions,
   login = 'environment',
+  codexLogin,
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startDemoServer({ record: keptRequests, ...demoOptions })
-  prepare?.(demo)
+  const codex = await startDemoCodex({ record: keptRequests })
+  prepare?.(demo, codex)
   const authDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-auth-'))
   const log = recordingLog()
   const env = {
     COPILOT_PROXY_SERVER_PORT: '0',
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: demo.url,
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: demo.url,
+    COPILOT_PROXY_CODEX_BASE_URL: codex.baseUrl,
+    COPILOT_PROXY_CODEX_API_BASE_URL: codex.apiBaseUrl,
+    COPILOT_PROXY_CODEX_ISSUER: codex.issuer,
+    ...(codexLogin === 'api-key' && { COPILOT_PROXY_CODEX_API_KEY: codex.apiKey }),
+    ...(codexLogin === 'codex-cli' && { COPILOT_PROXY_CODEX_USE_CLI_LOGIN: 'true' }),
+  }
+  const codexStore = createRecordStore({ kind: codexRecordKind, dir: authDir, log })
+  const codexHome = join(authDir, 'codex-home')
+  const record = toCodexRecord(codex.login(), { nowMs: Date.now(), issuer: codex.issuer })
+  if (record === undefined) throw new Error('the simulated login names no account')
+  if (codexLogin === 'stored') await codexStore.write(record)
+  if (codexLogin === 'codex-cli') {
+    await mkdir(codexHome)
+    const { access_token, refresh_token, account_id } = record.metadata
+    const tokens = { id_token: access_token, access_token, refresh_token, account_id }
+    await writeFile(
+      join(codexHome, 'auth.json'),
+      JSON.stringify({ auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens }),
+    )
   }
   const configure = (text: string): Config => loaded({ file: text, env }).config
   const daemon = await startDaemon({
     config: configure(file),
     authDir,
+    codexHome,
     version: '0.0.0-test',
     log,
     demo: false,
@@ -73,14 +106,25 @@ export async function openProxy({
     client.close()
     await daemon.close(0)
     await demo.close()
+    await codex.close()
     await rm(authDir, { recursive: true })
     expectNoSecrets(log.lines)
   })
-  return { ...client, daemon, demo, store: createRecordStore({ dir: authDir, log }), log: log.lines, configure }
+  return {
+    ...client,
+    daemon,
+    demo,
+    codex,
+    codexStore,
+    codexHome,
+    store: createRecordStore({ kind: copilotRecordKind, dir: authDir, log }),
+    log: log.lines,
+    configure,
+  }
 }
 
 /** What the simulated services issue; the log of every test is searched for it. */
-const secretShapes = /ghu_demo|tid=demo|[Bb]earer \S/
+const secretShapes = /ghu_demo|tid=demo|[Bb]earer \S|eyJ[\w-]+\.|sk-demo|rt_demo|demo-refresh/
 
 function expectNoSecrets(lines: readonly LogLine[]): void {
   for (const line of lines) expect(inspect(line, { depth: 20, maxStringLength: 10_000 })).not.toMatch(secretShapes)

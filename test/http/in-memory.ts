@@ -1,5 +1,7 @@
 import { buildApp } from '../../src/app.ts'
 import type { Executor } from '../../src/executors/executor.ts'
+import { codexSeedClientId } from '../../src/models/codex-seeds.ts'
+import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { bodyOf } from '../executors/bodies.ts'
@@ -19,8 +21,11 @@ const answer =
   `data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: null }] })}\n\n` +
   `data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
 
-/** The HTTP surface without a socket, in front of an executor that answers every request with one word. */
-export function openInMemory(file = ''): InMemory {
+/**
+ * The HTTP surface without a socket, in front of an executor that answers every request with one word.
+ * @param codexModels of a Codex login, beside Copilot's seeds
+ */
+export function openInMemory(file = '', codexModels: readonly Model[] = []): InMemory {
   const { config } = loaded({ file })
   let calls = 0
   const executor: Executor = {
@@ -38,14 +43,13 @@ export function openInMemory(file = ''): InMemory {
   }
   const registry = createModelRegistry(config.models)
   registry.register(seedClientId, copilotSeeds)
+  registry.register(codexSeedClientId, codexModels)
   const { fastify } = buildApp({
     config: () => config,
     registry,
-    refreshModels: {
-      state: () => ({ loadedAtMs: 1, problem: undefined }),
-      refresh: () => Promise.resolve({ kind: 'updated', models: copilotSeeds.length }),
-    },
+    completeModels: () => Promise.resolve(undefined),
     executorOf: () => executor,
+    codexStatus: () => undefined,
     tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
     account: () => Promise.reject(new Error('not part of this test')),
     version: '0.0.0-test',

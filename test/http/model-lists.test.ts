@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { codexModel } from '../models/samples.ts'
 import { openInMemory } from './in-memory.ts'
 
 describe('GET /v1/models', () => {
@@ -63,5 +64,45 @@ describe('GET /v1/models', () => {
     const missing = await send('/v1/models/nothing', { headers })
     expect(missing.status).toBe(404)
     expect(missing.json()).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
+  })
+})
+
+const openBoth = () =>
+  openInMemory('copilot: { upstream-dialect: chat }', [codexModel('gpt-6-sol'), codexModel('gpt-5')])
+
+describe('GET /v1/models with a Codex login', () => {
+  test('OpenAI’s list has the models of both, each with its provider and under a name of its own', async () => {
+    const { data } = JSON.parse((await openBoth().send('/v1/models')).text)
+    const ids: string[] = data.map(({ id }: { id: string }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids).toEqual(expect.arrayContaining(['gpt-5', 'codex/gpt-5', 'gpt-6-sol']))
+    expect(ids).not.toContain('codex/gpt-6-sol')
+    expect(data.filter(({ owned_by }: { owned_by: string }) => owned_by === 'OpenAI')).toMatchObject([
+      { id: 'gpt-6-sol', copilot_proxy: { provider: 'codex', routes: { chat: 'responses', messages: 'responses' } } },
+      { id: 'codex/gpt-5', copilot_proxy: { provider: 'codex' } },
+    ])
+  })
+
+  test('so have Anthropic’s list and Codex’s catalogue', async () => {
+    const { send } = openBoth()
+    const anthropic = JSON.parse((await send('/v1/models?limit=1000')).text)
+    const codex = JSON.parse((await send('/v1/models?client_version=0.169.0')).text)
+    const ids = anthropic.data.map(({ id }: { id: string }) => id)
+    expect(ids).toEqual(expect.arrayContaining(['gpt-5', 'codex/gpt-5', 'gpt-6-sol']))
+    expect(codex.models.map(({ slug }: { slug: string }) => slug)).toEqual(ids)
+  })
+
+  test.each(['gpt-6-sol', 'codex/gpt-6-sol', 'codex%2Fgpt-6-sol', 'codex/gpt-5'])(
+    'a single one is found as %s',
+    async (name) => {
+      const reply = await openBoth().send(`/v1/models/${name}`)
+      expect(reply.json()).toMatchObject({ object: 'model', copilot_proxy: { provider: 'codex' } })
+    },
+  )
+
+  test('without one, no model of Codex is listed or found', async () => {
+    const { send } = openInMemory()
+    expect((await send('/v1/models')).text).not.toContain('"codex')
+    expect((await send('/v1/models/codex/gpt-5')).status).toBe(404)
   })
 })

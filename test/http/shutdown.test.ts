@@ -143,6 +143,7 @@ test('a port that is taken is reported as it is, and nothing is left open', asyn
   const starting = startDaemon({
     config: { ...configure(''), server: { ...configure('').server, port } },
     authDir: '/nonexistent',
+    codexHome: undefined,
     version: '0.0.0-test',
     log,
     demo: false,

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Fault, type ProxyError } from '../../src/errors.ts'
 import type { Logger } from '../../src/log.ts'
-import { createModelRefresh } from '../../src/models/refresh.ts'
+import { parseCodexModels } from '../../src/models/codex-model.ts'
+import { parseCopilotModels } from '../../src/models/copilot-model.ts'
+import { createModelRefresh, type ModelRefreshDeps } from '../../src/models/refresh.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds } from '../../src/models/seeds.ts'
-import { copilotReply } from './samples.ts'
+import { codexReply, copilotReply } from './samples.ts'
 
 const minuteMs = 60_000
 
@@ -23,11 +25,15 @@ interface Call {
   readonly fail: (error: unknown) => void
 }
 
+const copilot = { name: 'Copilot', parse: parseCopilotModels }
+const codex = { name: 'Codex', parse: parseCodexModels }
+
 /**
  * A refresh whose upstream is the test. Like an executor, the fake's promise rejects when its signal aborts.
  * @param broken what every call fails with, if not answered one by one
+ * @param provider whose list it is
  */
-function setup(broken?: unknown) {
+function setup(broken?: unknown, provider: Pick<ModelRefreshDeps, 'name' | 'parse'> = copilot) {
   const calls: Call[] = []
   const calledAtMs: number[] = []
   const logged: { level: string; fields: unknown; message: unknown }[] = []
@@ -39,6 +45,7 @@ function setup(broken?: unknown) {
   registry.register('record-1', copilotSeeds)
   let clientId = 'record-1'
   const refresh = createModelRefresh({
+    ...provider,
     listModels: ({ signal }) => {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       signal.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')))
@@ -166,6 +173,16 @@ describe('the live list', () => {
   })
 })
 
+describe('another provider', () => {
+  test('has its own list, read in its own way and named in the log', async () => {
+    const { refresh, ids, answer, logged } = setup(undefined, codex)
+    refresh.tokenChanged()
+    await answer(codexReply)
+    expect(ids()).toEqual(expect.arrayContaining(['gpt-6-sol', 'gpt-5.5', 'bare-model']))
+    expect(logged).toEqual([{ level: 'info', fields: { received: 7, leftOut: 5 }, message: 'Codex model list loaded' }])
+  })
+})
+
 describe('a failure', () => {
   test.each([
     [status(403), 'upstream answered 403: no'],
@@ -226,12 +243,115 @@ describe('a failure', () => {
     expect(refresh.state().problem).toBe('nobody is logged in')
   })
 
+  test('for want of a Codex login is not worth a warning either, and the last good list stays', async () => {
+    const { refresh, ids, answer, fail, logged } = setup(undefined, codex)
+    refresh.tokenChanged()
+    await answer(codexReply)
+    const known = ids()
+    refresh.tokenChanged()
+    await fail(fault({ kind: 'codex_unavailable', detail: 'nobody is logged in', fix: 'copilot-proxy login codex' }))
+    expect(ids()).toEqual(known)
+    expect(refresh.state().problem).toBe('nobody is logged in')
+    expect(logged.at(-1)).toMatchObject({
+      level: 'debug',
+      message: 'Codex model list could not be fetched; the last known one stays in force',
+    })
+  })
+
   test('an exchange that takes longer than 30 s is given up', async () => {
     const { refresh, calls } = setup()
     const waiting = refresh.refresh({ signal: never() })
     await vi.advanceTimersByTimeAsync(30_000)
     expect(calls[0]?.signal.aborted).toBe(true)
     expect(await waiting).toMatchObject({ kind: 'kept', problem: 'upstream did not answer within 30 s' })
+  })
+})
+
+describe('a list that upstream says has changed', () => {
+  test('is fetched a second later, once, however many replies say so', async () => {
+    const { refresh, calls, ids, answer } = setup()
+    refresh.tokenChanged()
+    await answer(list('old'))
+    await vi.advanceTimersByTimeAsync(5 * minuteMs)
+    for (let reply = 0; reply < 10; reply += 1) {
+      refresh.listChanged()
+      await vi.advanceTimersByTimeAsync(90)
+    }
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(calls).toHaveLength(2)
+    await answer(list('new'))
+    expect(ids()).toEqual(['new'])
+    await vi.advanceTimersByTimeAsync(10 * minuteMs - 1)
+    expect(calls).toHaveLength(2)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(calls).toHaveLength(3)
+  })
+
+  test('is fetched at most once a minute, so that servers that disagree cost little', async () => {
+    const { refresh, calls, answer } = setup()
+    refresh.tokenChanged()
+    await answer(list('a'))
+    for (let second = 0; second < 180; second += 1) {
+      refresh.listChanged()
+      await vi.advanceTimersByTimeAsync(1000)
+      await answer(list('a'))
+    }
+    expect(calls).toHaveLength(4)
+  })
+
+  test('while it is being fetched is fetched again, because the reply may be the old one', async () => {
+    const { refresh, calls, ids, answer } = setup()
+    refresh.tokenChanged()
+    refresh.listChanged()
+    await answer(list('old'))
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(minuteMs)
+    expect(calls).toHaveLength(2)
+    await answer(list('new'))
+    expect(ids()).toEqual(['new'])
+  })
+
+  test('changes nothing about the waits after failures', async () => {
+    const { refresh, calls, calledAtMs, fail } = setup()
+    refresh.tokenChanged()
+    await fail(status(500))
+    await vi.advanceTimersByTimeAsync(10_000)
+    refresh.listChanged()
+    await vi.advanceTimersByTimeAsync(19_999)
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(calledAtMs.map((atMs) => atMs - (calledAtMs[0] ?? 0))).toEqual([0, 30_000])
+  })
+
+  test('does not cut a 429 short', async () => {
+    const { refresh, calls, fail } = setup()
+    refresh.tokenChanged()
+    await fail(status(429, '3600'))
+    refresh.listChanged()
+    await vi.advanceTimersByTimeAsync(60 * minuteMs - 1)
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(calls).toHaveLength(2)
+  })
+
+  test('is fetched within a minute through a clock that was set back', async () => {
+    const { refresh, calls, answer } = setup()
+    refresh.tokenChanged()
+    await answer(list('a'))
+    vi.setSystemTime(Date.now() - 60 * minuteMs)
+    refresh.listChanged()
+    await vi.advanceTimersByTimeAsync(minuteMs)
+    expect(calls).toHaveLength(2)
+  })
+
+  test('is not fetched after stopping', async () => {
+    const { refresh, answer } = setup()
+    refresh.tokenChanged()
+    await answer(list('a'))
+    refresh.stop()
+    refresh.listChanged()
+    expect(vi.getTimerCount()).toBe(0)
   })
 })
 

@@ -2,7 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createModelRegistry, type ModelNaming } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
-import { liveModels, model } from './samples.ts'
+import { codexSeedClientId, codexSeeds } from '../../src/models/codex-seeds.ts'
+import { codexModel, codexModels, liveModels, model } from './samples.ts'
 
 const noNaming: ModelNaming = { aliases: {}, hide: [] }
 
@@ -185,6 +186,178 @@ describe('providers', () => {
   })
 })
 
+function bothWith(naming: Partial<ModelNaming> = {}) {
+  const registry = registryWith([model('gpt-5.5'), model('gpt-4.1')], naming)
+  registry.register('account-1', codexModels())
+  return registry
+}
+
+describe('Copilot and Codex side by side', () => {
+  test('what Codex hides is not listed or suggested, and answers to its name', () => {
+    const registry = bothWith()
+    expect(idsOf(registry)).toEqual([
+      'gpt-5.5',
+      'gpt-4.1',
+      'gpt-6.1-sol',
+      'gpt-6-sol',
+      'codex/gpt-5.5',
+      'bare-model',
+      'odd-model',
+    ])
+    expect(registry.resolve('codex-auto-review')).toMatchObject({ value: { model: { provider: 'codex' } } })
+    expect(registry.resolve('codex-auto-revieu')).toMatchObject({ ok: false, error: { suggestions: [] } })
+  })
+
+  test('and stays unlisted where Codex hides everything', () => {
+    const registry = registryWith([codexModel('hidden', { pickerEnabled: false })])
+    expect(idsOf(registry)).toEqual([])
+    expect(registry.resolve('hidden').ok).toBe(true)
+  })
+
+  test('Copilot’s come first, whichever list arrived first', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register('account-1', [codexModel('gpt-6-sol')])
+    registry.register('record-1', [model('gpt-4.1')])
+    expect(idsOf(registry)).toEqual(['gpt-4.1', 'gpt-6-sol'])
+  })
+
+  test('an id that Copilot has as a seed alone is qualified too', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    registry.register('account-1', [codexModel('gpt-5'), codexModel('gpt-6-sol')])
+    expect(idsOf(registry)).toEqual(expect.arrayContaining(['gpt-5', 'codex/gpt-5', 'gpt-6-sol']))
+    expect(registry.resolve('gpt-5')).toMatchObject({ value: { model: { provider: 'copilot', source: 'seed' } } })
+  })
+
+  test('a bare id changes hands with Copilot’s list, and the prefixed name never does', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register('record-1', [model('gpt-4.1')])
+    registry.register('account-1', [codexModel('gpt-6-sol')])
+    expect(registry.resolve('gpt-6-sol')).toMatchObject({ value: { id: 'gpt-6-sol', model: { provider: 'codex' } } })
+
+    registry.register('record-1', [model('gpt-4.1'), model('gpt-6-sol')])
+    expect(idsOf(registry)).toEqual(['gpt-4.1', 'gpt-6-sol', 'codex/gpt-6-sol'])
+    expect(registry.resolve('gpt-6-sol')).toMatchObject({ value: { model: { provider: 'copilot' } } })
+    expect(registry.resolve('codex/gpt-6-sol')).toMatchObject({
+      value: { id: 'codex/gpt-6-sol', model: { provider: 'codex' } },
+    })
+
+    registry.register('record-1', [model('gpt-4.1')])
+    expect(registry.resolve('gpt-6-sol')).toMatchObject({ value: { model: { provider: 'codex' } } })
+  })
+
+  test('an id that is switched off at Copilot is not answered by Codex, but Codex’s is the first suggestion', () => {
+    const registry = registryWith([model('gpt-5.5', { policy: 'disabled' }), codexModel('gpt-5.5')])
+    expect(idsOf(registry)).toEqual(['codex/gpt-5.5'])
+    expect(registry.resolve('gpt-5.5')).toMatchObject({
+      ok: false,
+      error: { suggestions: ['codex/gpt-5.5'], detail: expect.stringContaining('switched off') },
+    })
+  })
+
+  test('seeds of one give way to its own live list and not to the other’s', () => {
+    const registry = createModelRegistry(noNaming)
+    registry.register(seedClientId, copilotSeeds)
+    registry.register(codexSeedClientId, codexSeeds)
+    registry.register('record-1', [model('gpt-4.1')])
+    expect(idsOf(registry)).toEqual(['gpt-4.1', ...codexSeeds.map(({ id }) => id)])
+    registry.register('account-1', [codexModel('gpt-6-sol')])
+    expect(idsOf(registry)).toEqual(['gpt-4.1', 'gpt-6-sol'])
+  })
+
+  test('without a Codex login nothing of Codex is left', () => {
+    const registry = bothWith()
+    registry.unregister('account-1')
+    expect(registry.list().filter((entry) => entry.model.provider === 'codex')).toEqual([])
+    for (const { id } of codexModels()) expect(registry.resolve(`codex/${id}`).ok).toBe(false)
+  })
+
+  test.each([
+    ['codex/*', ['gpt-6.1-sol', 'gpt-6-sol', 'codex/gpt-5.5', 'bare-model', 'odd-model']],
+    ['copilot/*', ['gpt-5.5', 'gpt-4.1']],
+    ['gpt-5.5', ['gpt-5.5']],
+    ['codex/gpt-5.5', ['codex/gpt-5.5']],
+    ['*/gpt-5.5', ['gpt-5.5', 'codex/gpt-5.5']],
+    ['gpt-6*', ['gpt-6.1-sol', 'gpt-6-sol']],
+    ['Codex/*', []],
+  ])('%s hides %j', (pattern, hidden) => {
+    const shown = idsOf(bothWith()).filter((id) => !hidden.includes(id))
+    expect(idsOf(bothWith({ hide: [pattern] }))).toEqual(shown)
+  })
+
+  test.each([
+    ['codex/gpt-5.5', 'codex'],
+    ['codex/gpt-6-sol', 'codex'],
+    ['gpt-6-sol', 'codex'],
+    ['copilot/gpt-5.5', 'copilot'],
+    ['gpt-5.5', 'copilot'],
+  ])('an alias to %s is %s’s', (target, provider) => {
+    expect(bothWith({ aliases: { fast: target } }).resolve('fast')).toMatchObject({ value: { model: { provider } } })
+  })
+
+  test.each(['Codex/gpt-5.5', 'codex/GPT-5.5', 'codex//gpt-5.5', 'codex/codex/gpt-5.5', 'openai/gpt-5.5'])(
+    '%s is nobody’s name, and both models are suggested',
+    (name) => {
+      expect(bothWith().resolve(name)).toMatchObject({
+        ok: false,
+        error: { suggestions: expect.arrayContaining(['gpt-5.5', 'codex/gpt-5.5']) },
+      })
+    },
+  )
+})
+
+describe('a provider without a login', () => {
+  const nobody = { detail: 'Nobody is logged in to Codex', fix: 'Log in with: copilot-proxy login codex' }
+  const absent = (naming: Partial<ModelNaming> = {}) => {
+    const registry = createModelRegistry({ ...noNaming, ...naming }, (provider) =>
+      provider === 'codex' ? nobody : undefined,
+    )
+    registry.register('record-1', [model('gpt-5.5')])
+    return registry
+  }
+
+  test('is said to be one when its models are asked for by its prefix', () => {
+    expect(absent().resolve('codex/gpt-5.5')).toEqual({
+      ok: false,
+      error: {
+        kind: 'model_not_found',
+        model: 'codex/gpt-5.5',
+        suggestions: ['gpt-5.5'],
+        detail:
+          'The model "codex/gpt-5.5" is not available. Nobody is logged in to Codex. Log in with: copilot-proxy login codex',
+      },
+    })
+  })
+
+  test('is said to be one behind an alias', () => {
+    expect(absent({ aliases: { fast: 'codex/gpt-6-sol' } }).resolve('fast')).toMatchObject({
+      error: {
+        detail:
+          'The alias "fast" stands for "codex/gpt-6-sol", which is not available. Nobody is logged in to Codex. ' +
+          'Log in with: copilot-proxy login codex',
+      },
+    })
+  })
+
+  test.each(['gpt-6-sol', 'copilot/gpt-6-sol', 'codex', 'Codex/gpt-5.5'])('is no matter to who asks for %s', (name) => {
+    const result = absent().resolve(name)
+    expect(result).toMatchObject({ ok: false, error: { kind: 'model_not_found', model: name } })
+    expect(result).not.toHaveProperty('error.detail')
+  })
+
+  test('is no reason where the provider has models, whatever it says of its login', () => {
+    const registry = absent()
+    registry.register('account-1', [codexModel('gpt-6-sol')])
+    expect(registry.resolve('codex/gpt-7')).not.toHaveProperty('error.detail')
+  })
+
+  test('is the reason for a route too', () => {
+    expect(absent().route('codex/gpt-5.5', chatOnly)).toMatchObject({
+      error: { kind: 'model_not_found', detail: expect.stringContaining('copilot-proxy login codex') },
+    })
+  })
+})
+
 describe('resolving', () => {
   test('an unknown name is not found and comes with near misses', () => {
     expect(registryWith().resolve('GPT-5-mini')).toEqual({
@@ -293,6 +466,31 @@ describe('routing', () => {
       ok: false,
       error: { kind: 'invalid_request', path: 'model', detail: expect.stringMatching(detail) },
     })
+  })
+
+  test.each(['/chat/completions', '/responses', '/v1/messages'] as const)(
+    'a Codex model is reached through /responses by callers of %s, also where Copilot is to be asked by chat',
+    (callerPath) => {
+      const spoken = ['/chat/completions', '/responses', '/v1/messages']
+      for (const setting of ['auto', 'chat'] as const) {
+        expect(
+          registryWith([codexModel('gpt-6-sol')]).route('gpt-6-sol', { callerPath, setting, spoken }),
+        ).toMatchObject({ ok: true, value: { id: 'gpt-6-sol', path: '/responses', model: { provider: 'codex' } } })
+      }
+    },
+  )
+
+  test('a Codex model never makes embeddings, whatever it is called', () => {
+    const registry = registryWith([model('text-embedding-3-small', { type: 'embeddings', endpoints: ['/embeddings'] })])
+    registry.register('account-1', [codexModel('text-embedding-3-small'), codexModel('gpt-6-sol')])
+    expect(registry.route('text-embedding-3-small', embeddings)).toMatchObject({
+      value: { model: { provider: 'copilot' } },
+    })
+    expect(registry.route('codex/text-embedding-3-small', embeddings)).toMatchObject({
+      ok: false,
+      error: { detail: expect.stringMatching(/cannot make embeddings\. Models that can: text-embedding-3-small\./) },
+    })
+    expect(registry.route('gpt-6-sol', embeddings).ok).toBe(false)
   })
 
   test('a model with no endpoint at all is refused, also when nothing else is offered', () => {

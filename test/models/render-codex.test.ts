@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { renderCodexCatalogue } from '../../src/models/render-codex.ts'
-import { model } from './samples.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { codexModels, model } from './samples.ts'
 
 test('Codex sees the models that chat, in the order of the list', () => {
   const supports = { vision: true, parallelToolCalls: true, reasoningEffort: ['low', 'medium'] }
@@ -25,4 +26,47 @@ test('Codex sees the models that chat, in the order of the list', () => {
     supports_parallel_tool_calls: true,
   })
   expect(models[1]).toMatchObject({ default_reasoning_level: null, input_modalities: ['text'] })
+})
+
+test('Codex sees the models of both providers, its own with the window and the effort its maker states', () => {
+  const registry = createModelRegistry({ aliases: {}, hide: [] })
+  registry.register('record-1', [model('gpt-5.5', { contextWindow: 264_000 })])
+  registry.register('account-1', codexModels())
+  const { models } = renderCodexCatalogue(registry.list())
+  expect(models.map(({ slug, priority }) => [slug, priority])).toEqual([
+    ['gpt-5.5', 0],
+    ['gpt-6.1-sol', 1],
+    ['gpt-6-sol', 2],
+    ['codex/gpt-5.5', 3],
+    ['bare-model', 4],
+    ['odd-model', 5],
+  ])
+  expect(models[0]).toMatchObject({ context_window: 264_000, max_context_window: 264_000 })
+  expect(models[1]).toMatchObject({
+    default_reasoning_level: 'low',
+    max_context_window: 272_000,
+    input_modalities: ['text'],
+  })
+  expect(models[2]).toMatchObject({
+    display_name: 'GPT-6 Sol',
+    context_window: 272_000,
+    max_context_window: 872_000,
+    default_reasoning_level: 'medium',
+    supports_parallel_tool_calls: true,
+  })
+  expect(models[2]?.supported_reasoning_levels.map(({ effort }) => effort)).toEqual([
+    'low',
+    'medium',
+    'high',
+    'xhigh',
+    'max',
+  ])
+})
+
+test('an effort that is stated as the default and not as one of the levels is not repeated', () => {
+  const supports = { reasoningEffort: ['low', 'high'] }
+  const { models } = renderCodexCatalogue([
+    { id: 'a', model: model('a', { supports, defaultReasoningEffort: 'ultra' }) },
+  ])
+  expect(models[0]?.default_reasoning_level).toBe('low')
 })

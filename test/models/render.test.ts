@@ -3,7 +3,7 @@ import { createModelRegistry } from '../../src/models/registry.ts'
 import { renderModel, renderModelList } from '../../src/models/render.ts'
 import { copilotSeeds } from '../../src/models/seeds.ts'
 import OpenAI from 'openai'
-import { liveModels, model } from './samples.ts'
+import { codexModel, liveModels, model } from './samples.ts'
 
 function listed() {
   const registry = createModelRegistry({ aliases: {}, hide: [] })
@@ -52,9 +52,23 @@ test('created is an integer and owned_by a name for every model, stated by upstr
   expect(stated.created).toBe(1_750_000_000)
 })
 
-test('a codex model without a vendor is OpenAI’s, a Copilot model without one GitHub’s', () => {
-  expect(renderModel({ id: 'x', model: model('x', { provider: 'codex' }) }, 'auto').owned_by).toBe('openai')
+test('a model without a vendor is its provider’s', () => {
+  expect(renderModel({ id: 'x', model: { ...codexModel('x'), vendor: undefined } }, 'auto').owned_by).toBe('openai')
   expect(renderModel({ id: 'x', model: model('x') }, 'auto').owned_by).toBe('github-copilot')
+})
+
+test('a Codex model shows its provider and that Responses serves every caller, whatever is forced on Copilot', () => {
+  const entry = { id: 'codex/gpt-6-sol', model: codexModel('gpt-6-sol') }
+  for (const setting of ['auto', 'chat'] as const) {
+    expect(renderModel(entry, setting)).toMatchObject({
+      id: 'codex/gpt-6-sol',
+      copilot_proxy: {
+        provider: 'codex',
+        endpoints: ['/responses'],
+        routes: { chat: 'responses', responses: 'responses', messages: 'responses' },
+      },
+    })
+  }
 })
 
 test('the openai package reads the list', async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { toCopilotModel, type Model } from '../../src/models/model.ts'
-import { parseModelList } from '../../src/models/wire.ts'
+import { parseCodexModels, toCodexModel } from '../../src/models/codex-model.ts'
+import { parseCopilotModels, toCopilotModel } from '../../src/models/copilot-model.ts'
+import type { Model } from '../../src/models/model.ts'
 
 /** A list as upstream sends it: fields missing or odd, an id twice, one model switched off, five unreadable entries. */
 export const copilotReply: unknown = JSON.parse(
@@ -8,7 +9,21 @@ export const copilotReply: unknown = JSON.parse(
 )
 
 export function liveModels(): readonly Model[] {
-  return (parseModelList(copilotReply)?.entries ?? []).map(toCopilotModel)
+  return parseCopilotModels(copilotReply)?.models ?? []
+}
+
+/** A catalogue as the ChatGPT backend sends it: not in order, one model hidden, one id twice, five unreadable entries. */
+export const codexReply: unknown = JSON.parse(
+  readFileSync(new URL('../fixtures/models/codex.json', import.meta.url), 'utf8'),
+)
+
+export function codexModels(): readonly Model[] {
+  return parseCodexModels(codexReply)?.models ?? []
+}
+
+/** A chat model of Codex's, as its catalogue has them, unless `facts` say otherwise. */
+export function codexModel(id: string, facts: Partial<Model> = {}): Model {
+  return { ...toCodexModel({ slug: id }), ...facts }
 }
 
 /** A chat model of the live list, unless `facts` say otherwise. */

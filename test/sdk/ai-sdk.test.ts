@@ -1,9 +1,9 @@
 import { APICallError, generateText, isStepCount, jsonSchema, Output, streamText, tool } from 'ai'
 import { expect, test } from 'vitest'
-import { openProxy } from '../http/harness.ts'
-import { promptsOf, thrownBy } from './client.ts'
+import { openFor, promptsFor, thrownBy } from './client.ts'
 import { judge } from './judge.ts'
-import { kinds } from './kinds.ts'
+import { codexKinds, kinds, titleOf } from './kinds.ts'
+import type { ModelKind } from './kinds.ts'
 import { aiSpeakers, providers } from './speakers/ai-sdk.ts'
 
 /** One model for each upstream dialect. */
@@ -13,9 +13,14 @@ for (const speaker of aiSpeakers) {
   for (const kind of few) judge(speaker, kind)
 }
 
-const pairs = providers.flatMap((provider) =>
-  few.map(({ model }) => ({ provider, model, name: `${provider.name} with ${model}` })),
-)
+const pairs = pairsOf(few)
+const allPairs = pairsOf([...few, ...codexKinds])
+
+function pairsOf(ofKinds: readonly ModelKind[]) {
+  return providers.flatMap((provider) =>
+    ofKinds.map((kind) => ({ provider, kind, model: kind.model, name: `${provider.name} with ${titleOf(kind)}` })),
+  )
+}
 
 const readFile = (called: string[]) => ({
   read_file: tool({
@@ -32,8 +37,8 @@ const readFile = (called: string[]) => ({
   }),
 })
 
-test.each(pairs)('$name: several steps, with tools that are run in between', async ({ provider, model }) => {
-  const proxy = await openProxy()
+test.each(allPairs)('$name: several steps, with tools that are run in between', async ({ provider, kind, model }) => {
+  const proxy = await openFor(kind)
   const called: string[] = []
   const request = {
     model: provider.model(proxy, model),
@@ -56,11 +61,11 @@ test.each(pairs)('$name: several steps, with tools that are run in between', asy
   expect(parts).not.toContain('error')
   expect(parts.filter((type) => type === 'tool-result')).toHaveLength(2)
   expect(parts.at(-1)).toBe('finish')
-  for (const { body } of promptsOf(proxy.demo)) expect(body).toContain('Be brief.')
+  for (const { body } of promptsFor(proxy, kind)) expect(body).toContain('Be brief.')
 })
 
-test.each(pairs)('$name: structured output', async ({ provider, model }) => {
-  const proxy = await openProxy()
+test.each(allPairs)('$name: structured output', async ({ provider, kind, model }) => {
+  const proxy = await openFor(kind)
   const { output } = await generateText({
     model: provider.model(proxy, model),
     prompt: 'Where?',
@@ -79,8 +84,8 @@ test.each(pairs)('$name: structured output', async ({ provider, model }) => {
 
 test.each(pairs)(
   '$name: errors have their status, their words and whether to try again',
-  async ({ provider, model }) => {
-    const proxy = await openProxy()
+  async ({ provider, kind, model }) => {
+    const proxy = await openFor(kind)
     for (const [marker, status, words, isRetryable] of [
       ['error 400', 400, 'simulated: the request body is not acceptable', false],
       ['error 401', 401, 'Invalid API key', false],
@@ -97,24 +102,27 @@ test.each(pairs)(
   },
 )
 
-test.each(pairs)('$name: a failure in the middle of a stream is an error part', async ({ provider, model }) => {
-  const proxy = await openProxy()
-  for (const marker of ['error-mid', 'cut', 'eof']) {
-    let text = ''
-    const errors: unknown[] = []
-    const { fullStream } = streamText({
-      model: provider.model(proxy, model),
-      prompt: `[demo:${marker}] one two three four five six`,
-      maxRetries: 0,
-      onError: ({ error }) => {
-        errors.push(error)
-      },
-    })
-    for await (const part of fullStream) if (part.type === 'text-delta') text += part.text
-    expect(text, marker).toMatch(/^Hello from/)
-    expect(errors, marker).toHaveLength(1)
-    expect(JSON.stringify(errors[0], Object.getOwnPropertyNames(errors[0])), marker).toMatch(
-      /failed in the middle|broke off|server_is_overloaded/,
-    )
-  }
-})
+test.each(allPairs)(
+  '$name: a failure in the middle of a stream is an error part',
+  async ({ provider, kind, model }) => {
+    const proxy = await openFor(kind)
+    for (const marker of ['error-mid', 'cut', 'eof']) {
+      let text = ''
+      const errors: unknown[] = []
+      const { fullStream } = streamText({
+        model: provider.model(proxy, model),
+        prompt: `[demo:${marker}] one two three four five six`,
+        maxRetries: 0,
+        onError: ({ error }) => {
+          errors.push(error)
+        },
+      })
+      for await (const part of fullStream) if (part.type === 'text-delta') text += part.text
+      expect(text, marker).toMatch(/^Hello from/)
+      expect(errors, marker).toHaveLength(1)
+      expect(JSON.stringify(errors[0], Object.getOwnPropertyNames(errors[0])), marker).toMatch(
+        /failed in the middle|broke off|overloaded/,
+      )
+    }
+  },
+)

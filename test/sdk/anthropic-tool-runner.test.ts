@@ -1,9 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { expect, test } from 'vitest'
-import { openProxy } from '../http/harness.ts'
-import { promptsOf, says, textOf } from './client.ts'
-import { kinds } from './kinds.ts'
+import { openFor, promptsFor, says, textOf } from './client.ts'
+import { codexKinds, kinds, titleOf } from './kinds.ts'
+import type { ModelKind } from './kinds.ts'
 
 function toolsThat(called: string[]) {
   return [
@@ -28,11 +28,13 @@ function toolsThat(called: string[]) {
   ]
 }
 
+const allKinds = [...kinds, ...codexKinds].map((kind) => ({ kind, title: titleOf(kind) }))
+
 const prompt = '[demo:tool read_file {"path":"a/b"}][demo:tool list_folder {"folder":"a"}] go'
 
 /** A client whose requests are kept, as they left it. */
-async function openRecorded() {
-  const proxy = await openProxy()
+async function openRecorded(kind: ModelKind) {
+  const proxy = await openFor(kind)
   const bodies: string[] = []
   const anthropic = new Anthropic({
     baseURL: proxy.url,
@@ -43,15 +45,15 @@ async function openRecorded() {
       return fetch(url, init)
     },
   })
-  return { ...proxy, anthropic, bodies }
+  return { anthropic, bodies, prompts: () => promptsFor(proxy, kind) }
 }
 
 // It asks for a conversation that the server keeps, and sends all of it once it is told that there is none.
-test.each(kinds)('$model: the tool runner leads the conversation to its end', async ({ model }) => {
-  const { anthropic, demo, bodies } = await openRecorded()
+test.each(allKinds)('$title: the tool runner leads the conversation to its end', async ({ kind }) => {
+  const { anthropic, prompts, bodies } = await openRecorded(kind)
   const called: string[] = []
   const runner = anthropic.beta.messages.toolRunner({
-    model,
+    model: kind.model,
     max_tokens: 4000,
     messages: [...says('Hello'), { role: 'assistant', content: 'Hi.' }, ...says(prompt)],
     tools: toolsThat(called),
@@ -59,7 +61,7 @@ test.each(kinds)('$model: the tool runner leads the conversation to its end', as
   expect(textOf(await runner.runUntilDone())).toBe('The tool answered: the file\nthe folder')
   expect(called).toEqual(['read_file a/b', 'list_folder a'])
   expect(bodies.map((body) => body.includes('"thread":{'))).toEqual([true, false, false])
-  const sent = promptsOf(demo)
+  const sent = prompts()
   expect(sent).toHaveLength(2)
   for (const { body } of sent) {
     expect(body).toContain('Hello')
@@ -67,11 +69,11 @@ test.each(kinds)('$model: the tool runner leads the conversation to its end', as
   }
 })
 
-test.each(kinds)('$model: the tool runner leads a streamed conversation to its end', async ({ model }) => {
-  const { anthropic, demo } = await openRecorded()
+test.each(allKinds)('$title: the tool runner leads a streamed conversation to its end', async ({ kind }) => {
+  const { anthropic, prompts } = await openRecorded(kind)
   const called: string[] = []
   const runner = anthropic.beta.messages.toolRunner({
-    model,
+    model: kind.model,
     max_tokens: 4000,
     messages: says(prompt),
     tools: toolsThat(called),
@@ -87,12 +89,14 @@ test.each(kinds)('$model: the tool runner leads a streamed conversation to its e
   }
   expect(called).toEqual(['read_file a/b', 'list_folder a'])
   expect(text).toBe('The tool answered: the file\nthe folder')
-  expect(promptsOf(demo)).toHaveLength(2)
+  expect(prompts()).toHaveLength(2)
 })
 
 test('a caller of the API who asks for a kept conversation is told what to leave out', async () => {
-  const { anthropic, demo } = await openRecorded()
-  const request = { model: 'claude-sonnet-4.5', max_tokens: 100, messages: says('Hello') }
+  const [kind] = kinds
+  if (kind === undefined) throw new Error('no kind')
+  const { anthropic, prompts } = await openRecorded(kind)
+  const request = { model: kind.model, max_tokens: 100, messages: says('Hello') }
   await expect(
     anthropic.beta.messages.create({ ...request, thread: { type: 'continue', previous_message_id: 'msg_1' } }),
   ).rejects.toMatchObject({
@@ -100,5 +104,5 @@ test('a caller of the API who asks for a kept conversation is told what to leave
     errorCode: 'thread_unsupported_request',
     details: { unsupported: ['thread'] },
   })
-  expect(promptsOf(demo)).toHaveLength(0)
+  expect(prompts()).toHaveLength(0)
 })

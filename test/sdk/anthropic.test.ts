@@ -8,12 +8,16 @@ import type {
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
 import { expect, test } from 'vitest'
-import { anthropicOf, openAnthropic, promptsOf, says, textOf } from './client.ts'
+import type { Proxy } from '../http/harness.ts'
+import { anthropicOf, openAnthropic, promptsFor, says, textOf } from './client.ts'
+import type { Received } from './client.ts'
 import { kinds, pixel } from './kinds.ts'
 
-const everyModel = kinds.map(({ model }) => model)
-/** One for each upstream dialect. */
-const fewModels = ['claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.3-codex']
+/** One of Codex, beside all of Copilot. */
+const ofCodex = 'gpt-5.5'
+const everyModel = [...kinds.map(({ model }) => model), ofCodex]
+/** One for each upstream dialect of Copilot, and that of Codex. */
+const fewModels = ['claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.3-codex', ofCodex]
 
 const readFile: Tool = {
   name: 'read_file',
@@ -31,13 +35,14 @@ function thinkingFor(model: string): ThinkingConfigParam {
   return model.includes('4.5') ? { type: 'enabled', budget_tokens: 2000 } : { type: 'adaptive', display: 'summarized' }
 }
 
-/** What upstream was sent last. */
-function sentTo({ demo }: { readonly demo: Parameters<typeof promptsOf>[0] }): string {
-  return promptsOf(demo).at(-1)?.body ?? ''
+/** What the upstream of that model was sent last. */
+function sentTo(proxy: Proxy, model: string): Received | undefined {
+  const login = model === ofCodex ? { codexLogin: 'stored' as const } : {}
+  return promptsFor(proxy, login).at(-1)
 }
 
 test.each(everyModel)('%s: blocks come one after another, each begun and ended', async (model) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const stream = await anthropic.messages.create({
     ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"a"}][demo:tool now] go'),
     tools: [readFile, now],
@@ -65,7 +70,7 @@ test.each(everyModel)('%s: blocks come one after another, each begun and ended',
 })
 
 test.each(everyModel)('%s: the stream helper tells text, thoughts and input as they come', async (model) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const thinks = kinds.find((kind) => kind.model === model)?.thinks ?? []
   const stream = anthropic.messages.stream({
     ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"some/where/far/away/from/here"}] go'),
@@ -90,7 +95,7 @@ test.each(everyModel)('%s: the stream helper tells text, thoughts and input as t
 })
 
 test.each(everyModel)('%s: a result with an image, and one that is an error', async (model) => {
-  const { anthropic, demo } = await openAnthropic()
+  const { anthropic, ...proxy } = await openAnthropic({ codexLogin: 'stored' })
   const request = { ...asking(model, '[demo:tools] go'), tools: [readFile, now] }
   const first = await anthropic.messages.create(request)
   const [shot, failed] = first.content.filter((block) => block.type === 'tool_use')
@@ -112,16 +117,16 @@ test.each(everyModel)('%s: a result with an image, and one that is an error', as
   const messages: MessageParam[] = [...request.messages, { role: 'assistant', content: first.content }, results]
   const second = await anthropic.messages.create({ ...request, messages })
   expect(second.stop_reason).toBe('end_turn')
-  const sent = sentTo({ demo })
+  const { body: sent = '', headers = {} } = sentTo(proxy, model) ?? {}
   expect(sent).toContain(pixel)
-  expect(promptsOf(demo).at(-1)?.headers['copilot-vision-request']).toBe('true')
+  expect(headers['copilot-vision-request']).toBe(model === ofCodex ? undefined : 'true')
   expect(sent).toContain('a screen')
   // Only Messages can say that a result is an error: elsewhere its text does.
   expect(sent).toMatch(model.startsWith('claude') ? /"is_error":true/ : /Error: no clock/)
 })
 
 test.each(everyModel)('%s: a conversation moves on to every other model', async (from) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const question = says('[demo:reasoning][demo:tool read_file {"path":"a"}] go')
   const options = { max_tokens: 8000, tools: [readFile] }
   const first = await anthropic.messages.create({
@@ -150,7 +155,7 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
 })
 
 test.each(fewModels)('%s: structured output is parsed', async (model) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const message = await anthropic.messages.parse({
     ...asking(model, 'Where?'),
     output_config: {
@@ -166,7 +171,7 @@ test.each(fewModels)('%s: structured output is parsed', async (model) => {
 })
 
 test.each(everyModel)('%s: a stop text ends the answer, and is named', async (model) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const request = { ...asking(model, 'one two three'), stop_sequences: ['two', 'never'] }
   const plain = await anthropic.messages.create(request)
   const streamed = await anthropic.messages.stream(request).finalMessage()
@@ -177,17 +182,17 @@ test.each(everyModel)('%s: a stop text ends the answer, and is named', async (mo
 })
 
 test.each(fewModels)('%s: the system prompt and a mark for caching', async (model) => {
-  const { anthropic, demo } = await openAnthropic()
+  const { anthropic, ...proxy } = await openAnthropic({ codexLogin: 'stored' })
   const { usage } = await anthropic.messages.create({
     ...asking(model, 'Hello'),
     system: [{ type: 'text', text: 'You are a lighthouse keeper.', cache_control: { type: 'ephemeral' } }],
   })
-  expect(sentTo({ demo })).toContain('You are a lighthouse keeper.')
+  expect(sentTo(proxy, model)?.body).toContain('You are a lighthouse keeper.')
   expect(usage.input_tokens).toBeGreaterThan(0)
 })
 
 test('a web search runs where the model can', async () => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const request = {
     ...asking('gpt-5.3-codex', '[demo:search figs] go'),
     tools: [{ type: 'web_search_20250305' as const, name: 'web_search' as const }],
@@ -209,7 +214,7 @@ test('a web search runs where the model can', async () => {
 })
 
 test('the beta API takes what is new, and upstream gets what it knows', async () => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   for (const model of fewModels) {
     const message = await anthropic.beta.messages.create({
       model,
@@ -228,8 +233,9 @@ test.each([
   ['claude-opus-4.7', 'upstream'],
   ['gpt-5-mini', 'estimate'],
   ['gpt-5.3-codex', 'estimate'],
+  [ofCodex, 'estimate'],
 ])('%s: tokens are counted, by %s', async (model, source) => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const count = async (text: string) =>
     anthropic.messages
       .countTokens({ model, messages: says(text), tools: [readFile], system: 'Be brief.' })
@@ -242,7 +248,7 @@ test.each([
 })
 
 test('models are listed page by page, and found', async () => {
-  const { anthropic } = await openAnthropic()
+  const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   // The account's own list is fetched with the first request that needs it.
   await anthropic.messages.create(asking('claude-sonnet-4.5', 'Hello'))
   const ids: string[] = []

@@ -3,7 +3,8 @@ import OpenAI from 'openai'
 import type { DemoServer } from '../../src/demo/server.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../http/harness.ts'
-import { upstreamRoutes } from './kinds.ts'
+import { codexRoutes, upstreamRoutes } from './kinds.ts'
+import type { ModelKind } from './kinds.ts'
 
 /** One model of each family whose habits the simulated Copilot has. */
 export const models = [
@@ -44,7 +45,29 @@ export function says(content: string) {
   return [{ role: 'user' as const, content }]
 }
 
-/** The requests upstream has answered as a model, whatever their dialect, oldest first. */
+/** A proxy with the login that the model needs; for one of Codex's beside a login to Copilot. */
+export function openFor({ codexLogin }: ModelKind, options?: ProxyOptions): Promise<Proxy> {
+  return openProxy(codexLogin === undefined ? options : { ...options, codexLogin })
+}
+
+/** What an upstream has received of one request. */
+export interface Received {
+  readonly route: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+/** The requests that the provider of the model has received, oldest first; fails where the other got one as well. */
+export function promptsFor({ demo, codex }: Proxy, { codexLogin }: Pick<ModelKind, 'codexLogin'>): readonly Received[] {
+  const routes: readonly string[] = Object.values(codexRoutes)
+  const ofCopilot = promptsOf(demo)
+  const ofCodex = codex.log.filter(({ route }) => routes.includes(route))
+  const [own, other] = codexLogin === undefined ? [ofCopilot, ofCodex] : [ofCodex, ofCopilot]
+  if (other.length > 0) throw new Error('the other provider was asked')
+  return own
+}
+
+/** The requests the simulated Copilot has answered as a model, whatever their dialect, oldest first. */
 export function promptsOf({ log }: DemoServer): DemoServer['log'] {
   const routes: readonly string[] = Object.values(upstreamRoutes)
   return log.filter(({ route }) => routes.includes(route))

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
-import { promptsOf } from './client.ts'
-import { pixel, upstreamRoutes } from './kinds.ts'
+import { openFor, promptsFor } from './client.ts'
+import { codexRoutes, ownName, pixel, titleOf, upstreamRoutes } from './kinds.ts'
 import type { ModelKind } from './kinds.ts'
 import type { Said, Speaker } from './speakers/speaker.ts'
 
@@ -11,8 +10,10 @@ function comparable(said: Said) {
   return { ...said, calls: said.calls.map(({ name, input }) => ({ name, input })) }
 }
 
-function expectOnlyRoute({ demo }: Proxy, { upstream }: ModelKind, { dialect }: Speaker): void {
-  expect(new Set(promptsOf(demo).map(({ route }) => route))).toEqual(new Set([upstreamRoutes[upstream[dialect]]]))
+function expectOnlyRoute(proxy: Proxy, kind: ModelKind, { dialect }: Speaker): void {
+  const { codexLogin, upstream } = kind
+  const route = codexLogin === undefined ? upstreamRoutes[upstream[dialect]] : codexRoutes[codexLogin]
+  expect(new Set(promptsFor(proxy, kind).map((prompt) => prompt.route))).toEqual(new Set([route]))
 }
 
 /** What every client must get from every model. */
@@ -20,13 +21,13 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
   const { model } = kind
   const thinks = speaker.keepsThoughts && kind.thinks.includes(kind.upstream[speaker.dialect])
 
-  describe(`${speaker.name} with ${model}`, () => {
+  describe(`${speaker.name} with ${titleOf(kind)}`, () => {
     test('plain text, over the upstream dialect that the model has', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       for (const stream of [false, true]) {
         const said = await speaker.open(proxy, { model, stream }).say({ text: 'Hello' })
         expect(said).toEqual({
-          text: `Hello from ${model}, simulated by copilot-proxy --demo. You said: Hello`,
+          text: `Hello from ${ownName(kind)}, simulated by copilot-proxy --demo. You said: Hello`,
           thinking: '',
           calls: [],
           end: 'end',
@@ -40,7 +41,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
     })
 
     test('a stream amounts to what comes without one', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       const prompts = [
         ['[demo:reasoning][demo:long 20] Hello', 'end'],
         ['[demo:tool read_file {"path":"a b/ü","limits":{"lines":3}}] go', 'calls'],
@@ -65,7 +66,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
     })
 
     test('one call, with the arguments that the model wrote, and its result', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       for (const stream of [false, true]) {
         const talk = speaker.open(proxy, { model, stream, hasTools: true })
         const input = { path: 'a "quoted" \\ path/ü€😀', limits: { lines: 3 } }
@@ -80,7 +81,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
     })
 
     test('parallel calls, and their results in order', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       for (const stream of [false, true]) {
         const talk = speaker.open(proxy, { model, stream, hasTools: true })
         const said = await talk.say({ text: '[demo:tools] go' })
@@ -98,7 +99,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
     })
 
     test('a conversation with thoughts in it goes on', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       // `replay`: later requests that come without the thoughts are refused.
       const asked = thinks ? '[demo:replay]' : '[demo:reasoning]'
       for (const [stream, marker] of [
@@ -116,10 +117,14 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
     })
 
     test('an image', async () => {
-      const proxy = await openProxy()
+      const proxy = await openFor(kind)
       const said = await speaker.open(proxy, { model, stream: true }).say({ text: 'What is it?', image: pixel })
       expect(said.text).toContain('I see an image, image/png of 68 bytes. You said: What is it?')
-      expect(proxy.demo.log.at(-1)?.headers['copilot-vision-request']).toBe('true')
+      const sent = promptsFor(proxy, kind).at(-1)
+      expect(sent?.body).toContain(pixel)
+      // What Copilot wants to be told of, nobody else does.
+      const isCopilot = kind.codexLogin === undefined
+      expect(sent?.headers['copilot-vision-request']).toBe(isCopilot ? 'true' : undefined)
     })
   })
 }

@@ -1,8 +1,10 @@
 import type { DialectId } from '../../src/translate/dialect.ts'
 
-/** A model of the simulated Copilot, and the upstream dialect that serves a caller of each dialect. */
+/** A model of the simulated upstreams, and the upstream dialect that serves a caller of each dialect. */
 export interface ModelKind {
   readonly model: string
+  /** The login that a model of Codex is reached with; undefined for one of Copilot's. */
+  readonly codexLogin?: 'stored' | 'api-key'
   readonly upstream: Readonly<Record<DialectId, DialectId>>
   /** Over which upstream dialects it gives away thoughts that it takes back. */
   readonly thinks: readonly DialectId[]
@@ -39,7 +41,36 @@ export const kinds: readonly ModelKind[] = [
   },
 ]
 
-/** Path of the simulated service by upstream dialect. */
+const overResponses = {
+  upstream: { chat: 'responses', responses: 'responses', messages: 'responses' },
+  thinks: ['responses'],
+} as const
+
+/** Models of Codex: one that Copilot has too, so that it goes by its prefix, and either login. */
+export const codexKinds: readonly ModelKind[] = [
+  { model: 'gpt-5.5', codexLogin: 'stored', ...overResponses },
+  { model: 'codex/gpt-5.3-codex', codexLogin: 'stored', ...overResponses },
+  { model: 'gpt-5.5', codexLogin: 'api-key', ...overResponses },
+]
+
+/** For a test's title. */
+export function titleOf({ model, codexLogin }: ModelKind): string {
+  const login = { stored: 'a ChatGPT login', 'api-key': 'an API key' }
+  return codexLogin === undefined ? model : `${model} by ${login[codexLogin]}`
+}
+
+/** What the upstream calls the model, which is what the simulated one calls itself in its answers. */
+export function ownName({ model }: ModelKind): string {
+  return model.replace(/^codex\//, '')
+}
+
+/** Path of the simulated Codex by login. */
+export const codexRoutes = {
+  stored: '/backend-api/codex/responses',
+  'api-key': '/v1/responses',
+} as const satisfies Record<NonNullable<ModelKind['codexLogin']>, string>
+
+/** Path of the simulated Copilot by upstream dialect. */
 export const upstreamRoutes = {
   chat: '/chat/completions',
   responses: '/responses',

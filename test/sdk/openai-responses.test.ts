@@ -4,9 +4,13 @@ import { expect, test } from 'vitest'
 import { anthropicOf, clientOf, openClient, promptsOf, says, thrownBy } from './client.ts'
 import { kinds } from './kinds.ts'
 
-const everyModel = kinds.map(({ model }) => model)
-/** One for each upstream dialect. */
-const fewModels = ['gpt-5.3-codex', 'gpt-4.1', 'claude-opus-4.7']
+/** One of Codex, beside all of Copilot. */
+const ofCodex = 'gpt-5.5'
+const everyModel = [...kinds.map(({ model }) => model), ofCodex]
+/** One for each upstream dialect of Copilot, and that of Codex. */
+const fewModels = ['gpt-5.3-codex', 'gpt-4.1', 'claude-opus-4.7', ofCodex]
+/** Those behind Responses. */
+const speakResponses = new Set(['gpt-5.3-codex', ofCodex])
 
 type Output = OpenAI.Responses.ResponseOutputItem
 
@@ -27,7 +31,7 @@ const readFile: Tool = {
 }
 
 test.each(everyModel)('%s: the events of a stream are numbered, named and keep their ids', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const stream = await openai.responses.create({
     model,
     input: '[demo:reasoning][demo:tool] go',
@@ -59,11 +63,11 @@ test.each(everyModel)('%s: the events of a stream are numbered, named and keep t
 })
 
 test.each(fewModels)('%s: a custom tool is called with text as it is, and answered', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const input = '*** Begin Patch\n+ "quoted" \\ ü€😀\n*** End Patch'
   const tools: Tool[] = [{ type: 'custom', name: 'apply_patch', description: 'Edits files' }]
   // Other upstreams have functions only, and are offered one with this text as its argument.
-  const given = model === 'gpt-5.3-codex' ? input : { input }
+  const given = speakResponses.has(model) ? input : { input }
   for (const stream of [false, true]) {
     const request = {
       model,
@@ -90,7 +94,7 @@ test.each(fewModels)('%s: a custom tool is called with text as it is, and answer
 })
 
 test.each(fewModels)('%s: tools in a namespace keep it, in the call and in the history', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const tools: Tool[] = [
     {
       type: 'namespace',
@@ -116,7 +120,7 @@ test.each(fewModels)('%s: tools in a namespace keep it, in the call and in the h
 })
 
 test.each(everyModel)('%s: a stored response is gone on from, shown and deleted', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const options = { model, tools: [readFile] }
   const first = await openai.responses.create({ ...options, input: '[demo:replay][demo:tool] go' })
   const call = only(first.output, 'function_call')
@@ -150,7 +154,7 @@ test.each(everyModel)('%s: a stored response is gone on from, shown and deleted'
 })
 
 test.each(everyModel)('%s: a conversation moves on to every other model', async (from) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const options = {
     tools: [readFile],
     store: true,
@@ -173,14 +177,14 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
 })
 
 test('what is not to be stored is not', async () => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const { id, ...told } = await openai.responses.create({ model: 'gpt-5-mini', input: 'Hello', store: false })
   expect(told).toMatchObject({ store: false, previous_response_id: null })
   await expect(openai.responses.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
 })
 
 test.each(fewModels)('%s: structured output is parsed', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const schema = {
     type: 'object',
     properties: { city: { type: 'string' } },
@@ -196,7 +200,7 @@ test.each(fewModels)('%s: structured output is parsed', async (model) => {
 })
 
 test('words of refusal are a part of their own, where the model has one', async () => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   for (const [model, type] of [
     ['gpt-5.3-codex', 'refusal'],
     ['gpt-4.1', 'refusal'],
@@ -211,7 +215,7 @@ test('words of refusal are a part of their own, where the model has one', async 
 })
 
 test.each(fewModels)('%s: an answer that was cut is incomplete, and says why', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   for (const [marker, reason] of [
     ['length', 'max_output_tokens'],
     ['filter', 'content_filter'],
@@ -227,9 +231,9 @@ test.each(fewModels)('%s: an answer that was cut is incomplete, and says why', a
 })
 
 test.each(fewModels)('%s: a web search runs where the model can, and is refused where not', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const request = { model, input: '[demo:search figs] go', tools: [{ type: 'web_search' as const }] }
-  if (model !== 'gpt-5.3-codex') {
+  if (!speakResponses.has(model)) {
     await expect(openai.responses.create(request)).rejects.toMatchObject({ status: 400, code: 'unsupported_tool' })
     return
   }
@@ -241,7 +245,7 @@ test.each(fewModels)('%s: a web search runs where the model can, and is refused 
   expect(text).toBe('Simulated search results say so.')
 })
 
-// Errors.
+// Errors; those of Codex have words of their own (codex-errors.test.ts).
 
 const failures = [
   [400, OpenAI.BadRequestError, 'simulated: the request body is not acceptable'],
@@ -256,8 +260,8 @@ const failures = [
 test.each(failures)(
   'a %i of upstream is the matching error class, whichever upstream it is',
   async (status, type, words) => {
-    const { openai } = await openClient()
-    for (const model of fewModels) {
+    const { openai } = await openClient({ codexLogin: 'stored' })
+    for (const model of fewModels.filter((each) => each !== ofCodex)) {
       for (const stream of [false, true]) {
         const error = await thrownBy(openai.responses.create({ model, input: `[demo:error ${status}]`, stream }))
         expect(error).toBeInstanceOf(type)
@@ -269,7 +273,7 @@ test.each(failures)(
 )
 
 test('a full context has the code that clients act on', async () => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   for (const model of everyModel) {
     await expect(openai.responses.create({ model, input: '[demo:overflow]' })).rejects.toMatchObject({
       status: 400,
@@ -279,7 +283,7 @@ test('a full context has the code that clients act on', async () => {
 })
 
 test('a limit that lasts for days is not asked again', async () => {
-  const proxy = await openClient()
+  const proxy = await openClient({ codexLogin: 'stored' })
   const patient = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: 'unused', maxRetries: 2 })
   const error = await thrownBy(patient.responses.create({ model: 'gpt-4.1', input: '[demo:error 429]' }))
   if (!(error instanceof OpenAI.RateLimitError)) throw error
@@ -289,7 +293,7 @@ test('a limit that lasts for days is not asked again', async () => {
 })
 
 test('an overload of Claude’s is one of OpenAI’s, on both routes', async () => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const model = 'claude-opus-4.7'
   const overloaded = { status: 503, type: 'service_unavailable_error', code: 'server_is_overloaded' }
   await expect(openai.responses.create({ model, input: '[demo:error 529]' })).rejects.toMatchObject(overloaded)
@@ -299,14 +303,14 @@ test('an overload of Claude’s is one of OpenAI’s, on both routes', async () 
 })
 
 test.each(fewModels)('%s: a stream that fails is thrown after the text that came before', async (model) => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   for (const marker of ['error-mid', 'error-event', 'cut', 'eof']) {
     const stream = openai.responses.stream({ model, input: `[demo:${marker}] one two three four five six` })
     let text = ''
     stream.on('response.output_text.delta', ({ delta }) => {
       text += delta
     })
-    if (model === 'gpt-5.3-codex' && marker === 'error-mid') {
+    if (speakResponses.has(model) && marker === 'error-mid') {
       // Upstream's own failed response goes on as it is, and this client takes it for an end.
       await expect(stream.finalResponse()).resolves.toMatchObject({
         status: 'failed',
@@ -318,7 +322,7 @@ test.each(fewModels)('%s: a stream that fails is thrown after the text that came
 })
 
 test('a request that is wrong names what is wrong with it', async () => {
-  const { openai } = await openClient()
+  const { openai } = await openClient({ codexLogin: 'stored' })
   const wrong = { model: 'gpt-5-mini', input: [{ role: 'user', content: [{ type: 'input_text' }] }] }
   // What the package's types do not allow is what is sent here.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -335,7 +339,7 @@ test('a request that is wrong names what is wrong with it', async () => {
 })
 
 test('leaving a stream closes the connection to upstream', async () => {
-  const { openai, demo } = await openClient()
+  const { openai, demo } = await openClient({ codexLogin: 'stored' })
   for (const [model, route] of [
     ['gpt-5.3-codex', '/responses'],
     ['gpt-4.1', '/chat/completions'],
@@ -351,7 +355,7 @@ test('leaving a stream closes the connection to upstream', async () => {
 })
 
 test('one conversation is told over all three dialects', async () => {
-  const proxy = await openClient()
+  const proxy = await openClient({ codexLogin: 'stored' })
   const model = 'claude-sonnet-4.5'
   const openai = clientOf(proxy)
   const said = await Promise.all([

@@ -13,6 +13,8 @@ export interface HabitSeed {
 
 /** Complete SSE frames, blank line included. */
 export interface Frames {
+  /** Frames of `content` before any output; default 0. */
+  readonly leadCount?: number
   /** Everything before the answer is finished; a broken stream stops in here. */
   readonly content: readonly string[]
   /** Finish reason, usage and what follows, without `[DONE]`. */

@@ -111,7 +111,7 @@ function refuseArguments({ arguments: text = '' }: InputItem, path: string): Out
 }
 
 /** Every call has its output somewhere after it, and every output its call before it. */
-export function checkPairs({ request }: Subject): Outcome | undefined {
+export function checkPairs({ request }: Pick<Subject, 'request'>): Outcome | undefined {
   const open = new Map<string, string>()
   for (const item of itemsOf(request)) {
     const { call_id: id = '' } = item

@@ -35,14 +35,14 @@ const innerTool = z.looseObject({
   strict: maybe(z.boolean()),
 })
 
-const tool = innerTool.extend({ tools: maybe(z.array(innerTool)) })
+export const responsesTool = innerTool.extend({ tools: maybe(z.array(innerTool)) })
 
 const toolChoice = z.union([z.string(), z.looseObject({ type: z.string(), name: maybe(z.string()) })])
 
 const format = z.looseObject({ type: z.string(), name: maybe(z.string()), schema: z.unknown().optional() })
 
 /** Body of `POST /responses`, as far as the demo reads it (docs/copilot-wire.md, "Responses requests"). */
-const responsesRequest = z.looseObject({
+export const responsesRequest = z.looseObject({
   model: z.string(),
   input: maybe(z.union([z.string(), z.array(item)])),
   instructions: maybe(z.string()),
@@ -50,7 +50,7 @@ const responsesRequest = z.looseObject({
   store: maybe(z.boolean()),
   background: maybe(z.boolean()),
   previous_response_id: maybe(z.string()),
-  tools: maybe(z.array(tool)),
+  tools: maybe(z.array(responsesTool)),
   tool_choice: maybe(toolChoice),
   parallel_tool_calls: maybe(z.boolean()),
   max_output_tokens: maybe(z.number()),
@@ -91,7 +91,7 @@ export function parseResponsesRequest(
 }
 
 /** A path the way OpenAI writes it: `input[3].content[0].text`. */
-function paramOf(path: readonly PropertyKey[]): string {
+export function paramOf(path: readonly PropertyKey[]): string {
   return path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at === 0 ? '' : '.'}${String(key)}`)).join('')
 }
 

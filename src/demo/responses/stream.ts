@@ -48,6 +48,7 @@ export function encodeResponses(answer: Answer, subject: Subject): Frames {
   const { status, reason } = endingOf(answer)
   const type = `response.${status}`
   return {
+    leadCount: 2,
     content,
     closing: [
       eventFrame(type, content.length, {

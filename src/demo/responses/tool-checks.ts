@@ -29,7 +29,7 @@ export function checkTools({ request: { tools = [] }, model }: Subject): Outcome
   return undefined
 }
 
-function refuseTool(tool: ResponsesTool, path: string, accepted: readonly string[]): Outcome | undefined {
+export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly string[]): Outcome | undefined {
   if (tool.type === 'image_generation') {
     return openaiFailure({
       message: 'The requested tool image_generation is not supported.',
@@ -73,7 +73,7 @@ function refuseSchema({ name, parameters, strict }: ResponsesTool, path: string)
     : undefined
 }
 
-export function checkToolChoice({ request }: Subject): Outcome | undefined {
+export function checkToolChoice({ request }: Pick<Subject, 'request'>): Outcome | undefined {
   const { tool_choice: choice = 'auto', tools = [] } = request
   if (tools.length === 0) {
     return choice === 'required' || typeof choice === 'object'

@@ -1,8 +1,7 @@
 import type { SseEvent } from '../../sse/decode.ts'
 import type { ReplySeed, TurnDecoder } from '../dialect.ts'
 import { mintId } from '../parts/mint-id.ts'
-import { modelFamily } from '../parts/model-family.ts'
-import { familyName, vendorOf } from '../parts/opaque-envelope.ts'
+import { makerOf } from '../parts/opaque-envelope.ts'
 import { isFilled, isObject, objectsOf } from '../parts/wire-json.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../turn.ts'
 import type { FinishReason } from './completion.ts'
@@ -195,8 +194,7 @@ function signNow(state: DecodeState, value: string, events: TurnEvent[]): void {
 }
 
 function toOpaque({ traits }: ReplySeed, value: string): Opaque {
-  const family = modelFamily(traits)
-  return { vendor: vendorOf(family), family: familyName(family), form: 'reasoning_opaque', value }
+  return { ...makerOf(traits), form: 'reasoning_opaque', value }
 }
 
 /** A mended call: index, id, type and name once, then index and pieces. */

@@ -3,8 +3,7 @@ import { scanArguments, startArgumentScan, type ArgumentScan } from '../parts/ar
 import type { ReplySeed } from '../dialect.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { mintId } from '../parts/mint-id.ts'
-import { modelFamily } from '../parts/model-family.ts'
-import { familyName, vendorOf } from '../parts/opaque-envelope.ts'
+import { makerOf } from '../parts/opaque-envelope.ts'
 import { isFilled, isObject, objectsOf, parseObject, stringify } from '../parts/wire-json.ts'
 import type { Opaque, TurnEvent } from '../turn.ts'
 
@@ -12,7 +11,7 @@ import type { Opaque, TurnEvent } from '../turn.ts'
 export interface BlockReader {
   readonly seedId: string
   /** Whose thoughts these are. */
-  readonly maker: Pick<Opaque, 'vendor' | 'family'>
+  readonly maker: Pick<Opaque, 'vendor' | 'provider' | 'family'>
   nextSlot: number
   open: OpenBlock | undefined
   /** Calls of the caller's tools. */
@@ -63,10 +62,9 @@ type OpenBlock = TextBlock | ThinkingBlock | ToolBlock | SearchBlock | OtherBloc
 const longestQuery = 64 * 1024
 
 export function startBlockReader({ id, traits }: ReplySeed): BlockReader {
-  const family = modelFamily(traits)
   return {
     seedId: id,
-    maker: { vendor: vendorOf(family), family: familyName(family) },
+    maker: makerOf(traits),
     nextSlot: 0,
     open: undefined,
     calls: 0,

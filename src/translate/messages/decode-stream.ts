@@ -1,6 +1,7 @@
 import { Fault } from '../../errors.ts'
 import type { SseEvent } from '../../sse/decode.ts'
 import type { ReplySeed, TurnDecoder } from '../dialect.ts'
+import type { EventTemplates } from '../parts/event-template.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { isFilled, isObject } from '../parts/wire-json.ts'
 import type { TurnEvent } from '../turn.ts'
@@ -13,7 +14,7 @@ import {
   type BlockReader,
 } from './decode-block.ts'
 import { blockForDelta, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
-import { isEndMark, readEvent } from './read-event.ts'
+import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
 import { toTurnStop } from './stop-reason.ts'
 import { noteUsage, startUsageCounts, toUsage, type UsageCounts } from './usage.ts'
@@ -29,6 +30,7 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
     usage: startUsageCounts(),
     done: false,
     skipped: 0,
+    templates: startEventTemplates(),
   }
   return {
     push: (event) => stepDecode(state, event),
@@ -49,6 +51,8 @@ interface DecodeState {
   done: boolean
   /** Events that could not be read. */
   skipped: number
+  /** What the deltas look like. */
+  readonly templates: EventTemplates
 }
 
 const nothing: readonly TurnEvent[] = []
@@ -61,7 +65,7 @@ function stepDecode(state: DecodeState, sse: SseEvent): readonly TurnEvent[] {
   const { data } = sse
   if (state.done || data === '') return nothing
   if (isEndMark(data)) return endDecode(state)
-  const event = readEvent(sse)
+  const event = readRepeatedEvent(state.templates, sse)
   if (event === undefined) {
     state.skipped += 1
     return nothing

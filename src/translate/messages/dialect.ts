@@ -16,6 +16,7 @@ const accepts: TurnAccepts = { toolName: 128, callId: 128, customTools: false, w
 export const messagesDialect: Dialect = {
   id: 'messages',
   upstreamPath: '/v1/messages',
+  mandatory: new Set(['max_tokens']),
   heartbeat: encodeEvent('ping', '{"type":"ping"}'),
   decodeRequest: decodeMessagesRequest,
   decodeTurn: decodeMessagesTurn,

@@ -2,11 +2,12 @@ import { Fault } from '../../errors.ts'
 import type { SseEvent } from '../../sse/decode.ts'
 import { scanArguments, startArgumentScan, type ArgumentScan } from '../parts/argument-scan.ts'
 import type { ReplySeed } from '../dialect.ts'
+import type { EventTemplates } from '../parts/event-template.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { mintId } from '../parts/mint-id.ts'
 import { isFilled, isObject, stringify } from '../parts/wire-json.ts'
 import { blockForDelta, fitsBlock, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
-import { isEndMark, readEvent } from './read-event.ts'
+import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
 import { noteUsage, startUsageCounts, type UsageCounts } from './usage.ts'
 import type { LooseBlockDelta, LooseEvent, WireEvent } from './wire-event.ts'
@@ -14,7 +15,10 @@ import type { LooseBlockDelta, LooseEvent, WireEvent } from './wire-event.ts'
 /** One event for the caller. */
 export interface Frame {
   readonly name: string
-  /** Undefined for what is no part of the message: pings, and events that are not known here. */
+  /**
+   * Undefined for what is no part of the message: pings, and events that are not known here. To be read before the next
+   * event is.
+   */
   readonly event: LooseEvent | undefined
   /** Upstream's own data, where nothing had to be mended. */
   readonly text: string | undefined
@@ -34,6 +38,8 @@ export interface MendState {
   readonly usage: UsageCounts
   done: boolean
   skipped: number
+  /** What the deltas look like. */
+  readonly templates: EventTemplates
 }
 
 interface OpenBlock {
@@ -60,6 +66,7 @@ export function startMend(seed: ReplySeed): MendState {
     usage: startUsageCounts(),
     done: false,
     skipped: 0,
+    templates: startEventTemplates(),
   }
 }
 
@@ -74,7 +81,7 @@ export function stepMend(state: MendState, sse: SseEvent): readonly Frame[] {
   const { data } = sse
   if (state.done || data === '') return nothing
   if (isEndMark(data)) return endMend(state)
-  const event = readEvent(sse)
+  const event = readRepeatedEvent(state.templates, sse)
   if (event === undefined) {
     state.skipped += 1
     return nothing

@@ -1,4 +1,6 @@
 import type { SseEvent } from '../../sse/decode.ts'
+import { learnTemplate, matchTemplate, startTemplates } from '../parts/event-template.ts'
+import type { EventTemplates, Hole } from '../parts/event-template.ts'
 import { toStreamFault } from '../parts/stream-fault.ts'
 import { isFilled, parseObject } from '../parts/wire-json.ts'
 import type { WireEvent } from './wire-event.ts'
@@ -8,13 +10,40 @@ export function isEndMark(data: string): boolean {
   return data.startsWith('[DONE]')
 }
 
+/** What differs between the deltas of a block. */
+const holes: readonly Hole[] = ['text', 'thinking', 'partial_json'].map((key) => ({
+  path: ['delta', key],
+  kind: 'text',
+}))
+
+export function startEventTemplates(): EventTemplates {
+  return startTemplates(holes)
+}
+
+/**
+ * As `readEvent`, and without a parse where the event is the delta before it but for its words. It is to be read before
+ * the next one is, for which the same object may be used again.
+ */
+export function readRepeatedEvent(templates: EventTemplates, sse: SseEvent): WireEvent | undefined {
+  const repeated = sse.event === 'error' ? undefined : matchTemplate(templates, sse.data)
+  if (repeated !== undefined && hasType(repeated)) return repeated
+  const event = readEvent(sse)
+  if (event?.type === 'content_block_delta') learnTemplate(templates, sse.data, isRight)
+  return event
+}
+
+/** Whatever is mended is mended in copies. */
+function isRight(): boolean {
+  return false
+}
+
 /**
  * An upstream event by the type in its data, which is there even where the `event:` line is not. Undefined where it
  * cannot be read.
  * @throws Fault `upstream_failed`, `upstream_status` for an error, in any of the shapes of docs/copilot-wire.md,
  * "Messages stream"
  */
-export function readEvent({ event: name, data }: SseEvent): WireEvent | undefined {
+function readEvent({ event: name, data }: SseEvent): WireEvent | undefined {
   const value = parseObject(data)
   if (name === 'error') throw toStreamFault(value?.['error'] ?? value ?? data)
   if (value === undefined) return undefined
@@ -28,6 +57,6 @@ export function readEvent({ event: name, data }: SseEvent): WireEvent | undefine
   return undefined
 }
 
-function hasType(value: { [key: string]: unknown }): value is WireEvent {
+function hasType(value: { readonly [key: string]: unknown }): value is WireEvent {
   return isFilled(value['type'])
 }

@@ -86,10 +86,11 @@ export function wordError(error: ProxyError, requestId: string): Wording {
         code: 'shutting_down',
       }
     case 'copilot_unavailable':
+    case 'codex_unavailable':
       return {
         type: 'service_unavailable_error',
         message: `${sentence(error.detail)} ${error.fix}`,
-        code: 'copilot_unavailable',
+        code: error.kind,
       }
     case 'upstream_unauthorized':
       return { type: 'authentication_error', message: 'Invalid API key', code: 'invalid_api_key' }
@@ -190,8 +191,8 @@ function typeOfStatus(status: number): string {
   }
 }
 
-/** Codes and words of a prompt that is too long, by backend (docs/copilot-wire.md, "Errors"). */
-const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded'])
+/** Codes and words of a prompt that is too long, by backend (docs/copilot-wire.md and docs/codex-wire.md, "Errors"). */
+const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded', 'context_too_large'])
 const TOO_LONG_WORDS =
   /prompt is too long|prompt token count of \d+ exceeds the limit|too large for model context window|context_length_exceeded|maximum context length is \d+ tokens/i
 

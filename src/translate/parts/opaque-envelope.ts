@@ -1,11 +1,14 @@
+import type { ModelTraits, Provider } from '../model-traits.ts'
 import type { Opaque, Vendor } from '../turn.ts'
 import { isObject } from './is-object.ts'
-import type { ModelFamily } from './model-family.ts'
+import { modelFamily, type ModelFamily } from './model-family.ts'
 
 /**
  * Opaque values travel to callers of another dialect in an envelope that says who made them, so that a session which
- * moves to another model does not hand one vendor's ciphertext to another. `cpx1.` for OpenAI-style state, `cpa1.` for
- * Anthropic's; then base64url of compact JSON. Callers store and return them like any signature.
+ * moves to another model does not hand one vendor's ciphertext to another; Codex's do to callers of its own dialect too,
+ * who may go on with Copilot. `cpx1.` for OpenAI-style state, `cpa1.` for Anthropic's; then base64url of compact JSON.
+ * Callers store and return them like any signature. The upstream is named where it is not Copilot's: envelopes from
+ * before there was another name none.
  */
 const prefixes = { openai: 'cpx1.', anthropic: 'cpa1.' } as const
 
@@ -13,16 +16,17 @@ const prefixes = { openai: 'cpx1.', anthropic: 'cpa1.' } as const
 const longestEnvelope = 8 * 1024 * 1024
 
 /** The text a caller of another dialect keeps. */
-export function sealOpaque({ vendor, family, form, id, value }: Opaque): string {
+export function sealOpaque({ vendor, provider, family, form, id, value }: Opaque): string {
+  const u = provider === 'codex' ? provider : undefined
   switch (form) {
     case 'encrypted_content':
-      return seal(prefixes.openai, { p: vendor, m: family, id, ec: value })
+      return seal(prefixes.openai, { p: vendor, u, m: family, id, ec: value })
     case 'reasoning_opaque':
-      return seal(prefixes.openai, { p: vendor, m: family, ro: value })
+      return seal(prefixes.openai, { p: vendor, u, m: family, ro: value })
     case 'signature':
-      return seal(prefixes.anthropic, { p: vendor, t: 'thinking', sig: value })
+      return seal(prefixes.anthropic, { p: vendor, u, t: 'thinking', sig: value })
     case 'redacted':
-      return seal(prefixes.anthropic, { p: vendor, t: 'redacted', sig: value })
+      return seal(prefixes.anthropic, { p: vendor, u, t: 'redacted', sig: value })
   }
 }
 
@@ -35,9 +39,10 @@ export function openOpaque(text: string): Opaque | undefined {
   if (!isSealed(text) || text.length > longestEnvelope) return undefined
   const content = parseObject(Buffer.from(text.slice(prefixes.openai.length), 'base64url').toString('utf8'))
   const vendor = vendorNamed(content?.['p'])
-  if (content === undefined || vendor === undefined) return undefined
+  const provider = providerNamed(content?.['u'])
+  if (content === undefined || vendor === undefined || provider === undefined) return undefined
   const { m: family, id, ec, ro, sig, t } = content
-  const common = { vendor, family: typeof family === 'string' ? family : '' }
+  const common = { vendor, provider, family: typeof family === 'string' ? family : '' }
   if (text.startsWith(prefixes.anthropic)) {
     if (typeof sig !== 'string' || (t !== 'thinking' && t !== 'redacted')) return undefined
     return { ...common, form: t === 'thinking' ? 'signature' : 'redacted', value: sig }
@@ -46,6 +51,24 @@ export function openOpaque(text: string): Opaque | undefined {
     return { ...common, form: 'encrypted_content', id: typeof id === 'string' ? id : undefined, value: ec }
   }
   return typeof ro === 'string' ? { ...common, form: 'reasoning_opaque', value: ro } : undefined
+}
+
+/** Who makes the opaque values of a model's replies, and alone can read them. */
+export function makerOf(model: ModelTraits): Pick<Opaque, 'vendor' | 'provider' | 'family'> {
+  const family = modelFamily(model)
+  const { provider } = model
+  return {
+    // Codex has models of OpenAI's alone, some of which are not named after GPT.
+    vendor: provider === 'codex' ? 'openai' : vendorOf(family),
+    ...(provider !== undefined && { provider }),
+    family: familyName(family),
+  }
+}
+
+/** Whether the model's upstream made the value, for a model of this vendor, as far as is known. */
+export function isMadeFor({ vendor, provider }: Opaque, model: ModelTraits): boolean {
+  if (vendor === 'unknown' || vendor !== makerOf(model).vendor) return false
+  return provider === undefined || provider === (model.provider ?? 'copilot')
 }
 
 /** Whose opaque values a model's are, as far as its names tell. */
@@ -66,7 +89,7 @@ export function vendorOf(family: ModelFamily): Vendor {
 }
 
 /** `gpt-6`, `o3`, `claude`, `gemini`, `grok`; '' for others. */
-export function familyName(family: ModelFamily): string {
+function familyName(family: ModelFamily): string {
   switch (family.kind) {
     case 'gpt':
       return family.major === undefined ? 'gpt' : `gpt-${family.major}`
@@ -96,6 +119,11 @@ function vendorNamed(name: unknown): Vendor | undefined {
     default:
       return undefined
   }
+}
+
+function providerNamed(name: unknown): Provider | undefined {
+  if (name === undefined) return 'copilot'
+  return name === 'copilot' || name === 'codex' ? name : undefined
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -68,7 +68,12 @@ function offeredTools(turn: Turn, accepts: TurnAccepts, warnings: Warning[]): re
 }
 
 function isOptional(tool: WebSearchTool | HostedTool): boolean {
-  return tool.type === 'web_search' || OFFERED_ANYWAY.test(tool.wireType)
+  return tool.type === 'web_search' || isOfferedAnyway(tool.wireType)
+}
+
+/** @param wireType of a hosted tool */
+export function isOfferedAnyway(wireType: string): boolean {
+  return OFFERED_ANYWAY.test(wireType)
 }
 
 function isForced(choice: TurnToolChoice | undefined): boolean {

@@ -16,6 +16,7 @@ import type { Warning } from '../warning.ts'
 import { COMPACTION_REQUEST, openSummary, tellSummary } from './compaction-summary.ts'
 import { decodeParts } from './decode-parts.ts'
 import { decodeTools } from './decode-tools.ts'
+import { makerOfId } from './item-ids.ts'
 import { itemTypeOf } from './item-types.ts'
 
 export interface DecodedItems {
@@ -123,7 +124,15 @@ function decodeReasoning(item: JsonObject, path: string, warnings: Warning[]): R
 /** In our envelope, or as an upstream of this dialect made it. Undefined for a damaged envelope. */
 function toOpaque(value: string, { id }: JsonObject): Opaque | undefined {
   if (isSealed(value)) return openOpaque(value)
-  return { vendor: 'openai', family: '', form: 'encrypted_content', ...(isFilled(id) && { id }), value }
+  const provider = makerOfId(id)
+  return {
+    vendor: 'openai',
+    ...(provider !== undefined && { provider }),
+    family: '',
+    form: 'encrypted_content',
+    ...(isFilled(id) && { id }),
+    value,
+  }
 }
 
 function textsOf(parts: unknown): readonly string[] {

@@ -1,4 +1,4 @@
-import type { CallerRequest } from '../dialect.ts'
+import type { CallerHeaders, CallerRequest } from '../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
@@ -6,6 +6,7 @@ import { BODY_LIMITS, describeRequest } from './caller-request.ts'
 import { checkInput } from './check-input.ts'
 import { checkToolChoice, checkTools } from './check-tools.ts'
 import { itemTypeOf } from './item-types.ts'
+import { sessionIdOf } from './session.ts'
 import { ResponsesBody, responsesRequest, type ResponsesItem, type ResponsesRequest } from './wire-request.ts'
 
 /**
@@ -14,18 +15,24 @@ import { ResponsesBody, responsesRequest, type ResponsesItem, type ResponsesRequ
  * @param bytes the UTF-8 that `text` was read from; encoding it again costs more than parsing it
  * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
  */
-export function decodeResponsesRequest(text: string, bytes: Buffer = Buffer.from(text)): CallerRequest<ResponsesBody> {
+export function decodeResponsesRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<ResponsesBody> {
   // As many bytes as characters: the text is ASCII and is its own latin1 reading.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
   const { value, members } = parseBody(text, BODY_LIMITS, latin1)
   checkRequest(value)
   const input = toItems(value.input)
-  return describeRequest(new ResponsesBody(bytes, value, members), {
+  const sessionId = sessionIdOf(headers)
+  const request = describeRequest(new ResponsesBody(bytes, value, members), {
     previousId: value.previous_response_id || undefined,
     references: input.flatMap((item) => (itemTypeOf(item) === 'item_reference' ? idOf(item) : [])),
     keep: value.store !== false,
     input,
   })
+  return sessionId === undefined ? request : { ...request, sessionId }
 }
 
 function checkRequest(value: unknown): asserts value is ResponsesRequest {

@@ -1,6 +1,5 @@
 import type { ReplySeed, TurnDecoder } from '../dialect.ts'
-import { modelFamily } from '../parts/model-family.ts'
-import { familyName, vendorOf } from '../parts/opaque-envelope.ts'
+import { makerOf } from '../parts/opaque-envelope.ts'
 import { isFilled, isObject } from '../parts/wire-json.ts'
 import type { Citation, Opaque, TurnEvent, TurnStop, Usage } from '../turn.ts'
 import { endMend } from './mend/lifecycle.ts'
@@ -17,7 +16,7 @@ import type { WireEvent, WireObject } from './wire-event.ts'
  * grammar of OpenAI's API is left to read: every item is added, told and done once.
  */
 export function createResponsesDecoder(seed: ReplySeed): TurnDecoder {
-  const mend = startMend(seed, { fillsCalls: false })
+  const mend = startMend(seed, { fillsCalls: false, seals: false })
   const state = startDecode(seed)
   return {
     push(event) {
@@ -35,7 +34,7 @@ export function createResponsesDecoder(seed: ReplySeed): TurnDecoder {
 
 interface DecodeState {
   /** Whose the opaque values are. */
-  readonly origin: Pick<Opaque, 'vendor' | 'family'>
+  readonly origin: ReturnType<typeof makerOf>
   readonly items: Map<number, ItemSlots>
   /** The next slot. */
   slots: number
@@ -53,9 +52,8 @@ interface ItemSlots {
 }
 
 function startDecode({ traits }: ReplySeed): DecodeState {
-  const family = modelFamily(traits)
   return {
-    origin: { vendor: vendorOf(family), family: familyName(family) },
+    origin: makerOf(traits),
     items: new Map(),
     slots: 0,
     searches: 0,
@@ -230,10 +228,22 @@ function withSearches(usage: Usage, searches: number): Usage {
   return searches === 0 ? usage : { ...usage, searches }
 }
 
-/** Undefined for reasons that cut nothing off. Source: OpenAI API reference, `incomplete_details`, 2026-11. */
+/**
+ * What cuts an answer off; the policies are named as in errors. Others, `max_messages` and `steered` among them, end it
+ * as any answer ends. Source: OpenAI API reference, `incomplete_details`, 2026-11; docs/codex-wire.md, "Event stream".
+ */
+const cutReasons: ReadonlyMap<unknown, TurnStop> = new Map<unknown, TurnStop>([
+  ['max_output_tokens', 'max_tokens'],
+  ['content_filter', 'content_filter'],
+  ['content_policy_violation', 'content_filter'],
+  ['cyber_policy', 'content_filter'],
+  ['bio_policy', 'content_filter'],
+  ['misalignment_policy_violation', 'content_filter'],
+])
+
+/** Undefined for reasons that cut nothing off. */
 function cutReason(details: unknown): TurnStop | undefined {
-  const reason = isObject(details) ? details['reason'] : undefined
-  return reason === 'max_output_tokens' ? 'max_tokens' : reason === 'content_filter' ? 'content_filter' : undefined
+  return isObject(details) ? cutReasons.get(details['reason']) : undefined
 }
 
 function itemOf({ items }: DecodeState, { output_index: index }: WireEvent): ItemSlots {

@@ -17,6 +17,7 @@ import { responsesBodyOf, type ResponsesRequest } from './wire-request.ts'
  * @throws Fault `invalid_request` for what can neither be carried over nor left out
  */
 export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
+  const { sessionId } = request
   const { value, continues } = responsesBodyOf(request)
   if (value.previous_response_id) {
     refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
@@ -42,6 +43,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
     reasoning: decodeReasoning(value),
     logprobs: value.include?.includes(LOGPROBS) === true ? { top: value.top_logprobs ?? undefined } : undefined,
     cacheKey: value.prompt_cache_key || undefined,
+    ...(sessionId !== undefined && { sessionId }),
   }
   return { turn, warnings, echo: input.asksForCompaction ? markCompaction(echo) : echo }
 }

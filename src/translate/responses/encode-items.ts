@@ -1,9 +1,9 @@
 import type { EncodeContext } from '../dialect.ts'
 import { toErrorText } from '../parts/error-text.ts'
 import type { JsonObject } from '../parts/is-object.ts'
-import { modelFamily } from '../parts/model-family.ts'
-import { vendorOf } from '../parts/opaque-envelope.ts'
-import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart, Vendor } from '../turn.ts'
+import type { ModelTraits } from '../model-traits.ts'
+import { isMadeFor } from '../parts/opaque-envelope.ts'
+import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { encodeInputPart, encodeOutputParts } from './encode-parts.ts'
 
@@ -20,8 +20,7 @@ export interface EncodedItems {
  * @throws Fault `invalid_request` for parts that cannot be carried over
  */
 export function encodeItems(items: readonly TurnItem[], { model }: EncodeContext, warnings: Warning[]): EncodedItems {
-  const vendor = vendorOf(modelFamily(model))
-  const scope = { vendor, customCalls: customCallsOf(items), warnings }
+  const scope = { model, customCalls: customCallsOf(items), warnings }
   const first = items.findIndex((item) => !isPlainSystem(item))
   const start = first === -1 ? items.length : first
   return {
@@ -41,8 +40,7 @@ function textsOf(item: TurnItem): string[] {
 
 /** What the items of one request share. */
 interface Scope {
-  /** Of the model. */
-  readonly vendor: Vendor
+  readonly model: ModelTraits
   readonly customCalls: ReadonlySet<string>
   readonly warnings: Warning[]
 }
@@ -53,7 +51,7 @@ function customCallsOf(items: readonly TurnItem[]): ReadonlySet<string> {
 }
 
 function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
-  const { vendor, warnings } = scope
+  const { model, warnings } = scope
   switch (item.type) {
     case 'message':
       return encodeMessage(item, warnings)
@@ -61,7 +59,7 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
       const { opaque } = item
       // Readable text alone is nothing that upstream could check, and belongs to whoever wrote it.
       if (opaque === undefined) return []
-      if (isReplayable(opaque, vendor)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
+      if (isReplayable(opaque, model)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
       warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it was made by another vendor or upstream' })
       return []
     }
@@ -91,13 +89,13 @@ function encodeMessage({ role, parts, phase, path }: MessageItem, warnings: Warn
   return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
 }
 
-function isReplayable(opaque: Opaque, vendor: Vendor): boolean {
-  return opaque.form === 'encrypted_content' && opaque.vendor === vendor && vendor !== 'unknown'
+function isReplayable(opaque: Opaque, model: ModelTraits): boolean {
+  return opaque.form === 'encrypted_content' && isMadeFor(opaque, model)
 }
 
-function encodeCompaction({ opaque, text, path }: CompactionItem, { vendor, warnings }: Scope): JsonObject[] {
+function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warnings }: Scope): JsonObject[] {
   if (opaque !== undefined) {
-    if (isReplayable(opaque, vendor)) return [{ type: 'compaction', encrypted_content: opaque.value }]
+    if (isReplayable(opaque, model)) return [{ type: 'compaction', encrypted_content: opaque.value }]
     warnings.push({ code: 'compaction_dropped', field: path, detail: 'it was made by another vendor or upstream' })
   }
   // The summary stands for the history that is gone: words for the model, not words of the model.

@@ -4,20 +4,19 @@ import { refuseValue } from '../parts/invalid.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { refuseAsPrefill } from '../parts/refuse-as-prefill.ts'
 import { isStrictSchema } from '../parts/strict-schema.ts'
-import { shortName } from '../prepare/short-name.ts'
 import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { encodeItems } from './encode-items.ts'
+import { callNotes } from './call-notes.ts'
 import { encodeTools } from './encode-tools.ts'
 import { NO_ENCRYPTED_CONTENT, refusedFields } from './lessons.ts'
-import { fitEffort, takesReasoning, takesSampling, takesSummary } from './model-habits.ts'
+import { isLite, liteHeaders, toLite } from './lite.ts'
+import { fitEffort, isChatgpt, knownEffort, takesReasoning, takesSampling, takesSummary } from './model-habits.ts'
 import { removeField } from './remove-field.ts'
+import { sessionOf, shortKey } from './session.ts'
 
 /** OpenAI takes no smaller cap. Tokens. Source: OpenAI API reference, responses, 2026-11. */
 const LEAST_OUTPUT_TOKENS = 16
-
-/** OpenAI takes no longer key. Characters. Source: OpenAI API reference, responses, 2026-11. */
-const LONGEST_CACHE_KEY = 64
 
 /**
  * The body for a Responses upstream: stateless, streaming, with reasoning in a form that can be handed back.
@@ -29,10 +28,10 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   const { instructions, input } = encodeItems(turn.items, context, warnings)
   refusePrefill(input)
   const reasoning = encodeReasoning(turn, context, warnings)
-  const text = encodeText(turn, warnings)
+  const text = encodeText(turn, context, warnings)
   const body: JsonObject = {
     model: context.model.id,
-    ...((instructions !== '' || context.profile === 'chatgpt') && { instructions }),
+    ...((instructions !== '' || isChatgpt(context)) && { instructions }),
     input,
     ...encodeTools(turn, context, warnings),
     ...encodeCap(turn, context, warnings),
@@ -45,7 +44,24 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
     store: false,
     stream: true,
   }
-  return { body: Buffer.from(JSON.stringify(withoutRefused(body, turn, context, warnings))), warnings }
+  const usual = withoutRefused(body, turn, context, warnings)
+  if (!isChatgpt(context)) return { body: toBytes(usual), warnings, calls: callNotes(usual) }
+  const session = sessionOf(turn.cacheKey ?? turn.sessionId, usual)
+  const keyed = { ...usual, prompt_cache_key: session.key }
+  if (!isLite(context)) {
+    return { body: toBytes(keyed), headers: session.headers, warnings, calls: callNotes(usual) }
+  }
+  const lite = toLite(keyed, warnings)
+  return {
+    body: toBytes(lite.body),
+    headers: { ...session.headers, ...liteHeaders },
+    warnings,
+    calls: callNotes(usual, lite.grouped),
+  }
+}
+
+function toBytes(body: JsonObject): Buffer {
+  return Buffer.from(JSON.stringify(body))
 }
 
 /** OpenAI's models answer a final message of the assistant instead of continuing it; what was meant would be lost. */
@@ -53,14 +69,15 @@ function refusePrefill(input: readonly JsonObject[]): void {
   if (input.findLast(({ type }) => type !== 'reasoning')?.['role'] === 'assistant') refuseAsPrefill()
 }
 
-function encodeCap(turn: Turn, { model, profile }: EncodeContext, warnings: Warning[]): JsonObject {
+function encodeCap(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject {
   const wanted = turn.maxOutputTokens
   if (wanted === undefined) return {}
   const field = turn.fieldNames.maxOutputTokens
-  if (profile === 'chatgpt') {
+  if (isChatgpt(context)) {
     warnings.push({ code: 'dropped', field, detail: 'this upstream takes no limit' })
     return {}
   }
+  const { model } = context
   const limit = model.maxOutputTokens ?? Infinity
   if (wanted > limit) warnings.push({ code: 'clamped', field, detail: `above the limit of ${model.id}` })
   return { max_output_tokens: Math.max(LEAST_OUTPUT_TOKENS, Math.min(wanted, limit)) }
@@ -113,9 +130,10 @@ function encodeSampling(turn: Turn, context: EncodeContext, warnings: Warning[])
 
 /** Undefined where the caller said nothing about reasoning: the model's own default then applies. */
 function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject | undefined {
-  const { reasoning, fieldNames } = turn
-  if (reasoning === undefined) return undefined
+  const { fieldNames } = turn
+  if (turn.reasoning === undefined) return undefined
   const { model } = context
+  const reasoning = withKnownEffort(turn.reasoning, context)
   const wanted = wantedEffort(reasoning)
   if (!takesReasoning(model)) {
     if (wanted !== undefined && wanted !== 'none') {
@@ -126,6 +144,9 @@ function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]
   if (reasoning.effort !== undefined && !isEffort(reasoning.effort)) {
     warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'it is no level that is known' })
   }
+  if (reasoning.effort !== turn.reasoning.effort) {
+    warnings.push({ code: 'adapted', field: fieldNames.effort, detail: `sent as '${reasoning.effort}' to ${model.id}` })
+  }
   const effort = wanted === undefined ? undefined : fitEffort(wanted, context)
   if (effort !== wanted) {
     warnings.push({
@@ -134,9 +155,14 @@ function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]
       detail: `'${wanted}' is not offered by ${model.id}`,
     })
   }
-  const summary = wanted !== 'none' && takesSummary(model) ? summaryOf(reasoning, wanted) : undefined
+  const summary = wanted !== 'none' && takesSummary(context) ? summaryOf(reasoning, wanted) : undefined
   if (effort === undefined && summary === undefined) return undefined
   return { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) }
+}
+
+function withKnownEffort(reasoning: TurnReasoning, context: EncodeContext): TurnReasoning {
+  const { effort } = reasoning
+  return effort === undefined ? reasoning : { ...reasoning, effort: knownEffort(effort, context) }
 }
 
 /** The caller's word that led to the effort. */
@@ -152,8 +178,13 @@ function summaryOf({ summary }: TurnReasoning, wanted: string | undefined): stri
   return summary ?? (wanted === undefined ? undefined : 'auto')
 }
 
-function encodeText(turn: Turn, warnings: Warning[]): JsonObject | undefined {
-  const { format, verbosity } = turn
+function encodeText(turn: Turn, { model }: EncodeContext, warnings: Warning[]): JsonObject | undefined {
+  const { format, fieldNames } = turn
+  const takesVerbosity = model.supports.verbosity !== false
+  const verbosity = takesVerbosity ? turn.verbosity : undefined
+  if (verbosity !== turn.verbosity) {
+    warnings.push({ code: 'dropped', field: fieldNames.verbosity, detail: `not supported by ${model.id}` })
+  }
   if (format === undefined && verbosity === undefined) return undefined
   return {
     ...(format !== undefined && { format: encodeFormat(format, turn, warnings) }),
@@ -179,9 +210,9 @@ function encodeFormat(format: OutputFormat, { fieldNames }: Turn, warnings: Warn
   }
 }
 
-function encodeLogprobs({ logprobs, fieldNames }: Turn, { profile }: EncodeContext): JsonObject {
+function encodeLogprobs({ logprobs, fieldNames }: Turn, context: EncodeContext): JsonObject {
   if (logprobs === undefined) return {}
-  if (profile === 'chatgpt') {
+  if (isChatgpt(context)) {
     refuseValue(fieldNames.logprobs, 'log probabilities are not available from this upstream', 'unsupported_value')
   }
   return logprobs.top === undefined ? {} : { top_logprobs: logprobs.top }
@@ -193,10 +224,6 @@ function includeOf({ logprobs }: Turn, { lessons }: EncodeContext): JsonObject {
     ...(logprobs === undefined ? [] : ['message.output_text.logprobs']),
   ]
   return include.length === 0 ? {} : { include }
-}
-
-function shortKey(key: string): string {
-  return key.length <= LONGEST_CACHE_KEY ? key : shortName(key, LONGEST_CACHE_KEY)
 }
 
 /** The caller's words for members upstream may refuse. */

@@ -1,7 +1,7 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
 import { encodeEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
-import type { JsonObject } from '../parts/is-object.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { echoOf } from './echo.ts'
 
 /** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
@@ -43,25 +43,49 @@ function isTooLong(error: ProxyError): boolean {
  *
  * @param response the response object as far as it was told, with its echo and the items so far
  * @param sequenceNumber that of the first event; the second has the next
+ * @param own upstream's own error, where there is one
  */
 export function encodeResponsesFailure(
   error: ProxyError,
   requestId: string,
   response: JsonObject,
   sequenceNumber: number,
+  own?: unknown,
 ): string {
+  const limit = limitIn(own)
   const { error: body } = toResponsesError(error, requestId)
   const { message, param } = body
   const failure = failureCode(error)
   const code = body.code ?? failure
-  const told = { type: 'error', code, message, param, sequence_number: sequenceNumber, error: { ...body, code } }
+  const told = {
+    type: 'error',
+    code,
+    message,
+    param,
+    sequence_number: sequenceNumber,
+    error: { ...body, code, ...limit },
+  }
   const failed = {
     type: 'response.failed',
     sequence_number: sequenceNumber + 1,
-    response: { ...response, status: 'failed', error: { code: failure, message } },
+    response: { ...response, status: 'failed', error: { code: failure, message, ...limit } },
   }
   return encodeEvent('error', JSON.stringify(told)) + encodeEvent('response.failed', JSON.stringify(failed))
 }
+
+/** What an error says of a spent plan, by which clients tell when it is open again (docs/codex-wire.md, "Errors"). */
+function limitIn(own: unknown): JsonObject {
+  if (!isObject(own)) return {}
+  const { plan_type: plan, resets_at: at, resets_in_seconds: within } = own
+  return {
+    ...(typeof plan === 'string' && plan.length <= LONGEST_PLAN && { plan_type: plan }),
+    ...(typeof at === 'number' && { resets_at: at }),
+    ...(typeof within === 'number' && { resets_in_seconds: within }),
+  }
+}
+
+/** A plan is a word. Characters. */
+const LONGEST_PLAN = 64
 
 /** Past any number a stream reaches, and an integer of 32 bits. */
 const lateSequenceNumber = 0x7f_ff_ff_fe

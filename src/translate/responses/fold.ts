@@ -1,4 +1,4 @@
-import { isObject } from '../parts/wire-json.ts'
+import { isObject, stringify } from '../parts/wire-json.ts'
 import { deltaKinds, doneKinds, kindOfItem, kindOfPart, partEvents } from './text-events.ts'
 import type { PartPlace, TextKind } from './text-events.ts'
 import type { WireEvent, WireObject } from './wire-event.ts'
@@ -18,6 +18,8 @@ export interface DraftItem {
   readonly index: number
   readonly type: string
   readonly id: string
+  /** The id as JSON has it. */
+  readonly idLiteral: string
   /** As in `output_item.added`, then as in `output_item.done`. Never changed: it is the event's own. */
   item: WireObject
   isDone: boolean
@@ -126,10 +128,12 @@ function foldOther(draft: Draft, type: string, event: WireEvent): void {
 
 function addItem({ items }: Draft, { output_index: index, item }: WireEvent): void {
   if (typeof index !== 'number' || !isObject(item)) return
+  const id = String(item['id'])
   items.set(index, {
     index,
     type: String(item['type']),
-    id: String(item['id']),
+    id,
+    idLiteral: stringify(id),
     item,
     isDone: false,
     content: [],
@@ -181,6 +185,7 @@ function partAt(draft: Draft, place: PartPlace, event: WireEvent): DraftPart | u
   return typeof position === 'number' ? itemAt(draft, event)?.[place][position] : undefined
 }
 
-function textAt(draft: Draft, { place }: TextKind, event: WireEvent): DraftText | undefined {
+/** The text a delta adds to, by its indices alone; undefined where there is none. */
+export function textAt(draft: Draft, { place }: TextKind, event: WireEvent): DraftText | undefined {
   return place === 'item' ? itemAt(draft, event)?.call : partAt(draft, place, event)
 }

@@ -1,4 +1,6 @@
+import type { Provider } from '../model-traits.ts'
 import { mintId } from '../parts/mint-id.ts'
+import { MINTED } from './known-ids.ts'
 
 /** Of item ids made up here. The request side strips what begins like this: upstream would not know it. */
 const prefixes: ReadonlyMap<string, string> = new Map([
@@ -16,6 +18,14 @@ const longestId = 64
 /** @param index the item's position in the output */
 export function mintItemId(type: string, seedId: string, index: number): string {
   return mintId(prefixes.get(type) ?? 'item_cpx', seedId, index)
+}
+
+/**
+ * Whose upstream made a ciphertext that is in no envelope, by the id of its item: Copilot's alone stays without one, and
+ * gets an id of ours where its own cannot be kept. Undefined for any other id.
+ */
+export function makerOfId(id: unknown): Provider | undefined {
+  return typeof id === 'string' && MINTED.test(id) ? 'copilot' : undefined
 }
 
 export function mintResponseId(seedId: string): string {

@@ -29,12 +29,14 @@ export function joinResponsesHistory(
   const { previous_response_id: previousId, ...rest } = body.value
   const value: ResponsesRequest = { ...rest, input }
   const bytes = joinBytes(body, input)
-  return describeRequest(new ResponsesBody(bytes, value, membersOf(bytes), previousId || undefined), {
+  const joined = describeRequest(new ResponsesBody(bytes, value, membersOf(bytes), previousId || undefined), {
     previousId: undefined,
     references: [],
     keep: request.chain?.keep ?? false,
     input,
   })
+  const { sessionId } = request
+  return sessionId === undefined ? joined : { ...joined, sessionId }
 }
 
 function joinBytes(body: ResponsesBody, input: readonly JsonObject[]): Buffer {

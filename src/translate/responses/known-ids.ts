@@ -4,7 +4,7 @@ import { shortName } from '../prepare/short-name.ts'
 const LONGEST_ID = 64
 
 /** As `mintItemId` begins the ids it makes up: `rs_cpx…`, `msg_cpx…`. */
-const MINTED = /^[a-z]{1,8}_cpx/
+export const MINTED = /^[a-z]{1,8}_cpx/
 
 /** Upstream may know the id: it is not one of ours, and not too long for any of its backends. */
 export function mayBeUpstreams(id: unknown): boolean {

@@ -67,6 +67,6 @@ export function leftOut(value: ResponsesRequest): readonly Warning[] {
 }
 
 /** A caller may name its members anything; a header may not say everything. */
-function nameable(field: string): string {
+export function nameable(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : 'unknown member'
 }

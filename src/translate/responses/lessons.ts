@@ -10,6 +10,9 @@ export const NO_CUSTOM_TOOLS = 'custom_tools'
 /** `include: ["reasoning.encrypted_content"]` is refused: the model has no reasoning to hand back. */
 export const NO_ENCRYPTED_CONTENT = 'encrypted_content'
 
+/** The ChatGPT backend takes the model in the lite form only. */
+export const LITE = 'lite'
+
 /** Item ids do not fit the opaque values they stand beside; upstream finds the values without them. */
 export const NO_ITEM_IDS = 'item_ids'
 

@@ -1,16 +1,17 @@
 import type { EncodeContext } from '../dialect.ts'
 import { refuseValue, toFieldPath } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
-import { modelFamily } from '../parts/model-family.ts'
-import { isSealed, openOpaque, vendorOf } from '../parts/opaque-envelope.ts'
+import { isMadeFor, isSealed, openOpaque } from '../parts/opaque-envelope.ts'
 import { isFilled } from '../parts/wire-json.ts'
-import type { Vendor } from '../turn.ts'
 import type { Warning, WarningCode } from '../warning.ts'
+import { fitChatgptTools } from './chatgpt-tools.ts'
 import { openSummary, tellSummary } from './compaction-summary.ts'
 import { distinctCalls } from './distinct-calls.ts'
 import { mayBeUpstreams, shortCallId } from './known-ids.ts'
+import { makerOfId } from './item-ids.ts'
 import { itemTypeOf } from './item-types.ts'
 import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './lessons.ts'
+import { isChatgpt } from './model-habits.ts'
 import { pairItems } from './pair-items.ts'
 import { arePassable, isPassableName, passTools } from './pass-tools.ts'
 
@@ -46,11 +47,10 @@ export function passItems(
   context: EncodeContext,
   warnings: Warning[],
 ): readonly JsonObject[] {
-  const vendor = vendorOf(modelFamily(context.model))
   const fitted: JsonObject[] = []
   let same = true
   for (const [at, item] of items.entries()) {
-    const next = fitItem(item, { path: `input.${at}`, vendor, context, warnings })
+    const next = fitItem(item, { path: `input.${at}`, context, warnings })
     same &&= next === item
     if (next !== undefined) fitted.push(next)
   }
@@ -60,8 +60,6 @@ export function passItems(
 interface Scope {
   /** Of the item, as warnings name it. */
   readonly path: string
-  /** Of the model. */
-  readonly vendor: Vendor
   readonly context: EncodeContext
   readonly warnings: Warning[]
 }
@@ -83,19 +81,27 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
       const tools = item['tools']
       const bare = withoutIds(item, type)
       if (!Array.isArray(tools)) return bare
-      const kept = passTools(tools.filter(isObject), `${path}.tools`, context, warnings)
-      return kept.length === tools.length ? bare : { ...bare, tools: kept }
+      const listed = tools.filter(isObject)
+      const place = `${path}.tools`
+      const own = isChatgpt(context) ? fitChatgptTools(listed, place, 'auto', warnings) : listed
+      const kept = passTools(own, place, context, warnings)
+      return kept === listed && listed.length === tools.length ? bare : { ...bare, tools: kept }
     }
     case 'message':
-      return fitRole(withoutIds(item, type), context)
+      return isChatgpt(context) ? fitMessage(withoutIds(item, type)) : withoutIds(item, type)
     default:
       return withoutIds(item, type)
   }
 }
 
-/** The ChatGPT backend: `System messages are not allowed` (BerriAI/litellm#23698). */
-function fitRole(message: JsonObject, { profile }: EncodeContext): JsonObject {
-  return profile === 'chatgpt' && message['role'] === 'system' ? { ...message, role: 'developer' } : message
+/**
+ * As the ChatGPT backend wants it: with its type, and not from the system: `System messages are not allowed`
+ * (BerriAI/litellm#23698).
+ */
+function fitMessage(message: JsonObject): JsonObject {
+  const { role, type } = message
+  if (type === 'message' && role !== 'system') return message
+  return { ...message, type: 'message', role: role === 'system' ? 'developer' : role }
 }
 
 function fitCompaction(item: JsonObject, scope: Scope): JsonObject | undefined {
@@ -111,24 +117,23 @@ function fitCompaction(item: JsonObject, scope: Scope): JsonObject | undefined {
 }
 
 /** An item that lives by its `encrypted_content`. Where that came out of an envelope of ours, it goes back bare. */
-function fitOpaque(
-  item: JsonObject,
-  lost: WarningCode,
-  { path, vendor, context, warnings }: Scope,
-): JsonObject | undefined {
+function fitOpaque(item: JsonObject, lost: WarningCode, { path, context, warnings }: Scope): JsonObject | undefined {
   const value = item['encrypted_content']
   const type = itemTypeOf(item)
+  const drop = (): undefined => {
+    warnings.push({ code: lost, field: path, detail: 'it was made by another vendor or upstream' })
+  }
+  const takesIds = !isChatgpt(context) && !context.lessons.has(NO_ITEM_IDS)
   if (typeof value !== 'string' || !isSealed(value)) {
+    const maker = makerOfId(item['id'])
+    if (maker !== undefined && maker !== (context.model.provider ?? 'copilot')) return drop()
     // An id that upstream made belongs to the value; one that is left out is found in the value (openclaw/openclaw#72602).
-    const keepsId = mayBeUpstreams(item['id']) && context.profile !== 'chatgpt' && !context.lessons.has(NO_ITEM_IDS)
-    return keepsId ? item : withoutIds(item, type)
+    return takesIds && mayBeUpstreams(item['id']) ? item : withoutIds(item, type)
   }
   const opaque = openOpaque(value)
-  if (opaque?.form === 'encrypted_content' && opaque.vendor === vendor && vendor !== 'unknown') {
-    return { ...withoutIds(item, type), encrypted_content: opaque.value }
-  }
-  warnings.push({ code: lost, field: path, detail: 'it was made by another vendor or upstream' })
-  return undefined
+  if (opaque?.form !== 'encrypted_content' || !isMadeFor(opaque, context.model)) return drop()
+  const opened = { ...item, encrypted_content: opaque.value }
+  return takesIds && isFilled(opaque.id) && item['id'] === opaque.id ? opened : withoutIds(opened, type)
 }
 
 /**

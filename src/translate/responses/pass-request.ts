@@ -4,13 +4,33 @@ import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { spliceMembers } from '../parts/json-members.ts'
 import { isFilled } from '../parts/wire-json.ts'
 import type { Warning } from '../warning.ts'
+import { callNotes } from './call-notes.ts'
+import {
+  fitServiceTier,
+  fitStreamOptions,
+  membersToLeaveOut,
+  onlyEncrypted,
+  onlyReasoning,
+  onlyText,
+} from './chatgpt-members.ts'
+import { fitChatgptChoice, fitChatgptTools, inUsualForm, offeredTools } from './chatgpt-tools.ts'
 import { itemTypeOf } from './item-types.ts'
 import { NO_ENCRYPTED_CONTENT, refusedFields } from './lessons.ts'
-import { fitEffort, takesReasoning, takesSampling, takesSummary } from './model-habits.ts'
+import { isLite, liteHeaders, toLite } from './lite.ts'
+import {
+  fitEffort,
+  isChatgpt,
+  isCopilot,
+  knownEffort,
+  takesReasoning,
+  takesSampling,
+  takesSummary,
+} from './model-habits.ts'
 import { isPassableItem, passItems } from './pass-items.ts'
 import { arePassable, isPassableName, passToolChoice, passTools } from './pass-tools.ts'
 import { removeField } from './remove-field.ts'
-import { responsesBodyOf } from './wire-request.ts'
+import { sessionOf } from './session.ts'
+import { responsesBodyOf, type ResponsesRequest } from './wire-request.ts'
 
 /**
  * The body for a Responses upstream: the caller's own text, in which only the members that must change are written
@@ -21,7 +41,8 @@ import { responsesBodyOf } from './wire-request.ts'
  */
 export function passResponsesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const body = responsesBodyOf(request)
-  const value: JsonObject = body.value
+  const given: JsonObject = body.value
+  const value = isChatgpt(context) ? inUsualForm(given) : given
   if (!isPassable(value, context.lessons)) return undefined
   if (value['previous_response_id']) {
     refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
@@ -29,7 +50,8 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const warnings: Warning[] = []
   const edits = new Map<string, unknown>()
   const set = (member: string, next: unknown): void => {
-    if (next !== value[member]) edits.set(member, next)
+    if (next === given[member]) edits.delete(member)
+    else edits.set(member, next)
   }
 
   set('model', context.model.id)
@@ -37,20 +59,67 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const tools = fitTools(value, context, warnings)
   for (const member of ['tools', 'tool_choice', 'parallel_tool_calls']) set(member, tools[member])
   set('reasoning', fitReasoning(value['reasoning'], context, warnings))
-  set('max_output_tokens', fitCap(value['max_output_tokens'], context, warnings))
-  set('include', fitInclude(value['include'], context.lessons))
+  const include = isChatgpt(context) ? onlyEncrypted(value['include'], warnings) : value['include']
+  set('include', fitInclude(include, context.lessons))
   set('stream_options', withoutObfuscation(value['stream_options']))
-  for (const row of droppedMembers) if (isDropped(row, value, context, warnings)) set(row.member, undefined)
+  if (isChatgpt(context)) fitToChatgpt(value, set, context, warnings)
+  else {
+    set('max_output_tokens', fitCap(value['max_output_tokens'], context, warnings))
+    for (const row of droppedMembers) if (isDropped(row, value, context, warnings)) set(row.member, undefined)
+  }
   set('store', false)
   set('stream', true)
-  if (context.profile === 'chatgpt' && typeof value['instructions'] !== 'string') set('instructions', '')
   dropRefused(value, edits, context.lessons, warnings)
+  // Upstream repeats the rest of the request by itself; these two it is not told.
+  const echo = { store: body.value.store ?? true, previous_response_id: body.continues ?? null }
+  if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, echo, calls: callNotes(value) }
+
+  const named = body.value.prompt_cache_key ?? undefined
+  const usual = withEdits(value, edits)
+  const session = sessionOf(named || request.sessionId, usual)
+  set('prompt_cache_key', session.key)
+  const ownKey = { prompt_cache_key: named ?? null }
+  if (!isLite(context)) {
+    const bytes = spliceMembers(body, edits)
+    return { body: bytes, headers: session.headers, warnings, echo: { ...echo, ...ownKey }, calls: callNotes(usual) }
+  }
+  const lite = toLite({ ...usual, prompt_cache_key: session.key }, warnings)
+  for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
+    set(member, lite.body[member])
   return {
     body: spliceMembers(body, edits),
+    headers: { ...session.headers, ...liteHeaders },
     warnings,
-    // Upstream repeats the rest of the request by itself; these two it is not told.
-    echo: { store: body.value.store ?? true, previous_response_id: body.continues ?? null },
+    echo: { ...echo, ...ownKey, ...liteEcho(body.value) },
+    calls: callNotes(usual, lite.grouped),
   }
+}
+
+function withEdits(value: JsonObject, edits: ReadonlyMap<string, unknown>): JsonObject {
+  return Object.fromEntries(
+    Object.entries({ ...value, ...Object.fromEntries(edits) }).filter(([, next]) => next !== undefined),
+  )
+}
+
+/** What upstream is told elsewhere in the lite form, as the caller said it. */
+function liteEcho(value: ResponsesRequest): JsonObject {
+  return {
+    instructions: value.instructions ?? null,
+    tools: value.tools ?? [],
+    tool_choice: value.tool_choice ?? 'auto',
+    parallel_tool_calls: value.parallel_tool_calls ?? true,
+  }
+}
+
+type SetMember = (member: string, next: unknown) => void
+
+/** Leaves nothing but what the ChatGPT backend takes. */
+function fitToChatgpt(value: JsonObject, set: SetMember, context: EncodeContext, warnings: Warning[]): void {
+  for (const member of membersToLeaveOut(value, warnings)) set(member, undefined)
+  set('stream_options', fitStreamOptions(value['stream_options']))
+  set('service_tier', fitServiceTier(value['service_tier']))
+  set('text', onlyText(value['text'], context.model.supports.verbosity !== false, warnings))
+  set('instructions', typeof value['instructions'] === 'string' ? value['instructions'] : '')
 }
 
 function isPassable({ input, tools, tool_choice: choice }: JsonObject, lessons: ReadonlySet<string>): boolean {
@@ -68,11 +137,15 @@ function fitInput(input: unknown, context: EncodeContext, warnings: Warning[]): 
 
 /** Without any tool, upstream refuses to be told how to choose one. */
 function fitTools(value: JsonObject, context: EncodeContext, warnings: Warning[]): JsonObject {
-  const { tools, input, tool_choice: choice, parallel_tool_calls: parallel } = value
+  const { tools: given, input, tool_choice: choice, parallel_tool_calls: parallel } = value
+  const tools = isChatgpt(context) && Array.isArray(given) ? fitChatgptTools(given, 'tools', choice, warnings) : given
   const kept = Array.isArray(tools) ? passTools(tools, 'tools', context, warnings) : tools
   const choiceKept = passToolChoice(choice, context)
   const isBare = (Array.isArray(kept) ? kept.length === 0 : !kept) && !bringsTools(input)
-  if (!isBare) return { tools: kept, tool_choice: choiceKept, parallel_tool_calls: parallel }
+  if (!isBare) {
+    const fitted = isChatgpt(context) ? fitChatgptChoice(choiceKept, offeredTools(kept, input)) : choiceKept
+    return { tools: kept, tool_choice: fitted, parallel_tool_calls: parallel }
+  }
   if (isObject(choice) || choice === 'required') {
     warnings.push({ code: 'dropped', field: 'tool_choice', detail: 'there are no tools' })
   }
@@ -101,15 +174,17 @@ function fitReasoning(reasoning: unknown, context: EncodeContext, warnings: Warn
     if (fitted !== effort) changes.set('effort', fitted)
     if (fitted === undefined) dropped('reasoning.effort')
     else if (fitted !== effort) {
-      warnings.push({ code: 'clamped', field: 'reasoning.effort', detail: `sent as '${fitted}' to ${model.id}` })
+      const code = fitted === knownEffort(effort, context) ? 'adapted' : 'clamped'
+      warnings.push({ code, field: 'reasoning.effort', detail: `sent as '${fitted}' to ${model.id}` })
     }
   }
   for (const member of ['summary', 'generate_summary']) {
-    if (takesSummary(model) || !isFilled(reasoning[member])) continue
+    if (takesSummary(context) || !isFilled(reasoning[member])) continue
     dropped(`reasoning.${member}`)
     changes.set(member, undefined)
   }
-  return changes.size === 0 ? reasoning : { ...reasoning, ...Object.fromEntries(changes) }
+  const fitted = changes.size === 0 ? reasoning : { ...reasoning, ...Object.fromEntries(changes) }
+  return isChatgpt(context) ? onlyReasoning(fitted, warnings) : fitted
 }
 
 function fitCap(cap: unknown, { model }: EncodeContext, warnings: Warning[]): unknown {
@@ -152,11 +227,10 @@ const isZero = (value: unknown): boolean => value === 0
 const isOne = (value: unknown): boolean => value === 1
 const isUsualTier = (value: unknown): boolean => value === 'auto' || value === 'default'
 const refusesSampling = (context: EncodeContext): boolean => !takesSampling(context)
-const isChatgpt = ({ profile }: EncodeContext): boolean => profile === 'chatgpt'
 
 /**
- * Members upstream refuses (docs/copilot-wire.md, "Responses requests"). The first four are refused or carried out
- * before, so that what is left of them says nothing.
+ * Members that Copilot or OpenAI's own API refuses (docs/copilot-wire.md, "Responses requests"). The first four are
+ * refused or carried out before, so that what is left of them says nothing.
  */
 const droppedMembers: readonly DroppedMember[] = [
   { member: 'previous_response_id', isIdle: anyValue },
@@ -165,21 +239,13 @@ const droppedMembers: readonly DroppedMember[] = [
   { member: 'prompt', isIdle: anyValue },
   // Labels: Codex CLI's own telemetry, and who the end user is.
   { member: 'client_metadata', isIdle: anyValue },
-  { member: 'safety_identifier', isIdle: anyValue },
-  { member: 'service_tier', isIdle: isUsualTier },
+  { member: 'safety_identifier', isIdle: anyValue, applies: isCopilot },
+  { member: 'service_tier', isIdle: isUsualTier, applies: isCopilot },
   { member: 'temperature', isIdle: isOne, applies: refusesSampling },
   { member: 'top_p', isIdle: isOne, applies: refusesSampling },
   // In Open Responses, not in OpenAI's API.
   { member: 'frequency_penalty', isIdle: isZero },
   { member: 'presence_penalty', isIdle: isZero },
-  // The ChatGPT backend names the parameters it takes and refuses all others (BerriAI/litellm#21209).
-  { member: 'max_output_tokens', applies: isChatgpt },
-  { member: 'top_logprobs', isIdle: isZero, applies: isChatgpt },
-  { member: 'context_management', applies: isChatgpt },
-  { member: 'metadata', isIdle: anyValue, applies: isChatgpt },
-  { member: 'user', isIdle: anyValue, applies: isChatgpt },
-  { member: 'truncation', isIdle: anyValue, applies: isChatgpt },
-  { member: 'prompt_cache_retention', isIdle: anyValue, applies: isChatgpt },
 ]
 
 function isDropped(row: DroppedMember, value: JsonObject, context: EncodeContext, warnings: Warning[]): boolean {

@@ -6,6 +6,7 @@ import { normaliseSchema } from '../prepare/tool-schema.ts'
 import type { Warning } from '../warning.ts'
 import { isWebSearchType } from './check-tools.ts'
 import { isRefusedTool, NO_CUSTOM_TOOLS, NO_NAMESPACES } from './lessons.ts'
+import { isCopilot } from './model-habits.ts'
 
 /** Characters in the name of a tool. */
 const LONGEST_NAME = 64
@@ -35,18 +36,19 @@ function isPassable({ type, name, tools }: JsonObject, lessons: ReadonlySet<stri
 }
 
 /**
- * Clients offer it with every request; upstream: `The requested tool image_generation is not supported.`
+ * Clients offer it with every request; Copilot: `The requested tool image_generation is not supported.`
  * (caozhiyuan/copilot-api#206)
  */
-const neverTaken: ReadonlySet<string> = new Set(['image_generation'])
+const neverTakenByCopilot: ReadonlySet<string> = new Set(['image_generation'])
 
 /** A tool by the name under which upstream's refusals are remembered. */
 export function wireKind(type: string): string {
   return isWebSearchType(type) ? 'web_search' : type
 }
 
-function isTaken(type: unknown, lessons: ReadonlySet<string>): boolean {
-  return typeof type !== 'string' || !(neverTaken.has(type) || isRefusedTool(wireKind(type), lessons))
+function isTaken(type: unknown, context: EncodeContext): boolean {
+  if (typeof type !== 'string') return true
+  return !(neverTakenByCopilot.has(type) && isCopilot(context)) && !isRefusedTool(wireKind(type), context.lessons)
 }
 
 /**
@@ -57,11 +59,11 @@ function isTaken(type: unknown, lessons: ReadonlySet<string>): boolean {
 export function passTools(
   tools: readonly JsonObject[],
   path: string,
-  { lessons }: EncodeContext,
+  context: EncodeContext,
   warnings: Warning[],
 ): readonly JsonObject[] {
   const kept = tools.filter(({ type }, at) => {
-    if (isTaken(type, lessons)) return true
+    if (isTaken(type, context)) return true
     warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
     return false
   })
@@ -70,7 +72,7 @@ export function passTools(
 }
 
 /** A function whose parameters upstream takes; the very tool where it takes them as they are. */
-function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
+export function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
   const { type, parameters } = tool
   if (type !== 'function') return tool
   const { schema, removed } = normaliseSchema(parameters)
@@ -91,14 +93,14 @@ function isTakenAsParameters(parameters: unknown): boolean {
  *
  * @throws Fault `invalid_request` (`unsupported_tool`) where such a tool is the point of the request
  */
-export function passToolChoice(choice: unknown, { lessons }: EncodeContext): unknown {
+export function passToolChoice(choice: unknown, context: EncodeContext): unknown {
   if (!isObject(choice)) return choice
   const { type, tools } = choice
-  if (!isTaken(type, lessons)) {
+  if (!isTaken(type, context)) {
     refuseValue('tool_choice', 'the tool it names is not available for this model', 'unsupported_tool')
   }
   if (!Array.isArray(tools)) return choice
-  const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], lessons))
+  const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], context))
   if (kept.length === tools.length) return choice
   return kept.length === 0 ? undefined : { ...choice, tools: kept }
 }

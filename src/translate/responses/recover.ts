@@ -1,6 +1,7 @@
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { scanMembers, spliceMembers, type JsonObjectBytes } from '../parts/json-members.ts'
+import { liteLesson } from './recover/lite.ts'
 import { recoveryRules } from './recover/rules.ts'
 
 /** The body was checked when it came in, and is ours. */
@@ -17,6 +18,8 @@ export function recoverResponses(
 ): Recovery | undefined {
   const source = parseSent(sent.body)
   if (source === undefined) return undefined
+  const lite = liteLesson(source.value, refusal, context)
+  if (lite !== undefined) return { lesson: lite }
   for (const rule of recoveryRules) {
     const outcome = rule.mend(source.value, refusal)
     if (outcome === undefined) continue

@@ -12,17 +12,24 @@ import { toUsage } from './usage.ts'
 /** What upstream says before it has anything to say: alone it must not begin a reply that then fails at once. */
 const opening = new Set(['response.created', 'response.queued', 'response.in_progress'])
 
+/** An opening is a few events of a few kB. What goes on beyond this is told, so that memory stays bounded. Characters. */
+const MOST_HELD = 1024 * 1024
+const MOST_HELD_EVENTS = 1000
+
 /** Upstream's events, mended, with their original text wherever nothing had to be. */
 export function createResponsesStream(seed: ReplySeed): ReplyStream {
-  const state = startMend(seed, { fillsCalls: true })
+  const state = startMend(seed, optionsOf(seed))
   let held = ''
+  let heldEvents = 0
   let isHolding = true
 
   function write(frames: readonly Frame[]): string {
     const text = encode(frames)
     if (!isHolding) return text
     held += text
-    if (frames.every(({ type }) => opening.has(type))) return ''
+    heldEvents += frames.length
+    const isWithin = held.length <= MOST_HELD && heldEvents <= MOST_HELD_EVENTS
+    if (isWithin && frames.every(({ type }) => opening.has(type))) return ''
     const all = held
     held = ''
     isHolding = false
@@ -43,7 +50,8 @@ export function createResponsesStream(seed: ReplySeed): ReplyStream {
       const out: Frame[] = []
       ensureOpen(state, out)
       isHolding = false
-      return held + encode(out) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
+      const { next } = state
+      return held + encode(out) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), next, state.error)
     },
     ...watch(state),
   }
@@ -51,7 +59,7 @@ export function createResponsesStream(seed: ReplySeed): ReplyStream {
 
 /** What the events of a streaming caller amount to, as one body. */
 export function createResponsesFold(seed: ReplySeed): ReplyFold {
-  const state = startMend(seed, { fillsCalls: true })
+  const state = startMend(seed, optionsOf(seed))
   return {
     push(event) {
       stepMend(state, event)
@@ -62,6 +70,11 @@ export function createResponsesFold(seed: ReplySeed): ReplyFold {
     },
     ...watch(state),
   }
+}
+
+/** Copilot's own ciphertext stays as it came, byte by byte: what is in no envelope counts as its. */
+function optionsOf({ traits }: ReplySeed) {
+  return { fillsCalls: true, seals: traits.provider === 'codex' }
 }
 
 function encode(frames: readonly Frame[]): string {

@@ -64,8 +64,19 @@ const required = [
   'top_p',
 ] as const
 
-/** Where the request was changed on its way: upstream keeps nothing, and history is joined here. */
-const changedByUs = ['store', 'previous_response_id'] as const
+/**
+ * Where the request was changed on its way: upstream keeps nothing, history is joined here, and the ChatGPT backend is
+ * told some things under other names. The echo has those that were.
+ */
+const changedByUs = [
+  'store',
+  'previous_response_id',
+  'prompt_cache_key',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+] as const
 
 /**
  * Makes upstream's response object whole: members clients demand, and the caller's own words where upstream was told

@@ -1,9 +1,10 @@
 // Adds one to a record's `refresh_in`, many times. Arguments: folder, record id, times.
+import { copilotRecordKind } from '../../../src/auth/copilot-record-kind.ts'
 import { createRecordStore } from '../../../src/auth/record-store.ts'
 import { recordingLog } from '../support.ts'
 
 const [, , dir = '', id = '', times = '0'] = process.argv
-const store = createRecordStore({ dir, log: recordingLog() })
+const store = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog() })
 for (let n = 0; n < Number(times); n += 1) {
   await store.update(id, async (record) => {
     await new Promise((resolve) => setImmediate(resolve))

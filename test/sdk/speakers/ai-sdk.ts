@@ -95,7 +95,8 @@ function speakerOf(provider: Provider): Speaker {
     name,
     dialect,
     keepsThoughts,
-    open(proxy, { model, stream, hasTools, thinks }) {
+    open(proxy, { model: first, stream, hasTools, thinks }) {
+      let model = first
       const messages: ModelMessage[] = []
       let calls: Said['calls'] = []
 
@@ -121,6 +122,9 @@ function speakerOf(provider: Provider): Speaker {
       }
 
       return {
+        goOnWith(next) {
+          model = next
+        },
         say(prompt) {
           messages.push({ role: 'user', content: contentOf(prompt) })
           return turn()

@@ -18,7 +18,8 @@ export const anthropicMessages: Speaker = {
   name: 'anthropic messages',
   dialect: 'messages',
   keepsThoughts: true,
-  open(proxy, { model, stream, hasTools, thinks }) {
+  open(proxy, { model: first, stream, hasTools, thinks }) {
+    let model = first
     const anthropic = anthropicOf(proxy)
     const messages: MessageParam[] = []
     let called: readonly string[] = []
@@ -53,6 +54,9 @@ export const anthropicMessages: Speaker = {
     }
 
     return {
+      goOnWith(next) {
+        model = next
+      },
       say(prompt) {
         messages.push({ role: 'user', content: contentOf(prompt) })
         return turn()

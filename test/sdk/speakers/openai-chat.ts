@@ -19,7 +19,8 @@ export const openaiChat: Speaker = {
   name: 'openai chat',
   dialect: 'chat',
   keepsThoughts: true,
-  open(proxy, { model, stream, hasTools, thinks }) {
+  open(proxy, { model: first, stream, hasTools, thinks }) {
+    let model = first
     const openai = clientOf(proxy)
     const messages: Message[] = []
     let called: readonly string[] = []
@@ -73,6 +74,9 @@ export const openaiChat: Speaker = {
     }
 
     return {
+      goOnWith(next) {
+        model = next
+      },
       say(prompt) {
         messages.push({ role: 'user', content: contentOf(prompt) })
         return turn()

@@ -10,7 +10,8 @@ export const openaiResponses: Speaker = {
   name: 'openai responses',
   dialect: 'responses',
   keepsThoughts: true,
-  open(proxy, { model, stream, hasTools, thinks }) {
+  open(proxy, { model: first, stream, hasTools, thinks }) {
+    let model = first
     const openai = clientOf(proxy)
     const input: ResponseInputItem[] = []
     let called: readonly string[] = []
@@ -51,6 +52,9 @@ export const openaiResponses: Speaker = {
     }
 
     return {
+      goOnWith(next) {
+        model = next
+      },
       say(prompt) {
         input.push({ role: 'user', content: contentOf(prompt) })
         return turn()

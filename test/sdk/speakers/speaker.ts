@@ -29,6 +29,8 @@ interface Conversation {
   readonly say: (prompt: Prompt) => Promise<Said>
   /** Answers the calls of the last turn, in order. */
   readonly answer: (results: readonly string[]) => Promise<Said>
+  /** Another model gets what follows, with all that was said before. */
+  readonly goOnWith: (model: string) => void
 }
 
 interface SpeakOptions {

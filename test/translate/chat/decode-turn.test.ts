@@ -142,7 +142,14 @@ const opaqueOf = (rest: object) => itemsOf(user('u'), assistant('a', rest))[1]
 
 describe('reasoning handed back', () => {
   test('that is sealed says whose it is', () => {
-    const opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_content', id: 'rs_1', value: 'ENC' } as const
+    const opaque = {
+      vendor: 'openai',
+      provider: 'codex',
+      family: 'gpt-6',
+      form: 'encrypted_content',
+      id: 'rs_1',
+      value: 'ENC',
+    } as const
     expect(opaqueOf({ reasoning_opaque: sealOpaque(opaque) })).toEqual({
       type: 'reasoning',
       path: 'messages.1',

@@ -160,7 +160,14 @@ describe('the opening', () => {
 })
 
 describe('reasoning', () => {
-  const opaque: Opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_content', id: 'rs_1', value: 'ENC' }
+  const opaque: Opaque = {
+    vendor: 'openai',
+    provider: 'codex',
+    family: 'gpt-6',
+    form: 'encrypted_content',
+    id: 'rs_1',
+    value: 'ENC',
+  }
 
   test('is readable text and a sealed value', () => {
     const [, thought, signed, said] = deltas(

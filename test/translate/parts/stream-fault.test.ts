@@ -14,6 +14,10 @@ test.each([
   [{ code: 'model_max_prompt_tokens_exceeded', message: 'm' }, 400],
   [{ code: 'invalid_request_body', type: 'invalid_request_error', message: 'm' }, 400],
   [{ type: 'overloaded_error', message: 'm' }, 529],
+  [{ type: 'usage_limit_reached', message: 'm' }, 429],
+  [{ type: 'usage_not_included', message: 'm' }, 403],
+  [{ code: 'insufficient_quota', message: 'm' }, 429],
+  [{ code: 'invalid_encrypted_content', message: 'm' }, 400],
 ])('%j would have been status %i', (error, status) => {
   expect(toStreamFault(error).error).toMatchObject({ kind: 'upstream_status', status, message: 'm' })
 })
@@ -46,6 +50,64 @@ test('code, type and param are kept, a status is not repeated as a code', () => 
   })
   expect(toStreamFault({ code: '429', message: 'm' }).error).not.toHaveProperty('code')
 })
+
+const words = "The 'gpt-6-sol' model is not supported when using Codex with a ChatGPT account."
+
+test.each([
+  [
+    { status: 403, type: 'usage_limit_reached', message: 'm', resets_in_seconds: 99.5 },
+    { status: 429, code: 'usage_limit_reached', retryAfter: '100', headers: { 'x-should-retry': 'false' } },
+  ],
+  [
+    { code: 'usage_limit_reached', message: 'm', resets_at: 1_790_000_000 },
+    { status: 429, code: 'usage_limit_reached', headers: { 'x-should-retry': 'false' } },
+  ],
+  [
+    { type: 'usage_not_included', message: 'm' },
+    { status: 403, code: 'usage_not_included', headers: { 'x-should-retry': 'false' } },
+  ],
+  [
+    { code: 'insufficient_quota', message: 'm' },
+    { status: 429, headers: { 'x-should-retry': 'false' } },
+  ],
+  [
+    { status: 400, message: words },
+    { status: 404, code: 'model_not_found', param: 'model' },
+  ],
+  [{ message: 'Model not found gpt-6-sol' }, { status: 404, code: 'model_not_found', param: 'model' }],
+  // A code that is known says more than the words beside it.
+  [
+    { code: 'rate_limit_exceeded', message: words },
+    { status: 429, code: 'rate_limit_exceeded' },
+  ],
+])('%j keeps what the same failure would have by HTTP', (error, expected) => {
+  expect(toStreamFault(error).error).toMatchObject({ kind: 'upstream_status', ...expected })
+})
+
+test.each([-1, 0, 1e9, Number.NaN, '60', null])('%j is no time to wait for', (within) => {
+  const fault = toStreamFault({ code: 'usage_limit_reached', message: 'm', resets_in_seconds: within })
+  expect(fault.error).not.toHaveProperty('retryAfter')
+})
+
+test('only a spent plan has a time to wait for, and only what is in vain is not repeated', () => {
+  const { error } = toStreamFault({ code: 'rate_limit_exceeded', message: 'm', resets_in_seconds: 60 })
+  expect(error).not.toHaveProperty('retryAfter')
+  expect(error).not.toHaveProperty('headers')
+})
+
+test.each([
+  [{ type: 'token_expired', message: 'm' }, 'token_expired'],
+  [{ type: 'model_is_resting', message: 'm', status: 503 }, 'model_is_resting'],
+])('a type that says what happened is the code of a failure without one: %j', (error, code) => {
+  expect(toStreamFault(error).error).toMatchObject({ code })
+})
+
+test.each(['error', 'server_error', 'invalid_request_error'])(
+  'a type that names a kind of failure is none: %s',
+  (type) => {
+    expect(toStreamFault({ type, message: 'm' }).error).not.toHaveProperty('code')
+  },
+)
 
 test.each([
   ['<html><body>502 Bad Gateway</body></html>', expect.stringContaining('web page')],

@@ -213,7 +213,7 @@ describe('reasoning', () => {
     [
       'of another, sealed',
       { id: 'rs_2', summary: [], encrypted_content: sealed },
-      { text: '', opaque: { vendor: 'anthropic', family: '', form: 'signature', value: 'SIG' } },
+      { text: '', opaque: { vendor: 'anthropic', provider: 'copilot', family: '', form: 'signature', value: 'SIG' } },
     ],
     [
       'in full',

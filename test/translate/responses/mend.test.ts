@@ -115,6 +115,22 @@ describe('pace', () => {
   })
 
   test.each([
+    ['many events', 2000, ''],
+    ['large events', 40, 'y'.repeat(65_536)],
+  ])('an opening that does not end is let go, so that it takes no more memory: %s', (_what, count, filling) => {
+    const reply = createResponsesStream(seed)
+    const progress = { type: 'response.in_progress', response: { ...base, filling } }
+    const texts = Array.from({ length: count }, () => push(reply, progress))
+    const first = texts.findIndex((text) => text !== '')
+    expect(first).toBeGreaterThan(0)
+    expect(texts.slice(first).every((text) => text !== '')).toBe(true)
+    expect(texts[first]?.length).toBeLessThan(2 * 1024 * 1024)
+    // Nothing is lost, and nothing is told twice: `response.created` comes before the first.
+    const told = eventsOf(texts.join('')).map(({ event }) => event.sequence_number)
+    expect(told).toEqual(Array.from({ length: count + 1 }, (_, at) => at))
+  })
+
+  test.each([
     ['failed-at-once', { kind: 'upstream_status', status: 429, code: 'rate_limit_exceeded' }],
     ['quirk-07-error-nested', { kind: 'upstream_status', status: 429, code: 'user_global_rate_limited:pro' }],
     ['truncated-at-once', { kind: 'upstream_truncated' }],
@@ -431,6 +447,25 @@ describe('a reply that has begun and fails', () => {
         output: [{ id: 'msg_01', status: 'incomplete', content: [{ text: 'Broken o' }] }],
       },
     })
+  })
+
+  test('keeps what upstream says of a spent plan, and of nothing else', () => {
+    const error = {
+      type: 'usage_limit_reached',
+      message: 'm',
+      resets_at: 1_790_010_000,
+      resets_in_seconds: 10,
+      plan_type: 'plus',
+    }
+    const { events } = stream(opened + toStream([{ type: 'error', error: { ...error, secret: 's' } }]))
+    const spent = { resets_at: 1_790_010_000, resets_in_seconds: 10, plan_type: 'plus' }
+    const [told, failed] = events.slice(-2).map(({ event }) => event)
+    expect(told).toMatchObject({ type: 'error', code: 'usage_limit_reached', error: spent })
+    expect(failed.response.error).toEqual({ code: 'rate_limit_exceeded', message: 'm', ...spent })
+    expect(JSON.stringify(told)).not.toContain('secret')
+    const odd = { ...error, resets_at: '<html>', resets_in_seconds: null, plan_type: 'p'.repeat(65) }
+    const { events: rest } = stream(opened + toStream([{ type: 'error', error: odd }]))
+    expect(rest.at(-1)?.event.response.error).toEqual({ code: 'rate_limit_exceeded', message: 'm' })
   })
 
   test('has no record, and takes no further events', () => {

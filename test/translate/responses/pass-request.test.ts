@@ -657,41 +657,6 @@ describe('the ChatGPT backend', () => {
     expect(body.input).toEqual(out.input)
     expect(body).not.toHaveProperty('previous_response_id')
   })
-
-  test('gets a list, and developers in place of systems', () => {
-    expect(pass({}, chatgpt).body).toEqual({
-      ...settled,
-      instructions: '',
-      input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }],
-    })
-    expect(passItems([{ role: 'system', content: 'x' }], chatgpt).input).toEqual([{ role: 'developer', content: 'x' }])
-  })
-
-  test('gets none of the parameters it refuses', () => {
-    const { body, warnings } = pass(
-      {
-        instructions: 'i',
-        max_output_tokens: 5,
-        temperature: 0,
-        top_p: 0.1,
-        top_logprobs: 2,
-        metadata: {},
-        user: 'u',
-        truncation: 'auto',
-        context_management: [],
-        prompt_cache_retention: '24h',
-      },
-      { ...chatgpt, model: traits('gpt-4.1') },
-    )
-    expect(Object.keys(body).toSorted()).toEqual(['include', 'input', 'instructions', 'model', 'store', 'stream'])
-    expect(warnings).toEqual([
-      'dropped;temperature',
-      'dropped;top_p',
-      'dropped;max_output_tokens',
-      'dropped;top_logprobs',
-      'dropped;context_management',
-    ])
-  })
 })
 
 describe('clients', () => {

@@ -1,6 +1,8 @@
 import type { Fault } from '../../../errors.ts'
 import type { ReplySeed } from '../../dialect.ts'
 import type { Extras } from '../extras.ts'
+import { startTemplates } from '../../parts/event-template.ts'
+import type { EventTemplates, Hole } from '../../parts/event-template.ts'
 import type { ResponseDraft } from './response-draft.ts'
 import { startTold } from './told.ts'
 import type { Told } from './told.ts'
@@ -11,8 +13,9 @@ import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 
 /** One chunk for the caller. */
 export interface Frame {
+  /** To be read before the next event is: where it repeats this one, the same object is used again. */
   readonly chunk: WireChunk
-  /** Upstream's own text of the chunk, where nothing had to be mended. */
+  /** The chunk's text, where it is at hand: upstream's own where nothing had to be mended. */
   readonly text: string | undefined
 }
 
@@ -59,9 +62,34 @@ export interface MendState {
   /** A failure read in the same event as an answer: thrown once the answer was returned, with the next event or the end. */
   failure: Fault | undefined
   skipped: number
+  /** What the pieces of the answer look like. */
+  readonly templates: EventTemplates
 }
 
 export const chunkObject = 'chat.completion.chunk'
+
+const deltaPath = ['choices', 0, 'delta']
+const offsetsPath = ['choices', 0, 'content_filter_offsets']
+
+/** What differs between the pieces of an answer. Source: docs/copilot-wire.md, quirks 10, 11. */
+const holes: readonly Hole[] = [
+  ...[
+    'content',
+    'refusal',
+    'reasoning_text',
+    'reasoning_content',
+    'reasoning',
+    'thinking',
+    'cot_summary',
+    'padding',
+    'obfuscation',
+  ].map((key): Hole => ({ path: [...deltaPath, key], kind: 'text' })),
+  { path: ['obfuscation'], kind: 'text' },
+  ...['check_offset', 'start_offset', 'end_offset'].map((key): Hole => ({
+    path: [...offsetsPath, key],
+    kind: 'integer',
+  })),
+]
 
 export function startMend(seed: ReplySeed, wantsUsage: boolean): MendState {
   return {
@@ -87,6 +115,7 @@ export function startMend(seed: ReplySeed, wantsUsage: boolean): MendState {
     done: false,
     failure: undefined,
     skipped: 0,
+    templates: startTemplates(holes),
   }
 }
 

@@ -11,6 +11,7 @@ import { repair, takeUsage } from './repair.ts'
 import { draftEvent } from './response-draft.ts'
 import { readResponseEnd } from './response-end.ts'
 import { restOfResponse } from './response-rest.ts'
+import { learnFrame, repeatedFrame } from './repeated-frame.ts'
 import { toStreamFault } from '../../parts/stream-fault.ts'
 import { noteTold } from './told.ts'
 import { areToolCallsComplete } from './tool-calls.ts'
@@ -24,19 +25,12 @@ const nothing: readonly Frame[] = []
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an empty
  * answer, a call without a name, or endless whitespace
  */
-export function stepMend(state: MendState, { event, data }: SseEvent): readonly Frame[] {
-  if (state.failure !== undefined) throw state.failure
-  if (state.done || data === '') return nothing
-  if (data.startsWith('[DONE]')) {
-    const out: Frame[] = []
-    finish(state, out)
-    return out
-  }
-  const chunk = parseObject(data)
-  const delta = event === '' && chunk !== undefined ? plainDelta(state, chunk) : undefined
-  if (chunk === undefined || delta === undefined) return readEvent(state, event, chunk, data)
-  noteTold(state.told, delta)
-  return [{ chunk, text: data }]
+export function stepMend(state: MendState, event: SseEvent): readonly Frame[] {
+  const repeated = repeatedFrame(state, event)
+  if (repeated !== undefined) return [repeated]
+  const frames = stepOnce(state, event)
+  learnFrame(state, event, frames)
+  return frames
 }
 
 /**
@@ -50,6 +44,22 @@ export function endMend(state: MendState): readonly Frame[] {
   const out: Frame[] = []
   finish(state, out)
   return out
+}
+
+/** Without a look at the event before: of several lines in one event each has a chunk of its own. */
+function stepOnce(state: MendState, { event, data }: SseEvent): readonly Frame[] {
+  if (state.failure !== undefined) throw state.failure
+  if (state.done || data === '') return nothing
+  if (data.startsWith('[DONE]')) {
+    const out: Frame[] = []
+    finish(state, out)
+    return out
+  }
+  const chunk = parseObject(data)
+  const delta = event === '' && chunk !== undefined ? plainDelta(state, chunk) : undefined
+  if (chunk === undefined || delta === undefined) return readEvent(state, event, chunk, data)
+  noteTold(state.told, delta)
+  return [{ chunk, text: data }]
 }
 
 function readEvent(state: MendState, event: string, chunk: WireChunk | undefined, data: string): readonly Frame[] {
@@ -71,7 +81,7 @@ function readEvent(state: MendState, event: string, chunk: WireChunk | undefined
 function readUnparsed(state: MendState, event: string, data: string): readonly Frame[] {
   const lines = data.trim().split('\n')
   const [only] = lines
-  if (only !== undefined && lines.length === 1 && only !== data) return stepMend(state, { event, data: only })
+  if (only !== undefined && lines.length === 1 && only !== data) return stepOnce(state, { event, data: only })
   if (lines.length > 1) return readLines(state, event, lines)
   state.skipped += 1
   return nothing
@@ -81,7 +91,7 @@ function readLines(state: MendState, event: string, lines: readonly string[]): r
   const out: Frame[] = []
   for (const line of lines) {
     try {
-      out.push(...stepMend(state, { event, data: line }))
+      out.push(...stepOnce(state, { event, data: line }))
     } catch (error) {
       if (out.length === 0 || !(error instanceof Fault)) throw error
       // What the lines before it said belongs to the caller.

@@ -15,16 +15,15 @@ const CR = 13
 export function plainDelta(state: MendState, chunk: WireChunk): WireDelta | undefined {
   // Once something was said, the identity is settled and the role sent.
   if (!state.said || state.finish !== undefined || state.carried !== undefined || state.heldReturn) return undefined
-  if (!hasIdentity(state, chunk) || hasUsage(chunk) || !isBlank(chunk.copilot_usage) || hasError(chunk)) {
-    return undefined
-  }
+  if (hasUsage(chunk) || !isBlank(chunk.copilot_usage) || hasError(chunk)) return undefined
   const { choices } = chunk
   if (!Array.isArray(choices) || choices.length !== 1) return undefined
   const choice: unknown = choices[0]
   if (!isObject(choice) || choice['index'] !== 0 || choice['finish_reason'] !== null) return undefined
   const delta = choice['delta']
   if (!isObject(delta) || delta['tool_calls'] !== undefined || !isAssistant(delta['role'])) return undefined
-  return isPlainContent(delta['content']) ? delta : undefined
+  // Last, for it costs most, and calls are told by then.
+  return isPlainContent(delta['content']) && hasIdentity(state, chunk) ? delta : undefined
 }
 
 /** As openai's own client decides it: any value that is not falsy. */

@@ -16,14 +16,24 @@ import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 export function repair(state: MendState, chunk: WireChunk, choice: WireChoice, delta: WireDelta): boolean {
   const from = typeof choice.index === 'number' ? choice.index : 0
   let repaired = takeUsage(state, chunk)
-  if (mendIdentity(state, chunk)) repaired = true
-  if (mendShape(choice, delta)) repaired = true
-  if (mendReason(state, choice, from)) repaired = true
-  if (mendRole(delta)) repaired = true
+  if (repairWrapping(state, chunk, choice, delta)) repaired = true
+  takeReason(state, choice, from)
   if (joinTextParts(delta)) repaired = true
   noteTold(state.told, delta)
   if (mendText(state, delta)) repaired = true
   if (mendCalls(state, delta, from)) repaired = true
+  return repaired
+}
+
+/**
+ * The repairs that leave the state as it is, and are the same for every piece that comes in the same wrapping. In place;
+ * returns whether there was something to repair.
+ */
+export function repairWrapping(state: MendState, chunk: WireChunk, choice: WireChoice, delta: WireDelta): boolean {
+  let repaired = mendIdentity(state, chunk)
+  if (mendShape(choice, delta)) repaired = true
+  if (mendBlankReason(choice)) repaired = true
+  if (mendRole(delta)) repaired = true
   return repaired
 }
 
@@ -74,18 +84,18 @@ function mendShape(choice: WireChoice, delta: WireDelta): boolean {
   return true
 }
 
-function mendReason(state: MendState, choice: WireChoice, from: number): boolean {
-  const reason = choice.finish_reason
-  if (reason === null) return false
-  if (!isFilled(reason)) {
-    choice.finish_reason = null
-    return true
-  }
+function mendBlankReason(choice: WireChoice): boolean {
+  if (choice.finish_reason === null || isFilled(choice.finish_reason)) return false
+  choice.finish_reason = null
+  return true
+}
+
+function takeReason(state: MendState, { finish_reason: reason }: WireChoice, from: number): void {
+  if (!isFilled(reason)) return
   if (reason === 'error') {
     throw new Fault({ kind: 'upstream_failed', message: 'Upstream broke off the answer with an error.' })
   }
   noteReason(state, from, reason)
-  return false
 }
 
 /** A role that is repeated or null harms nobody (openai's own helper takes the last one that is set); another one does. */

@@ -6,6 +6,7 @@ import type { WireEvent, WireObject } from '../wire-event.ts'
 import { emit, settle } from './mend-state.ts'
 import type { Frame, MendState } from './mend-state.ts'
 import { isCall } from './open-item.ts'
+import { sealItem } from './seal-item.ts'
 import { tellParts, tellRest, tellText } from './tell.ts'
 
 /**
@@ -23,6 +24,8 @@ export function closeItem(
   const { id } = whole
   const right = [
     settle(event, 'output_index', item.index),
+    // With the id that stands beside it, which may change after.
+    sealItem(state, whole),
     settle(whole, 'id', item.id),
     !isCall(item.type) || completeNames(item, whole),
     completeStatus(item.type, whole),

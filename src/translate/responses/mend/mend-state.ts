@@ -1,24 +1,34 @@
 import type { ArgumentScan } from '../../parts/argument-scan.ts'
 import type { ReplySeed } from '../../dialect.ts'
+import { startTemplates } from '../../parts/event-template.ts'
+import { makerOf } from '../../parts/opaque-envelope.ts'
+import type { EventTemplates, Hole } from '../../parts/event-template.ts'
 import { foldEvent, startDraft } from '../fold.ts'
 import type { Draft } from '../fold.ts'
 import type { WireEvent, WireObject } from '../wire-event.ts'
+import { startCalls } from './calls.ts'
+import type { CallState } from './calls.ts'
 
 /** One event for the caller. */
 export interface Frame {
   readonly type: string
+  /** To be read before the next event is: where it repeats this one, the same object is used again. */
   readonly event: WireEvent
-  /** Upstream's own text of the event, where nothing had to be mended. */
+  /** The event's text, where it is at hand: upstream's own where nothing had to be mended. */
   readonly text: string | undefined
   /** Of `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
   readonly upstreamId?: string | undefined
 }
+
+type Maker = ReturnType<typeof makerOf>
 
 /** Where one reply is. Owned by one stream, updated in place. */
 export interface MendState {
   readonly seed: ReplySeed
   /** A call without arguments gets `{}`. Other dialects have words of their own for none. */
   readonly fillsCalls: boolean
+  /** Who made the ciphertext, where it goes into an envelope that says so; undefined where it stays as it came. */
+  readonly sealedAs: Maker | undefined
   /** What the caller has been told. */
   readonly draft: Draft
   /** The response's id for the caller; '' until the response was opened for it. */
@@ -34,23 +44,43 @@ export interface MendState {
   /** Index of the item that was added last, for events that name none. */
   lastIndex: number
   readonly scans: Map<number, ArgumentScan>
+  readonly calls: CallState
   /** Some item was told to be done in other words than upstream's. */
   hasMendedItems: boolean
   usage: WireObject | undefined
   /** Upstream's own `response.failed`, which the reply ends with. */
   failed: WireEvent | undefined
   failedText: string | undefined
+  /** Upstream's own error, where it told of it in an event of that type. */
+  error: unknown
   /** The final event was returned. */
   done: boolean
   /** It was a failure. */
   hasFailed: boolean
   skipped: number
+  /** What the deltas look like. */
+  readonly templates: EventTemplates
 }
 
-export function startMend(seed: ReplySeed, options: { readonly fillsCalls: boolean }): MendState {
+/** What differs between the deltas of a text. */
+const holes: readonly Hole[] = [
+  { path: ['delta'], kind: 'text' },
+  { path: ['item_id'], kind: 'text' },
+  { path: ['sequence_number'], kind: 'integer' },
+  { path: ['obfuscation'], kind: 'text' },
+]
+
+interface MendOptions {
+  readonly fillsCalls: boolean
+  /** The caller gets the ciphertext itself, and may hand it to a model of another provider later. */
+  readonly seals: boolean
+}
+
+export function startMend(seed: ReplySeed, options: MendOptions): MendState {
   return {
     seed,
     fillsCalls: options.fillsCalls,
+    sealedAs: options.seals ? makerOf(seed.traits) : undefined,
     draft: startDraft(),
     id: '',
     isIdMadeUp: false,
@@ -59,13 +89,16 @@ export function startMend(seed: ReplySeed, options: { readonly fillsCalls: boole
     next: 0,
     lastIndex: 0,
     scans: new Map(),
+    calls: startCalls(seed.notes.calls),
     hasMendedItems: false,
     usage: undefined,
     failed: undefined,
     failedText: undefined,
+    error: undefined,
     done: false,
     hasFailed: false,
     skipped: 0,
+    templates: startTemplates(holes),
   }
 }
 

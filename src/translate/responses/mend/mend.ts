@@ -7,11 +7,13 @@ import type { DraftItem, DraftText } from '../fold.ts'
 import { deltaKinds, doneKinds, kindOfPart, partEvents, textKinds } from '../text-events.ts'
 import type { PartPlace, TextKind } from '../text-events.ts'
 import type { WireEvent } from '../wire-event.ts'
+import { closeHeld, fitNamespace, fitOutput, holdWrapper, isHeldBack, moveEvent, takeApart } from './calls.ts'
 import { closeItem } from './close-item.ts'
 import { endEarly, ensureOpen, isWhole, mendEnd, mendProgress } from './lifecycle.ts'
 import { emit, settle } from './mend-state.ts'
 import type { Frame, MendState } from './mend-state.ts'
 import { addItem, indexOf, insertItem, isCall, isIndex, itemFor } from './open-item.ts'
+import { learnDelta, matchDelta, renderDelta } from './repeated-delta.ts'
 import { emptyPart, openPart, positionIn, tellPart, tellRest, textFor } from './tell.ts'
 
 const nothing: readonly Frame[] = []
@@ -26,13 +28,19 @@ const nothing: readonly Frame[] = []
  */
 export function stepMend(state: MendState, { event: name, data }: SseEvent): readonly Frame[] {
   if (state.done || data === '') return nothing
-  const event = parseObject(data)
+  const repeated = matchDelta(state, data)
+  const event = repeated ?? parseObject(data)
   if (event === undefined) return unread(state, name, data)
-  const { type } = event
+  const { type, item_id: id } = event
   const out: Frame[] = []
   const delta = typeof type === 'string' ? deltaKinds.get(type) : undefined
-  if (delta === undefined) readEvent(state, name, event, data, out)
-  else mendDelta(state, delta, event, data, out)
+  if (delta === undefined) {
+    readEvent(state, name, event, data, out)
+    return out
+  }
+  readDelta(state, delta, event, data, out)
+  if (repeated !== undefined) renderDelta(state, data, out)
+  else learnDelta(state, data, id, out)
   return out
 }
 
@@ -64,7 +72,8 @@ function readTyped(state: MendState, type: string, event: WireEvent, text: strin
   event.type = type
   switch (type) {
     case 'error':
-      throw toStreamFault(event.error ?? event)
+      state.error = errorOf(event)
+      throw toStreamFault(state.error)
     case 'response.failed':
       state.failed = event
       state.failedText = text
@@ -77,21 +86,64 @@ function readTyped(state: MendState, type: string, event: WireEvent, text: strin
       return mendProgress(state, type, event, text, out)
     case 'response.completed':
     case 'response.incomplete':
-      return mendEnd(state, type, event, text, out)
+      return readEnd(state, type, event, text, out)
     default:
       // It becomes a line of its own in the stream.
       if (/[\r\n]/.test(type)) return skip(state)
+      if (isAside(state, type) || isHeld(state, type, event)) return
       ensureOpen(state, out)
       mendInner(state, type, event, text, out)
   }
 }
 
-function mendInner(state: MendState, type: string, event: WireEvent, text: string | undefined, out: Frame[]): void {
+/** The error, flat or nested; the status can stand beside it. */
+function errorOf(event: WireEvent): unknown {
+  const { error, status } = event
+  return isObject(error) && error['status'] === undefined ? { ...error, status } : (error ?? event)
+}
+
+/**
+ * What a server says of itself, not of the answer (docs/codex-wire.md, "Event stream"). A sign of life is none of an
+ * answer that has not begun.
+ */
+function isAside({ id }: MendState, type: string): boolean {
+  return type.startsWith('codex.') || type === 'response.metadata' || (type === 'keepalive' && id === '')
+}
+
+/** Of a wrapper for several calls, which is told of when it is done. */
+function isHeld({ calls }: MendState, type: string, event: WireEvent): boolean {
+  if (type === 'response.output_item.added') return holdWrapper(calls, event)
+  return type === textKinds.arguments.done && isHeldBack(calls, textKinds.arguments, event)
+}
+
+function readEnd(state: MendState, type: string, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { calls } = state
+  const { response } = event
+  const output = isObject(response) ? response['output'] : undefined
+  if (type === 'response.completed') {
+    for (const done of closeHeld(calls, output)) {
+      ensureOpen(state, out)
+      mendItemDone(state, done, undefined, out)
+    }
+  }
+  const right = !isObject(response) || fitOutput(calls, response)
+  mendEnd(state, type, event, right ? text : undefined, out)
+}
+
+/** The hot path: most events of a stream are deltas. */
+function readDelta(state: MendState, kind: TextKind, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { calls, draft } = state
+  if (isHeldBack(calls, kind, event)) return
+  const right = moveEvent(calls, event, draft.items.keys())
+  mendDelta(state, kind, event, right ? text : undefined, out)
+}
+
+function mendInner(state: MendState, type: string, event: WireEvent, told: string | undefined, out: Frame[]): void {
+  if (type === 'response.output_item.done') return mendItemDone(state, event, told, out)
+  const text = moveEvent(state.calls, event, state.draft.items.keys()) ? told : undefined
   switch (type) {
     case 'response.output_item.added':
-      return mendAdded(state, event, text, out)
-    case 'response.output_item.done':
-      return mendDone(state, event, text, out)
+      return mendAdded(state, event, fitNamespace(state.calls, event.item) ? text : undefined, out)
     case partEvents.content.added:
       return mendPartAdded(state, 'content', event, text, out)
     case partEvents.summary.added:
@@ -111,7 +163,18 @@ function mendInner(state: MendState, type: string, event: WireEvent, text: strin
   }
 }
 
-/** The hot path: most events of a stream are deltas. */
+/** An item that is done: one, or the calls that a wrapper stands for. */
+function mendItemDone(state: MendState, event: WireEvent, text: string | undefined, out: Frame[]): void {
+  const { calls, draft } = state
+  const apart = takeApart(calls, event, draft.items.keys())
+  if (apart !== undefined) {
+    for (const one of apart) mendDone(state, one, undefined, out)
+    return
+  }
+  const right = [moveEvent(calls, event, draft.items.keys()), fitNamespace(calls, event.item)].every(Boolean)
+  mendDone(state, event, right ? text : undefined, out)
+}
+
 function mendDelta(state: MendState, kind: TextKind, event: WireEvent, text: string | undefined, out: Frame[]): void {
   const { delta } = event
   if (typeof delta !== 'string') return skip(state)

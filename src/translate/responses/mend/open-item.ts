@@ -5,6 +5,7 @@ import { isUsableId, mintItemId } from '../item-ids.ts'
 import type { WireEvent, WireObject } from '../wire-event.ts'
 import { emit, insert, settle } from './mend-state.ts'
 import type { Frame, MendState } from './mend-state.ts'
+import { sealItem } from './seal-item.ts'
 
 /** Members without which clients do not read an item. */
 const opening: ReadonlyMap<string, WireObject> = new Map<string, WireObject>([
@@ -24,7 +25,13 @@ export function addItem(
   text: string | undefined,
   out: Frame[],
 ): void {
-  const right = [settle(event, 'output_index', index), identify(state, index, item), empty(item)].every(Boolean)
+  const right = [
+    settle(event, 'output_index', index),
+    // With the id that stands beside it, which may change after.
+    sealItem(state, item),
+    identify(state, index, item),
+    empty(item),
+  ].every(Boolean)
   state.lastIndex = index
   emit(state, out, 'response.output_item.added', event, right ? text : undefined)
 }

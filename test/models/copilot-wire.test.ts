@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toCopilotModel } from '../../src/models/model.ts'
-import { parseModelList } from '../../src/models/wire.ts'
+import { toCopilotModel } from '../../src/models/copilot-model.ts'
+import { parseModelList } from '../../src/models/copilot-wire.ts'
 import { copilotReply, liveModels } from './samples.ts'
 
 const byId = (id: string) => liveModels().find((model) => model.id === id)

@@ -1,21 +1,12 @@
 import { z } from 'zod'
-
-/** A field of a wrong type counts as absent: one odd value must not cost the user a model. */
-const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined)
-
-/** The strings of an array, whatever else is in it. */
-const strings = z.array(z.unknown()).transform((items) => items.filter((item) => typeof item === 'string'))
-
-/** A limit of zero or less says nothing. */
-const count = z.number().int().positive()
+import { count, lenient, modelId, strings } from './lenient.ts'
 
 /**
  * One entry of upstream's `GET /models`. Only `id` is always there; `policy`, `supports`, `limits` and
  * `supported_endpoints` may each be absent, and new keys appear every few months (test/fixtures/models/copilot.json).
  */
 const copilotModelEntry = z.looseObject({
-  /** Shown in terminals and sent in headers, hence no control characters. */
-  id: z.string().regex(/^\P{Cc}{1,200}$/u),
+  id: modelId,
   name: lenient(z.string()),
   vendor: lenient(z.string().min(1)),
   preview: lenient(z.boolean()),
@@ -57,7 +48,7 @@ export type CopilotModelEntry = z.infer<typeof copilotModelEntry>
 
 const modelListReply = z.looseObject({ data: z.array(z.unknown()) })
 
-export interface ParsedModelList {
+interface ParsedModelList {
   readonly entries: readonly CopilotModelEntry[]
   /** How many entries could not be read and were left out. */
   readonly leftOut: number

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { RecordKind } from '../record-kind.ts'
+import { readLoginClaims } from './claims.ts'
+import type { LoginTokens, RenewedTokens } from './token-endpoint.ts'
+
+/** What helps when nobody is logged in, or the login is of no use any more. */
+export const codexLoginFix = 'Log in with: copilot-proxy login codex'
+
+/**
+ * One ChatGPT login, as stored in `auth/<id>.json`. Unknown keys survive a rewrite, so that an older program does not
+ * lose a newer one's data.
+ */
+export const codexRecord = z.looseObject({
+  id: z.string().min(1),
+  provider: z.literal('codex'),
+  label: z.string(),
+  attributes: z.looseObject({}),
+  metadata: z.looseObject({
+    /** A JWT, sent to the ChatGPT backend. */
+    access_token: z.string().min(1),
+    /** Single use: every renewal gives another one. */
+    refresh_token: z.string().min(1),
+    id_token: z.string().optional(),
+    /** Of the header `chatgpt-account-id`. */
+    account_id: z.string().min(1),
+    email: z.string().optional(),
+    plan: z.string().optional(),
+    /** Seconds since epoch, by this machine's clock; of the access token. Absent where nothing tells. */
+    expires_at: z.number().optional(),
+    /** Seconds since epoch, by this machine's clock: the login or the last renewal. */
+    last_refresh: z.number().optional(),
+    /** Seconds since epoch; the newest login is the account in use. */
+    logged_in_at: z.number().optional(),
+    /** The login server that takes the refresh token; `codex.issuer` where absent. */
+    issuer: z.string().optional(),
+    /**
+     * Mark of the refresh token that is being redeemed, there from before it is sent until its successor is stored. A
+     * mark that fits `refresh_token` tells of a renewal that was cut off: the token may be spent.
+     */
+    renewal_begun: z.string().optional(),
+  }),
+})
+export type CodexRecord = z.infer<typeof codexRecord>
+
+const RECORD_ID = /^codex-[a-z0-9_-]{1,80}$/
+
+/** Logins for OpenAI Codex. */
+export const codexRecordKind: RecordKind<CodexRecord> = {
+  schema: codexRecord,
+  isRecordId: (id) => RECORD_ID.test(id),
+  loginCommand: 'copilot-proxy login codex',
+  cleaned: (record) => record,
+}
+
+/**
+ * `codex-<account>`: what the record of this account is called, safe as a file name. Lower case, because some file
+ * systems do not tell cases apart; a digest keeps apart what is the same without the characters that cannot stay.
+ */
+export function codexRecordId(account: string): string {
+  const plain = account.toLowerCase()
+  const safe = plain.replaceAll(/[^a-z0-9_-]/g, '-').slice(0, 64)
+  return safe === plain && safe !== '' ? `codex-${safe}` : `codex-${safe}-${digest(account).slice(0, 12)}`
+}
+
+/**
+ * The record of a login that has just been made; undefined when its tokens name no ChatGPT account, without which the
+ * backend answers nothing.
+ */
+export function toCodexRecord(
+  tokens: LoginTokens,
+  login: {
+    /** Ms since epoch. */
+    readonly nowMs: number
+    readonly issuer: string
+  },
+): CodexRecord | undefined {
+  const claims = readLoginClaims(tokens.accessToken, tokens.idToken)
+  if (claims.accountId === undefined) return undefined
+  const nowSeconds = Math.floor(login.nowMs / 1000)
+  return {
+    id: codexRecordId(claims.accountId),
+    provider: 'codex',
+    label: claims.email ?? claims.accountId,
+    attributes: {},
+    metadata: {
+      ...describeTokens(tokens, tokens.accessToken, nowSeconds),
+      access_token: tokens.accessToken,
+      refresh_token: tokens.refreshToken,
+      account_id: claims.accountId,
+      logged_in_at: nowSeconds,
+      issuer: login.issuer,
+    },
+  }
+}
+
+/** The record after a renewal: what the reply left out stays as it was, and so does the account. */
+export function withRenewedTokens(record: CodexRecord, tokens: RenewedTokens, nowMs: number): CodexRecord {
+  const { expires_at: oldExpiry, renewal_begun: _, ...metadata } = record.metadata
+  const { accessToken = metadata.access_token, refreshToken = metadata.refresh_token } = tokens
+  const keepsOld = tokens.accessToken === undefined && oldExpiry !== undefined
+  return {
+    ...record,
+    metadata: {
+      ...metadata,
+      ...describeTokens(tokens, accessToken, Math.floor(nowMs / 1000)),
+      ...(keepsOld && { expires_at: oldExpiry }),
+      access_token: accessToken,
+      refresh_token: refreshToken,
+    },
+  }
+}
+
+/** The record while its refresh token is under way to the login server. */
+export function withRenewalBegun(record: CodexRecord): CodexRecord {
+  const renewal_begun = markOf(record.metadata.refresh_token)
+  return { ...record, metadata: { ...record.metadata, renewal_begun } }
+}
+
+/** Whether the refresh token has been sent before, by whichever process, and what came of it is not stored. */
+export function isRenewalInDoubt({ metadata }: CodexRecord): boolean {
+  return metadata.renewal_begun === markOf(metadata.refresh_token)
+}
+
+/** Says which token it is of, and nothing of the token. */
+function markOf(token: string): string {
+  return digest(token).slice(0, 16)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * `expires_at` counts from now with the life that upstream gave the token, so that a clock that is wrong here does not
+ * make every token look old.
+ */
+function describeTokens(
+  tokens: RenewedTokens,
+  accessToken: string,
+  nowSeconds: number,
+): Pick<CodexRecord['metadata'], 'email' | 'expires_at' | 'id_token' | 'last_refresh' | 'plan'> {
+  const { email, plan, expiresAtSeconds, issuedAtSeconds } = readLoginClaims(accessToken, tokens.idToken)
+  const lifeSeconds =
+    expiresAtSeconds !== undefined && issuedAtSeconds !== undefined && expiresAtSeconds > issuedAtSeconds
+      ? expiresAtSeconds - issuedAtSeconds
+      : undefined
+  const expiresAt =
+    lifeSeconds === undefined
+      ? (expiresAtSeconds ?? (tokens.expiresInSeconds === undefined ? undefined : nowSeconds + tokens.expiresInSeconds))
+      : nowSeconds + lifeSeconds
+  return {
+    last_refresh: nowSeconds,
+    ...(tokens.idToken !== undefined && { id_token: tokens.idToken }),
+    ...(email !== undefined && { email }),
+    ...(plan !== undefined && { plan }),
+    ...(expiresAt !== undefined && { expires_at: Math.floor(expiresAt) }),
+  }
+}

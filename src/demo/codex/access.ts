@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Outcome } from '../outcome.ts'
+import { detail, invalidKey, openaiError, unauthorized } from './failures.ts'
+import { LITE_HEADER } from './lite-checks.ts'
+import type { CodexLogins, CodexPerson } from './logins.ts'
+import { mixedUp } from './separation.ts'
+
+type Access<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly refusal: Outcome }
+
+/** Who asks the ChatGPT backend, or why nobody may: token, workspace, honest name (docs/codex-wire.md, "Errors"). */
+export function chatgptAccess(headers: IncomingHttpHeaders, logins: CodexLogins): Access<CodexPerson> {
+  const bearer = bearerOf(headers)
+  if (bearer?.startsWith('sk-') === true) {
+    return refused(detail(401, 'Could not parse your authentication token. Please try signing in again.'))
+  }
+  const state = logins.accessState(bearer ?? '')
+  if (state.is === 'revoked') return refused(unauthorized('token_invalidated'))
+  if (state.is !== 'live') return refused(unauthorized('token_expired'))
+  const { person } = state
+  if (headers['chatgpt-account-id'] !== person.accountId) {
+    return refused(detail(403, { code: 'invalid_workspace_selected' }))
+  }
+  if ((headers['x-openai-fedramp'] === 'true') !== person.isFedramp) {
+    return refused(mixedUp('header x-openai-fedramp does not say what the token claims'))
+  }
+  const unnamed = namelessHeader(headers)
+  if (unnamed !== undefined) return refused(detail(403, `Requests have to say who they are: ${unnamed}`))
+  return { ok: true, value: person }
+}
+
+/** The same for the key API, which takes nothing that belongs to the ChatGPT backend. */
+export function keyAccess(headers: IncomingHttpHeaders, apiKey: string): Outcome | undefined {
+  const bearer = bearerOf(headers)
+  if (bearer?.startsWith('ey') === true) {
+    const message =
+      'You have insufficient permissions for this operation. Missing scopes: api.responses.write. Check that you have the correct role in your organization.'
+    return openaiError(401, { message, code: null })
+  }
+  if (bearer !== apiKey) return invalidKey()
+  const misplaced = CHATGPT_HEADERS.find((name) => headers[name] !== undefined)
+  return misplaced === undefined ? undefined : mixedUp(`header ${misplaced} belongs to the ChatGPT backend`)
+}
+
+/** The real key API takes no notice of them. */
+const CHATGPT_HEADERS = ['chatgpt-account-id', 'originator', LITE_HEADER, 'x-openai-fedramp', 'x-codex-turn-state']
+
+/** Agents that a library puts in where a program says nothing. */
+const LIBRARY_AGENT = /^(?:node|undici|node-fetch|axios)\b/i
+
+function namelessHeader(headers: IncomingHttpHeaders): string | undefined {
+  const agent = headers['user-agent'] ?? ''
+  if (agent === '' || LIBRARY_AGENT.test(agent)) return 'user-agent'
+  return String(headers['originator'] ?? '') === '' ? 'originator' : undefined
+}
+
+function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return /^bearer (\S+)$/i.exec(authorization)?.[1]
+}
+
+function refused(refusal: Outcome): { readonly ok: false; readonly refusal: Outcome } {
+  return { ok: false, refusal }
+}

@@ -1,0 +1,182 @@
+import { htmlReply, jsonReply } from '../outcome.ts'
+import type { HeaderMap, Outcome, WholeReply } from '../outcome.ts'
+
+/** Which of the two upstreams on this server speaks. */
+export type CodexProfile = 'chatgpt' | 'api-key'
+
+/** A failure to answer with. */
+export interface FailureWish {
+  readonly status: number
+  /** Absent: the usual one of that status. */
+  readonly code?: string | undefined
+  /** Sent as `retry-after`. */
+  readonly retryAfterSeconds?: number | undefined
+}
+
+interface FailureContext {
+  readonly profile: CodexProfile
+  readonly nowMs: number
+  /** The model asked for. */
+  readonly model: string
+  readonly plan: string
+}
+
+interface ErrorFields {
+  readonly message: string
+  readonly code: string | null
+  readonly param?: string
+  readonly type?: string
+}
+
+/** OpenAI's own envelope, which both upstreams use. */
+export function openaiError(status: number, error: ErrorFields, headers: HeaderMap = {}): WholeReply {
+  const { message, code, param = null, type = 'invalid_request_error' } = error
+  return jsonReply(status, { error: { message, type, param, code } }, headers)
+}
+
+/** The envelope of the ChatGPT backend's own layer. */
+export function detail(status: number, value: unknown, headers: HeaderMap = {}): WholeReply {
+  return jsonReply(status, { detail: value }, headers)
+}
+
+/** A 401 in the words of docs/codex-wire.md, "Errors", with the same again in two headers. */
+export function unauthorized(code: 'token_expired' | 'token_invalidated' | 'token_revoked'): WholeReply {
+  const error = { message: UNAUTHORIZED[code], type: 'invalid_request_error', code, param: null }
+  return jsonReply(
+    401,
+    { error, status: 401 },
+    {
+      'x-openai-authorization-error': code,
+      'x-error-json': Buffer.from(JSON.stringify({ error: { code } })).toString('base64'),
+    },
+  )
+}
+
+const UNAUTHORIZED = {
+  token_expired: 'Provided authentication token is expired. Please try signing in again.',
+  token_invalidated: 'Your authentication token has been invalidated. Please try signing in again.',
+  token_revoked: 'Encountered invalidated oauth token for user, failing request',
+} as const
+
+/** A challenge page, as those with a bad network see it. */
+function cloudflarePage(): WholeReply {
+  return htmlReply(403, 'Just a moment...', { 'cf-mitigated': 'challenge', server: 'cloudflare' })
+}
+
+/** Until the window of `usage_limit_reached` is over. */
+const RESETS_IN_SECONDS = 13_872
+
+/** What is said of a failure by its code, in an HTTP body as in a stream. */
+export function errorOfCode(code: string, { nowMs, model, plan }: FailureContext): Record<string, unknown> {
+  if (code === 'usage_limit_reached') {
+    return {
+      type: code,
+      message: 'The usage limit has been reached',
+      plan_type: plan,
+      resets_at: Math.floor(nowMs / 1000) + RESETS_IN_SECONDS,
+      resets_in_seconds: RESETS_IN_SECONDS,
+      eligible_promo: null,
+    }
+  }
+  if (code === 'usage_not_included') {
+    return { type: code, message: 'To use Codex with your ChatGPT plan, upgrade to Plus.', plan_type: plan }
+  }
+  const words: Readonly<Record<string, string>> = {
+    server_is_overloaded: 'Our servers are currently overloaded. Please try again later.',
+    slow_down: 'Requests come too fast. Please slow down.',
+    rate_limit_exceeded: `Rate limit reached for ${model} on tokens per min (TPM). Please try again in 1.5s.`,
+    context_length_exceeded:
+      'Your input exceeds the context window of this model. Please adjust your input and try again.',
+    invalid_encrypted_content: 'The encrypted content demo...demo could not be verified. Reason: simulated.',
+    insufficient_quota: 'You exceeded your current quota, please check your plan and billing details.',
+    cyber_policy: 'This request was flagged for possible cybersecurity risk.',
+  }
+  return {
+    type: TYPES[code] ?? 'invalid_request_error',
+    message: words[code] ?? `Simulated failure: ${code}.`,
+    code,
+    param: null,
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  server_is_overloaded: 'service_unavailable_error',
+  slow_down: 'service_unavailable_error',
+  server_error: 'server_error',
+  rate_limit_exceeded: 'rate_limit_error',
+  insufficient_quota: 'insufficient_quota',
+}
+
+const USUAL_CODES: Readonly<Record<CodexProfile, Readonly<Record<number, string>>>> = {
+  chatgpt: { 400: 'invalid_prompt', 429: 'usage_limit_reached', 500: 'server_error', 503: 'server_is_overloaded' },
+  'api-key': { 400: 'invalid_prompt', 429: 'rate_limit_exceeded', 500: 'server_error', 503: 'server_is_overloaded' },
+}
+
+/** The failure with a status, in the words of docs/codex-wire.md, "Errors". */
+export function codexFailure(wish: FailureWish, context: FailureContext): WholeReply {
+  const reply = byStatus(wish, context)
+  const { retryAfterSeconds: seconds } = wish
+  const isRetried = context.profile === 'api-key' && (wish.status === 429 || wish.status >= 500)
+  return {
+    ...reply,
+    headers: {
+      ...reply.headers,
+      ...(isRetried && { 'x-should-retry': wish.code === 'insufficient_quota' ? 'false' : 'true' }),
+      ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+    },
+  }
+}
+
+function byStatus({ status, code }: FailureWish, context: FailureContext): WholeReply {
+  const { profile, model } = context
+  const named = code ?? USUAL_CODES[profile][status]
+  if (profile === 'chatgpt') {
+    switch (status) {
+      case 401:
+        if (code === 'Unauthorized') return detail(401, code)
+        return unauthorized(code === 'token_invalidated' || code === 'token_revoked' ? code : 'token_expired')
+      case 402:
+        return detail(402, { code: code ?? 'deactivated_workspace' })
+      case 403:
+        return code === undefined ? cloudflarePage() : detail(403, { code })
+      case 404:
+        return modelNotFound(model)
+      default:
+    }
+  }
+  if (profile === 'api-key' && status === 401) return invalidKey()
+  if (status === 413) return tooLarge()
+  if (named !== undefined) return jsonReply(status, { error: errorOfCode(named, context) })
+  if (status >= 500) return htmlReply(status, `${status} simulated gateway error`, { server: 'cloudflare' })
+  return openaiError(status, { message: `simulated error ${status}`, code: 'simulated_error' })
+}
+
+export function tooLarge(): WholeReply {
+  return openaiError(413, { message: 'Request body is too large.', code: 'request_too_large' })
+}
+
+/** How a model that speaks the lite form only meets the standard one (docs/codex-wire.md, "Lite form"). */
+export function modelNotFound(model: string): WholeReply {
+  return detail(404, `Model not found ${model}`)
+}
+
+/** Plan, rollout or an old `client_version`. */
+export function modelNotInPlan(model: string): WholeReply {
+  return detail(400, `The '${model}' model is not supported when using Codex with a ChatGPT account.`)
+}
+
+export function noSuchModel(model: string): WholeReply {
+  const message = `The model '${model}' does not exist or you do not have access to it.`
+  return openaiError(404, { message, code: 'model_not_found' })
+}
+
+/** The real text goes on with the key, masked. */
+export function invalidKey(): WholeReply {
+  return openaiError(401, { message: 'Incorrect API key provided.', code: 'invalid_api_key' })
+}
+
+/** A refusal of the simulated Copilot whose words are OpenAI's own, with OpenAI's label. */
+export function inJson(refusal: Outcome | undefined): Outcome | undefined {
+  if (refusal?.kind !== 'whole') return refusal
+  return { ...refusal, headers: { ...refusal.headers, 'content-type': 'application/json; charset=utf-8' } }
+}

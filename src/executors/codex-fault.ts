@@ -1,0 +1,276 @@
+import { Fault } from '../errors.ts'
+import { toUpstreamMessage } from '../upstream-message.ts'
+import { parseRecord } from './json-record.ts'
+import type { JsonRecord } from './json-record.ts'
+import { readErrorValue } from './status-fault.ts'
+import type { ErrorBody } from './status-fault.ts'
+
+/** An error of a Codex upstream, by status or inside a 200 stream. */
+export interface CodexRefusal {
+  /** Undefined for one inside a stream that names none. */
+  readonly status: number | undefined
+  readonly error: ErrorBody
+  /** As received: seconds or an HTTP date. */
+  readonly retryAfter: string | undefined
+  /** Those a caller may see. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+interface Rule {
+  readonly status: number
+  /** Whatever status the error came with. */
+  readonly always?: true
+  /** Both SDKs repeat every 429 and 5xx unless told not to; here it would change nothing for a long time. */
+  readonly inVain?: true
+  /** For an error without words. */
+  readonly words?: string
+  /** Said before upstream's own words. */
+  readonly lead?: string
+  /** For an error without a code. */
+  readonly code?: string
+  readonly param?: string
+}
+
+const usageLimit = 'usage_limit_reached'
+
+/** What a code or a type amounts to. Sources: docs/codex-wire.md, "Errors"; OpenAI API reference, errors, 2026-11. */
+const rules: ReadonlyMap<string, Rule> = new Map(
+  [
+    rule(
+      {
+        status: 429,
+        always: true,
+        inVain: true,
+        words: 'The usage limit of the ChatGPT plan is reached.',
+        code: usageLimit,
+      },
+      [usageLimit],
+    ),
+    rule(
+      {
+        status: 403,
+        always: true,
+        inVain: true,
+        lead: 'The plan of this ChatGPT login does not include Codex.',
+        code: 'usage_not_included',
+      },
+      ['usage_not_included'],
+    ),
+    rule({ status: 402, words: 'The workspace of this ChatGPT login is switched off.' }, ['deactivated_workspace']),
+    rule({ status: 403, words: 'This ChatGPT login may not use its workspace; log in again and choose another one.' }, [
+      'invalid_workspace_selected',
+    ]),
+    rule({ status: 429, inVain: true }, [
+      'insufficient_quota',
+      'credit_balance_exhausted',
+      'organization_spend_limit_exceeded',
+      'project_spend_limit_exceeded',
+      'organization_usage_limit_exceeded',
+      'billing_hard_limit_reached',
+    ]),
+    rule({ status: 429 }, ['rate_limit_exceeded', 'rate_limit_error']),
+    rule({ status: 401, always: true }, ['token_expired', 'token_invalidated', 'token_revoked']),
+    rule({ status: 401 }, ['invalid_api_key', 'authentication_error', 'unauthorized']),
+    rule({ status: 400, always: true }, ['context_length_exceeded', 'context_too_large']),
+    rule({ status: 400 }, [
+      'invalid_request_error',
+      'invalid_encrypted_content',
+      'invalid_prompt',
+      'cyber_policy',
+      'bio_policy',
+      'misalignment_policy_violation',
+      'content_policy_violation',
+      'image_content_policy_violation',
+      'invalid_value',
+      'unsupported_value',
+      'unsupported_parameter',
+      'unknown_parameter',
+      'missing_required_parameter',
+      'invalid_image',
+      'invalid_image_format',
+      'invalid_image_mode',
+      'invalid_image_url',
+      'invalid_base64_image',
+      'image_too_large',
+      'image_too_small',
+      'image_parse_error',
+      'image_file_too_large',
+      'image_file_not_found',
+      'unsupported_image_media_type',
+      'empty_image_file',
+      'failed_to_download_image',
+    ]),
+    rule({ status: 403 }, ['permission_error', 'unsupported_country_region_territory']),
+    rule({ status: 404 }, ['model_not_found']),
+    rule({ status: 500 }, ['server_error', 'internal_server_error']),
+    rule({ status: 503 }, ['server_is_overloaded', 'slow_down', 'overloaded_error', 'service_unavailable_error']),
+  ].flat(),
+)
+
+function rule(what: Rule, names: readonly string[]): readonly (readonly [string, Rule])[] {
+  return names.map((name) => [name, what] as const)
+}
+
+const noSuchModel: Rule = { status: 404, always: true, code: 'model_not_found', param: 'model' }
+
+/** What has words and no name of its own (docs/codex-wire.md, "Errors"). */
+const worded: readonly (readonly [RegExp, Rule])[] = [
+  [/model is not supported when using Codex with a ChatGPT account/i, noSuchModel],
+  [/^Model not found\b/i, noSuchModel],
+  [/\bmodel is at capacity\b/i, { status: 503, always: true, code: 'server_is_overloaded' }],
+]
+
+/** No renewal brings these back; the official client asks for a new login too. */
+const deadLogin: ReadonlySet<string> = new Set(['token_invalidated', 'token_revoked'])
+
+/** Whether upstream says that the login is over, not merely its token. */
+export function isLoginDead({ code, type }: ErrorBody): boolean {
+  return deadLogin.has(code ?? '') || deadLogin.has(type ?? '')
+}
+
+/**
+ * An error of a Codex upstream as a Fault, told by its code, its words and its type before its status.
+ * @returns Fault `upstream_status`; `upstream_failed` for one inside a stream that nothing tells the status of
+ */
+export function toCodexFault({ status, error, retryAfter, headers }: CodexRefusal, nowMs: number): Fault {
+  const said = error.message === undefined ? undefined : toUpstreamMessage(error.message)
+  const found = ruleOf(error, said ?? '')
+  const code = shortName(error.code) ?? found?.code
+  const settled = found !== undefined && (found.always === true || status === undefined) ? found.status : status
+  if (settled === undefined) {
+    const message = said ?? 'Upstream reported a failure without a message.'
+    return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }) })
+  }
+  const own = said ?? found?.words ?? `Upstream answered ${settled} without a message.`
+  const base = found?.lead === undefined ? own : [found.lead, said].filter(Boolean).join(' ')
+  const reset = isReached(error) ? resetOf(error.fields ?? {}, nowMs) : undefined
+  const waitMs = retryAfter === undefined && isBusy(settled) ? waitIn(base) : undefined
+  const type = shortName(error.type)
+  const param = shortName(error.param) ?? found?.param
+  return new Fault({
+    kind: 'upstream_status',
+    status: settled,
+    message: reset === undefined ? base : `${sentence(base)} ${reset.words}`,
+    ...(code !== undefined && { code }),
+    // As the type of an event it says no more than that.
+    ...(type !== undefined && type !== 'error' && { type }),
+    ...(param !== undefined && { param }),
+    ...retryFields(reset?.seconds, waitMs, retryAfter),
+    headers: {
+      ...headers,
+      ...(waitMs !== undefined && { 'retry-after-ms': String(waitMs) }),
+      ...(found?.inVain === true && { 'x-should-retry': 'false' }),
+    },
+  })
+}
+
+/** The name that says most comes first: a code, then words that mean one thing, then the type, which can be general. */
+function ruleOf({ code, type }: ErrorBody, message: string): Rule | undefined {
+  return rules.get(code ?? '') ?? worded.find(([words]) => words.test(message))?.[1] ?? rules.get(type ?? '')
+}
+
+const longestName = 200
+
+/** Names are a few letters; anything longer is something else. */
+function shortName(name: string | undefined): string | undefined {
+  return name === undefined || name.length > longestName ? undefined : name
+}
+
+function isReached({ code, type }: ErrorBody): boolean {
+  return code === usageLimit || type === usageLimit
+}
+
+function isBusy(status: number): boolean {
+  return status === 429 || status === 503
+}
+
+function retryFields(
+  resetSeconds: number | undefined,
+  waitMs: number | undefined,
+  retryAfter: string | undefined,
+): { readonly retryAfter?: string } {
+  if (resetSeconds !== undefined) return { retryAfter: String(resetSeconds) }
+  if (waitMs !== undefined) return { retryAfter: String(Math.ceil(waitMs / 1000)) }
+  return retryAfter === undefined ? {} : { retryAfter }
+}
+
+/** A plan's windows are hours or a week; anything longer is a slip. Seconds. */
+const longestReset = 60 * 24 * 60 * 60
+
+/** When a spent window opens again: `resets_in_seconds`, which no clock of ours can falsify, or `resets_at`. */
+function resetOf(fields: JsonRecord, nowMs: number): { readonly seconds: number; readonly words: string } | undefined {
+  const { resets_in_seconds: within, resets_at: at } = fields
+  const candidates = [within, typeof at === 'number' ? at - nowMs / 1000 : undefined]
+  const found = candidates.find((value) => typeof value === 'number' && value > 0 && value <= longestReset)
+  if (typeof found !== 'number') return undefined
+  const seconds = Math.ceil(found)
+  const time = new Date(nowMs + seconds * 1000).toISOString()
+  return {
+    seconds,
+    words: `It resets in ${inWords(seconds)}, at ${time.slice(0, 10)} ${time.slice(11, 16)} UTC.`,
+  }
+}
+
+/** The two largest units, e.g. `3 h 51 min`. */
+function inWords(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  if (seconds < 60) return `${seconds} s`
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+const unitMs: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+])
+
+const AMOUNT = String.raw`\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s(?:econds?)?|m(?:inutes?)?|h(?:ours?)?)(?![a-z])\s?`
+const WAIT = new RegExp(`try again in ((?:${AMOUNT}){1,4})`, 'i')
+
+/** `Please try again in 1.5s`, `20ms`, `6m0s`, `2 seconds`. Ms. */
+function waitIn(message: string): number | undefined {
+  const words = WAIT.exec(message)?.[1]
+  if (words === undefined) return undefined
+  let totalMs = 0
+  for (const [, amount, unit] of words.matchAll(/([\d.]+)\s?(ms|[smh])/gi)) {
+    totalMs += Number(amount) * (unitMs.get(unit?.toLowerCase() ?? '') ?? 0)
+  }
+  return totalMs > 0 && totalMs <= longestReset * 1000 ? Math.ceil(totalMs) : undefined
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+/** Longer than any error that was seen. Characters. */
+const longestHeader = 16 * 1024
+
+/**
+ * The error of a 401 with what its headers say: `x-error-json` is a whole error body in base64,
+ * `x-openai-authorization-error` a bare name. A name that ends the login counts wherever it stands.
+ */
+export function withHeaderError(
+  error: ErrorBody,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): ErrorBody {
+  const { 'x-error-json': encoded, 'x-openai-authorization-error': name } = headers
+  const record =
+    typeof encoded === 'string' && encoded.length <= longestHeader
+      ? parseRecord(Buffer.from(encoded, 'base64').toString('utf8'))
+      : undefined
+  const told = record && readErrorValue(record)
+  const codes = [error.code, told?.code, typeof name === 'string' && isName(name) ? name : undefined]
+  return {
+    ...error,
+    message: error.message ?? told?.message,
+    code: codes.find((code) => deadLogin.has(code ?? '')) ?? codes.find((code) => code !== undefined),
+  }
+}
+
+function isName(text: string): boolean {
+  return /^[a-z_]{1,64}$/.test(text)
+}

@@ -1,0 +1,186 @@
+import { Fault } from '../errors.ts'
+import { createSseDecoder } from '../sse/decode.ts'
+import type { SseDecoder, SseEvent } from '../sse/decode.ts'
+import type { BodyReader, UpstreamBody } from './executor.ts'
+import { toBodyFault } from './network-fault.ts'
+
+/** What an event at the start of a stream is: said before any output, output, or a failure in its place. */
+export type FirstEvent<Refusal> = 'prelude' | 'output' | { readonly refusal: Refusal }
+
+export interface FirstOutputOptions<Refusal> {
+  /** Asked of each event in order, until one of them is no prelude. */
+  readonly judge: (event: SseEvent) => FirstEvent<Refusal>
+  /** The longest silence between two chunks. Ms. */
+  readonly idleMs: number
+  /** The stream is handed on after this long, whatever it said, because its caller hears nothing meanwhile. Ms. */
+  readonly mostHeldMs: number
+  /** The same for its size. Bytes. */
+  readonly mostHeldBytes: number
+  /** The request's. */
+  readonly signal: AbortSignal
+}
+
+export type FirstOutput<Refusal> =
+  | { readonly kind: 'output'; readonly body: UpstreamBody }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/**
+ * Holds an event stream back until it says more than that it began, so that a failure inside a 200 can still become a
+ * status. The body it resolves with says everything from the first byte on, exactly as it came.
+ * @throws Fault `upstream_silent` (idle), `upstream_truncated`, `upstream_unusable`; the signal's reason on abort
+ */
+export function untilFirstOutput<Refusal>(
+  body: UpstreamBody,
+  { judge, idleMs, mostHeldMs, mostHeldBytes, signal }: FirstOutputOptions<Refusal>,
+): Promise<FirstOutput<Refusal>> {
+  return new Promise((resolve, reject) => {
+    /** Reads along until it is decided. */
+    let decoder: SseDecoder | undefined = createSseDecoder()
+    const replay = replayable(body, signal)
+    let heldBytes = 0
+
+    const silence = setTimeout(() => {
+      giveUp(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
+    }, idleMs)
+    const patience = setTimeout(handOn, mostHeldMs)
+
+    function decide(): void {
+      decoder = undefined
+      clearTimeout(silence)
+      clearTimeout(patience)
+    }
+
+    function giveUp(error: unknown): void {
+      decide()
+      body.destroy()
+      reject(error)
+    }
+
+    function handOn(): void {
+      decide()
+      body.pause()
+      resolve({ kind: 'output', body: replay.body })
+    }
+
+    /** @returns false while everything was prelude */
+    function look(events: readonly SseEvent[]): boolean {
+      for (const event of events) {
+        const found = judge(event)
+        if (found === 'prelude') continue
+        if (found === 'output') handOn()
+        else {
+          decide()
+          body.finish()
+          resolve({ kind: 'refused', refusal: found.refusal })
+        }
+        return true
+      }
+      return false
+    }
+
+    body.read({
+      data(chunk) {
+        replay.reader.data(chunk)
+        if (decoder === undefined) return
+        silence.refresh()
+        heldBytes += chunk.length
+        try {
+          if (!look(decoder.push(chunk)) && heldBytes > mostHeldBytes) handOn()
+        } catch (error) {
+          giveUp(error)
+        }
+      },
+      end() {
+        replay.reader.end()
+        if (decoder === undefined) return
+        try {
+          // The last event may lack its blank line.
+          if (!look(decoder.end())) giveUp(new Fault({ kind: 'upstream_truncated' }))
+        } catch (error) {
+          giveUp(error)
+        }
+      },
+      fail(error) {
+        replay.reader.fail(error)
+        if (decoder === undefined) return
+        giveUp(signal.aborted ? signal.reason : toBodyFault(error))
+      },
+    })
+  })
+}
+
+/** A body that keeps what it is told until it is read, and the side that tells it. */
+function replayable(
+  source: UpstreamBody,
+  signal: AbortSignal,
+): { readonly body: UpstreamBody; readonly reader: BodyReader } {
+  let reader: BodyReader | undefined
+  let held: Uint8Array[] = []
+  let paused = true
+  let hasLeft = false
+  let ending: ((reader: BodyReader) => void) | undefined
+
+  function tellEnding(): void {
+    const last = reader
+    if (last === undefined || ending === undefined) return
+    reader = undefined
+    ending(last)
+  }
+
+  function resume(): void {
+    if (hasLeft) return
+    paused = false
+    for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) {
+      reader?.data(chunk)
+      // The reader may have paused again, or have heard enough.
+      if (paused || hasLeft) return
+    }
+    if (ending === undefined) source.resume()
+    else tellEnding()
+  }
+
+  function leave(): void {
+    hasLeft = true
+    reader = undefined
+    held = []
+  }
+
+  return {
+    reader: {
+      data(chunk) {
+        if (hasLeft) return
+        if (paused || held.length > 0) held.push(chunk)
+        else reader?.data(chunk)
+      },
+      end() {
+        ending = (last) => last.end()
+        if (!paused && held.length === 0) tellEnding()
+      },
+      fail(error) {
+        ending = (last) => last.fail(error)
+        // What has not been taken yet is part of no answer any more.
+        if (signal.aborted) held = []
+        if (signal.aborted || (!paused && held.length === 0)) tellEnding()
+      },
+    },
+    body: {
+      read(newReader) {
+        reader = newReader
+        resume()
+      },
+      pause() {
+        paused = true
+        if (ending === undefined) source.pause()
+      },
+      resume,
+      finish() {
+        leave()
+        source.finish()
+      },
+      destroy() {
+        leave()
+        source.destroy()
+      },
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { createServer } from 'node:http'
+import { onTestFinished, describe, expect, test } from 'vitest'
+import { CommandFailure } from '../../src/commands/exit-code.ts'
+import { modelSources } from '../../src/commands/model-sources.ts'
+import type { ModelSource } from '../../src/commands/model-sources.ts'
+import { models } from '../../src/commands/models.ts'
+import { Fault } from '../../src/errors.ts'
+import { parseCodexModels } from '../../src/models/codex-model.ts'
+import { codexSeeds } from '../../src/models/codex-seeds.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { renderModelList } from '../../src/models/render.ts'
+import { codexModel, codexReply, model } from '../models/samples.ts'
+import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
+import type { TestUser } from './harness.ts'
+
+/** What the list of a fake Codex brings, or why it brings none. */
+type Brings = () => Promise<unknown>
+
+/** Codex as a source whose list is the test's; like the real one it is closed once it has been asked. */
+function fakeCodex(brings: Brings | 'no-login'): ModelSource & { readonly closed: () => number } {
+  let closed = 0
+  const close = () => {
+    closed += 1
+    return Promise.resolve()
+  }
+  return {
+    provider: 'codex',
+    name: 'Codex',
+    seeds: codexSeeds,
+    seedsWithoutLogin: false,
+    connect: () => {
+      return Promise.resolve(brings === 'no-login' ? undefined : { listModels: brings, close })
+    },
+    parse: parseCodexModels,
+    closed: () => closed,
+  }
+}
+
+async function copilotUser(): Promise<TestUser> {
+  const github = await openGithub()
+  const user = await createUser(github)
+  await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  return user
+}
+
+async function list(user: TestUser, codex: ModelSource, json = false) {
+  const stdout = recordOutput()
+  const stderr = recordOutput()
+  const context = user.context({ stdout, stderr })
+  const code = await models(context, json ? { json } : {}, [...modelSources, codex])
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+const codexAnswers: Brings = () => Promise.resolve(codexReply)
+const codexRefuses: Brings = () =>
+  Promise.reject(new Fault({ kind: 'upstream_status', status: 403, message: 'Region is not supported' }))
+
+describe('models without a daemon', () => {
+  test('lists the models of both providers, each with its provider and its routes', async () => {
+    const { code, stdout, stderr } = await list(await copilotUser(), fakeCodex(codexAnswers))
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^MODEL +PROVIDER +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +copilot +\d+k +\d+k .* {2}chat responses messages>chat$/m)
+    expect(stdout).toMatch(
+      /^gpt-6-sol +codex +272k +tools vision +low medium high xhigh max +chat>responses responses messages>responses$/m,
+    )
+    expect(stdout).not.toContain('codex-auto-review')
+  })
+
+  test('is one JSON document', async () => {
+    const { code, stdout } = await list(await copilotUser(), fakeCodex(codexAnswers), true)
+    expect(code).toBe(0)
+    const { data } = JSON.parse(stdout)
+    const providers = data.map((row: { copilot_proxy: { provider: string } }) => row.copilot_proxy.provider)
+    expect(new Set(providers)).toEqual(new Set(['copilot', 'codex']))
+  })
+
+  test('shows no provider where there is one only', async () => {
+    const { stdout } = await list(await copilotUser(), fakeCodex('no-login'))
+    expect(stdout).toMatch(/^MODEL +CONTEXT/m)
+  })
+
+  test('with a Codex login alone shows what a daemon would: Copilot’s are built in, and it says so', async () => {
+    const { code, stdout } = await list(await createUser(), fakeCodex(codexAnswers))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^gpt-6-sol +codex /m)
+    expect(stdout).toMatch(/^grok-code-fast-1 +copilot /m)
+    expect(stdout).toMatch(/^The models of copilot are a built-in list; /m)
+  })
+
+  test('shows one provider’s models while the other refuses, says so and exits with 1', async () => {
+    const codex = fakeCodex(codexRefuses)
+    const { code, stdout, stderr } = await list(await copilotUser(), codex)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^gpt-5-mini +copilot /m)
+    expect(stdout).toMatch(/^The models of codex are a built-in list; /m)
+    expect(stderr).toBe('Note: The models of Codex could not be fetched: Region is not supported\n')
+    expect(codex.closed()).toBe(1)
+  })
+
+  test.each([
+    ['a list that is none', () => Promise.resolve({ hello: 'there' }), /Codex answered with something that is not/],
+    [
+      'a failure of its own',
+      () => Promise.reject(new CommandFailure(1, 'The login is broken.')),
+      /The login is broken\./,
+    ],
+  ] as const)('takes %s for a refusal', async (_what, brings, words) => {
+    const { code, stderr } = await list(await copilotUser(), fakeCodex(brings))
+    expect(code).toBe(1)
+    expect(stderr).toMatch(words)
+  })
+
+  test('fails as the provider did where no other has a login', async () => {
+    await expect(list(await createUser(), fakeCodex(codexRefuses))).rejects.toMatchObject({
+      exitCode: 1,
+      message: 'Region is not supported',
+    })
+  })
+
+  test('fails with 3 where nobody is logged in anywhere', async () => {
+    await expect(list(await createUser(), fakeCodex('no-login'))).rejects.toMatchObject({ exitCode: 3 })
+  })
+
+  test('does not take a mistake of its own for a refusal', async () => {
+    const codex = fakeCodex(() => Promise.reject(new TypeError('a mistake')))
+    await expect(list(await copilotUser(), codex)).rejects.toThrow('a mistake')
+    expect(codex.closed()).toBe(1)
+  })
+})
+
+/** A user whose daemon answers every request with this body. */
+async function userOfDaemon(body: unknown): Promise<TestUser> {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+  })
+  const { promise: listening, resolve } = Promise.withResolvers<void>()
+  server.listen(0, '127.0.0.1', resolve)
+  await listening
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  const user = await createUser()
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(typeof address === 'object' ? address?.port : undefined)
+  return user
+}
+
+describe('models of a running daemon', () => {
+  test('are shown with their providers, and no provider is asked', async () => {
+    const registry = createModelRegistry({ aliases: {}, hide: [] })
+    registry.register('record-1', [model('gpt-5.5')])
+    registry.register('account-1', [codexModel('gpt-5.5')])
+    const user = await userOfDaemon(renderModelList(registry.list(), 'auto'))
+    const { code, stdout } = await user.run('models')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^gpt-5\.5 +copilot /m)
+    expect(stdout).toMatch(/^codex\/gpt-5\.5 +codex .* {2}chat>responses responses messages>responses$/m)
+  })
+
+  test('of a version that says less are shown all the same', async () => {
+    const user = await userOfDaemon({ object: 'list', data: [{ id: 'gpt-5', copilot_proxy: {} }] })
+    const { code, stdout } = await user.run('models')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^MODEL +CONTEXT/m)
+    expect(stdout).toMatch(/^gpt-5 /m)
+  })
+})

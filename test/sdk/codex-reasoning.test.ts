@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
+import type { Proxy } from '../http/harness.ts'
+import { ciphertextsIn } from './ciphertexts.ts'
+import { openFor, promptsFor, promptsOf } from './client.ts'
+import { codexKinds, codexRoutes, titleOf } from './kinds.ts'
+import { aiSpeakers } from './speakers/ai-sdk.ts'
+import { anthropicMessages } from './speakers/anthropic.ts'
+import { openaiChat } from './speakers/openai-chat.ts'
+import { openaiResponses } from './speakers/openai-responses.ts'
+
+const speakers = [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers]
+
+/** What upstream refuses is at times sent again without it, which a caller does not see. */
+function refusalsIn({ log }: Proxy): readonly unknown[] {
+  const trouble = log.filter(({ level }) => level === 'warn' || level === 'error')
+  expect(trouble.filter(({ message }) => message !== 'upstream refused the request')).toEqual([])
+  return trouble.map(({ fields }) => fields['code'])
+}
+
+describe.each(codexKinds.map((kind) => ({ kind, title: titleOf(kind) })))('$title', ({ kind }) => {
+  test.each(speakers.filter(({ keepsThoughts }) => keepsThoughts))(
+    '$name: its thoughts go back to it byte by byte, and no request is made twice',
+    async (speaker) => {
+      const proxy = await openFor(kind)
+      for (const stream of [false, true]) {
+        const before = promptsFor(proxy, kind).length
+        const talk = speaker.open(proxy, { model: kind.model, stream, hasTools: true, thinks: true })
+        expect(await talk.say({ text: '[demo:replay][demo:tools] go' })).toMatchObject({ end: 'calls' })
+        await talk.answer(['first', 'second'])
+        await talk.say({ text: '[demo:replay] and then' })
+        await talk.say({ text: 'thanks' })
+        const sent = promptsFor(proxy, kind)
+          .slice(before)
+          .map(({ body }) => ciphertextsIn(body, proxy).map(({ text }) => text))
+        expect(sent.map(({ length }) => length)).toEqual([0, 1, 2, 3])
+        // Each request has what the one before had.
+        for (const [at, texts] of sent.entries()) expect(texts).toEqual(sent.at(-1)?.slice(0, at))
+      }
+      expect(refusalsIn(proxy)).toEqual([])
+    },
+  )
+})
+
+/** Over every upstream dialect of Copilot's, with thoughts and without. */
+const ofCopilot: readonly { readonly other: string; readonly refuses?: string }[] = [
+  { other: 'gpt-5-mini' },
+  { other: 'copilot/gpt-5.3-codex' },
+  { other: 'claude-opus-4.7' },
+  // Says so when it is asked to think; anybody's calls are told to the second one in words once it has refused them.
+  { other: 'gpt-4.1', refuses: 'invalid_reasoning_effort' },
+  { other: 'gemini-3-pro-preview', refuses: 'invalid_request_body' },
+]
+
+const switches = codexKinds.flatMap((kind) =>
+  ofCopilot.flatMap(({ other, refuses }) => [
+    { kind, refuses, from: other, to: kind.model, title: `${other} to ${titleOf(kind)} and back` },
+    { kind, refuses, from: kind.model, to: other, title: `${titleOf(kind)} to ${other} and back` },
+  ]),
+)
+
+describe.each(speakers)('a session of $name', (speaker) => {
+  test.each(switches)('goes on from $title', async ({ kind, refuses, from, to }) => {
+    const { codexLogin = 'stored' } = kind
+    const proxy = await openProxy({ codexLogin })
+    for (const stream of [false, true]) {
+      const talk = speaker.open(proxy, { model: from, stream, hasTools: true, thinks: true })
+      expect(await talk.say({ text: '[demo:reasoning][demo:tools] go' })).toMatchObject({ end: 'calls' })
+      talk.goOnWith(to)
+      // Gemini 3 takes no calls but its own: it is told in words of those that another model made.
+      expect((await talk.answer(['first', 'second'])).text).toContain('second')
+      expect(await talk.say({ text: '[demo:reasoning][demo:tool] again' })).toMatchObject({ end: 'calls' })
+      talk.goOnWith(from)
+      expect((await talk.answer(['third'])).text).toContain('third')
+      talk.goOnWith(to)
+      expect(await talk.say({ text: '[demo:redacted] thanks' })).toMatchObject({ end: 'end' })
+      talk.goOnWith(from)
+      expect(await talk.say({ text: 'bye' })).toMatchObject({ text: expect.stringContaining('You said: bye') })
+    }
+    const route = codexRoutes[codexLogin]
+    const toCodex = proxy.codex.log.filter((each) => each.route === route)
+    const toCopilot = promptsOf(proxy.demo)
+    expect(refusalsIn(proxy).filter((code) => code !== refuses)).toEqual([])
+    expect(toCodex).toHaveLength(6)
+    expect(makersIn(toCopilot, proxy)).not.toContain('codex')
+    expect(makersIn(toCodex, proxy)).not.toContain('copilot')
+    // Its own thoughts are still there when the model gets the session back.
+    if (speaker.keepsThoughts) expect(makersIn(toCodex, proxy)).toContain('codex')
+  })
+})
+
+function makersIn(prompts: readonly { readonly body: string }[], proxy: Proxy): readonly string[] {
+  return prompts.flatMap(({ body }) => ciphertextsIn(body, proxy).map(({ maker }) => maker))
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import type { Dialect, EncodeContext } from '../../../src/translate/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
+import { openExchange } from '../../../src/translate/exchange.ts'
+import { joinResponsesHistory } from '../../../src/translate/responses/join-history.ts'
+import { encodeContext, traits } from '../turns.ts'
+
+type Json = Readonly<Record<string, unknown>>
+type Headers = Readonly<Record<string, string>>
+
+const sol = traits('gpt-6-sol', { provider: 'codex' })
+const chatgpt = { profile: 'chatgpt' } as const
+
+function send(
+  caller: keyof typeof dialects,
+  body: Json,
+  headers: Headers = {},
+  parts: Partial<EncodeContext> = chatgpt,
+) {
+  const dialect: Dialect = dialects[caller]
+  const text = JSON.stringify({ model: 'm', ...body })
+  const request = dialect.decodeRequest(text, Buffer.from(text), headers)
+  const { request: sent } = openExchange(dialect, dialects.responses, request, encodeContext(sol, parts))
+  const { prompt_cache_key: key }: Json = JSON.parse(sent.body.toString())
+  return { key, headers: sent.headers, echo: sent.echo }
+}
+
+const named = (id: string) => ({ key: id, headers: { 'session-id': id, 'thread-id': id } })
+const user = (text: string) => ({ role: 'user', content: text })
+
+describe('a conversation goes by', () => {
+  test('the prompt cache key of the caller', () => {
+    expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }, { session_id: 'other' })).toMatchObject(
+      named('s-1'),
+    )
+    expect(send('chat', { messages: [user('x')], prompt_cache_key: 's-1' })).toMatchObject(named('s-1'))
+  })
+
+  test.each(['session-id', 'session_id', 'thread-id', 'conversation_id'])('the header %s of Codex CLI', (name) => {
+    expect(send('responses', { input: 'x' }, { [name]: 's-2' })).toMatchObject(named('s-2'))
+  })
+
+  test('the same where the request goes on from a stored response', () => {
+    const text = '{"model":"m","input":"x"}'
+    const request = dialects.responses.decodeRequest(text, Buffer.from(text), { 'session-id': 's-2' })
+    expect(joinResponsesHistory(request, [], new Map()).sessionId).toBe('s-2')
+  })
+
+  test('the same where the request has to be translated', () => {
+    const tools = [{ type: 'function', name: 'n'.repeat(80) }]
+    expect(send('responses', { input: 'x', tools }, { 'session-id': 's-2' })).toMatchObject(named('s-2'))
+  })
+
+  test("Claude Code's session", () => {
+    const metadata = { user_id: JSON.stringify({ device_id: 'd', session_id: 's-3' }) }
+    expect(send('messages', { max_tokens: 9, messages: [user('x')], metadata })).toMatchObject(named('s-3'))
+  })
+
+  test('how it begins, on every turn of it and for every caller', () => {
+    const first = send('responses', { instructions: 'i', input: [user('one')] })
+    const second = send('responses', {
+      instructions: 'i',
+      input: [user('one'), { role: 'assistant', content: 'a' }, user('two')],
+    })
+    const chat = send('chat', { messages: [{ role: 'system', content: 'i' }, user('one')] })
+    const messages = send('messages', { max_tokens: 9, system: 'i', messages: [user('one')] })
+    expect(first.key).toMatch(/^cpx-[0-9a-f]{32}$/)
+    expect([second.key, chat.key, messages.key]).toEqual([first.key, first.key, first.key])
+    expect(first).toMatchObject(named(String(first.key)))
+  })
+
+  test('something else where it begins otherwise', () => {
+    const keys = [
+      send('responses', { input: 'one' }),
+      send('responses', { input: 'two' }),
+      send('responses', { input: 'one', instructions: 'i' }),
+    ].map(({ key }) => key)
+    expect(new Set(keys).size).toBe(3)
+  })
+})
+
+test('a key that is too long is shortened, one that no header holds is told in other characters', () => {
+  const long = send('responses', { input: 'x', prompt_cache_key: 'k'.repeat(200) })
+  expect(String(long.key)).toHaveLength(64)
+  expect(long).toMatchObject(named(String(long.key)))
+  const odd = send('responses', { input: 'x', prompt_cache_key: 'a\r\nb: ü' })
+  expect(odd.key).toBe('a\r\nb: ü')
+  expect(odd.headers).toEqual({ 'session-id': 'a__b___', 'thread-id': 'a__b___' })
+  expect(send('responses', { input: 'x' }, { 'session-id': 'k'.repeat(513) }).key).toMatch(/^cpx-/)
+})
+
+test('no other header of the caller passes', () => {
+  const { headers } = send(
+    'responses',
+    { input: 'x' },
+    {
+      originator: 'codex_cli_rs',
+      'x-openai-internal-codex-responses-lite': 'true',
+      authorization: 'Bearer test',
+      cookie: 'c',
+    },
+  )
+  expect(Object.keys(headers ?? {}).toSorted()).toEqual(['session-id', 'thread-id'])
+})
+
+test('the reply tells the caller of its own key only', () => {
+  expect(send('responses', { input: 'x' }).echo).toMatchObject({ prompt_cache_key: null })
+  expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }).echo).toMatchObject({ prompt_cache_key: 's-1' })
+})
+
+test.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams are told of no session', (parts) => {
+  const { key, headers } = send('responses', { input: 'x' }, { 'session-id': 's-2' }, parts)
+  expect({ key, headers }).toEqual({ key: undefined, headers: undefined })
+})
