@@ -53,7 +53,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     await aborted(context.signal)
     watch.close()
     const graceSeconds = current.server.shutdownGraceSeconds
-    log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal stops at once')
+    log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal does not wait for requests')
     await daemon.close(graceSeconds * 1000)
     log.info('stopped')
     return context.signal.reason === 'SIGTERM' ? exitCode.done : exitCode.interrupted

@@ -156,11 +156,16 @@ async function serve(
     const failure = toFault(error)
     reply.hijack()
     stream.end(dialect.errorEvent(failure.error, request.id))
-    settle({}, failure)
+    settle(routeAsked(reply), failure)
     return undefined
   } finally {
     stream?.stop()
   }
+}
+
+/** Of a request that upstream never answered, for the log. */
+function routeAsked(reply: FastifyReply): Record<string, unknown> {
+  return { route: reply.getHeader('x-copilot-proxy-route') }
 }
 
 type Opened = Awaited<ReturnType<typeof openUpstream>>

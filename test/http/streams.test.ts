@@ -105,7 +105,8 @@ test.each([
     expect(text).toContain(heartbeat)
     expect(text).toContain(type)
     expect(text).not.toContain('[DONE]')
-    expect(log.filter(({ message }) => message === 'stream ended in an error event')).toHaveLength(1)
+    const told = log.filter(({ message }) => message === 'stream ended in an error event')
+    expect(told).toMatchObject([{ fields: { route: expect.stringMatching(/^copilot\//), endedAs: 504 } }])
     await demo.until(() => demo.aborted() === 1)
   },
 )
