@@ -70,6 +70,12 @@ const server = section({
   'max-queued-requests': wholeNumber(0, 100_000)
     .default(256)
     .describe('Requests that may wait; more are answered 429 with Retry-After.'),
+  'max-requests-per-minute': wholeNumber(0, 1_000_000)
+    .default(0)
+    .describe('Requests that one key, or one address without a key, may make; more are answered 429. 0: no limit.'),
+  'max-connections': wholeNumber(1, 100_000)
+    .default(4096)
+    .describe('Connections that are open at the same time; more are closed at once.'),
   'shutdown-grace-seconds': graceSeconds
     .default(30)
     .describe('How long running streams may finish after a stop signal. Seconds.'),
@@ -173,6 +179,15 @@ const codex = section({
   timeouts: timeouts.prefault({}),
 })
 
+const auth = section({
+  store: oneOf(['file', 'keychain'])
+    .default('file')
+    .describe('Where logins are kept: files that only you can read, or the keychain of the system.'),
+  'strict-permissions': onOff
+    .default(false)
+    .describe('Refuse to start, instead of warning, when others can read the configuration or a stored login.'),
+})
+
 const models = section({
   aliases: aliasTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
   hide: textList.default([]).describe('Models left out of the list.'),
@@ -203,6 +218,7 @@ export const configSchema = section({
   'copilot-oauth': copilotOauth,
   copilot,
   codex: codex.prefault({}),
+  auth: auth.prefault({}),
   models: models.prefault({}),
   chat: chat.prefault({}),
 }).refine(
