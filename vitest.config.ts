@@ -1,9 +1,12 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/setup.ts'],
+    // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
+    maxWorkers: Math.max(3, availableParallelism()),
     // A golden file that is missing is a failure, not something to write down and pass: `vitest -u` writes them.
     update: 'none',
     coverage: {

@@ -1,32 +1,64 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from './errors.ts'
 import { createAdmission } from './http/admission.ts'
 import { registerChatRoutes } from './http/chat-routes.ts'
+import { limitConnections } from './http/connection-limit.ts'
+import { currentRequest } from './http/current-request.ts'
+import { currentResponse } from './http/current-response.ts'
+import { defaultDeadlines } from './http/deadlines.ts'
+import type { Deadlines } from './http/deadlines.ts'
 import { registerEmbeddingsRoutes } from './http/embeddings-routes.ts'
+import { createFailedKeys } from './http/failed-keys.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
+import { answerHalfClosed } from './http/half-closed.ts'
+import { createKeySessions } from './http/key-sessions.ts'
 import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
+import { createMetrics } from './http/metrics.ts'
+import type { Metrics } from './http/metrics.ts'
 import { registerMessagesRoutes } from './http/messages-routes.ts'
 import { registerModelRoutes } from './http/model-routes.ts'
 import { registerProbeRoutes } from './http/probe-routes.ts'
+import { createRateLimit } from './http/rate-limit.ts'
 import { createReasoningCache } from './http/reasoning-cache.ts'
 import { createResponseStore } from './http/response-store.ts'
+import { hasOneAuthority } from './http/request-target.ts'
 import { registerResponsesRoutes } from './http/responses-routes.ts'
+import { acceptAlso } from './http/second-address.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
-import type { ServeDeps } from './http/serve.ts'
+import type { ServeDeps } from './http/serve-deps.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
 import { watchUnusedConnections } from './http/unused-connections.ts'
 import type { ModelRegistry } from './models/registry.ts'
+import { createUsageRecorder } from './totals/recorder.ts'
+import type { UsageRecorder } from './totals/recorder.ts'
 
 export interface AppDeps
-  extends Omit<ServeDeps, 'admission' | 'lifetimes' | 'lessons' | 'responses' | 'reasoning'>, StateDeps {
+  extends
+    Omit<
+      ServeDeps,
+      | 'admission'
+      | 'rateLimit'
+      | 'uploadIdleMs'
+      | 'lifetimes'
+      | 'lessons'
+      | 'responses'
+      | 'reasoning'
+      | 'metrics'
+      | 'totals'
+    >,
+    Omit<StateDeps, 'admission' | 'metrics' | 'totals'> {
+  /** Its own by default. */
+  readonly metrics?: Metrics
+  /** Kept in memory alone by default. */
+  readonly totals?: UsageRecorder
   readonly registry: ModelRegistry
   readonly randomId: () => string
+  readonly deadlines?: Partial<Deadlines>
 }
 
 export interface App {
@@ -45,29 +77,34 @@ export interface App {
   readonly close: (graceMs: number) => Promise<void>
 }
 
-/** Node closes a connection whose request headers or body take longer than this. Ms. */
-const headersTimeoutMs = 60_000
-const requestTimeoutMs = 300_000
-/** Longer than the idle time of usual client pools, so that they close first and never meet a closed connection. Ms. */
-const keepAliveTimeoutMs = 75_000
+/**
+ * Connections that may wait to be accepted; the system has a limit of its own. A thousand clients that start in the same
+ * moment are more than Node's 511, and those that find no place are reset.
+ */
+const backlog = 4096
 /** For the error events that a shutdown writes to leave. Ms. */
 const lastWordsMs = 1000
 const sweepIntervalMs = 50
 
 /** The HTTP surface, wired to what it needs. It does not listen. */
 export function buildApp(deps: AppDeps): App {
+  const deadlines = { ...defaultDeadlines, ...deps.deadlines }
   const fastify = Fastify({
     logger: false,
     genReqId: deps.randomId,
     trustProxy: false,
     exposeHeadRoutes: true,
-    keepAliveTimeout: keepAliveTimeoutMs,
-    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: deadlines.keepAliveMs,
+    requestTimeout: deadlines.requestMs,
     forceCloseConnections: 'idle',
     // While closing, requests on kept-alive connections get our own envelope instead of Fastify's.
     return503OnClosing: false,
     // A missing Host is the guard's to refuse: Node would answer without a body.
-    http: { headersTimeout: headersTimeoutMs, requireHostHeader: false },
+    http: {
+      headersTimeout: deadlines.headersMs,
+      connectionsCheckingInterval: deadlines.checkEveryMs,
+      requireHostHeader: false,
+    },
     // Bodies are checked by the dialects; Fastify's schema compilers would cost 30 ms at start and never be used.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.randomId()),
@@ -78,35 +115,59 @@ export function buildApp(deps: AppDeps): App {
     return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
   })
   const lifetimes = createLifetimes()
+  const { metrics = createMetrics() } = deps
+  const { totals = createUsageRecorder({ file: undefined, now: deps.now, setTimer, log: deps.log }) } = deps
   const serveDeps: ServeDeps & StateDeps = {
     ...deps,
+    metrics,
+    totals,
     admission,
+    rateLimit: createRateLimit(monotonicMs),
+    uploadIdleMs: deadlines.uploadIdleMs,
     lifetimes,
     lessons: createLessons(),
     responses: createResponseStore(deps.now),
     reasoning: createReasoningCache(deps.now),
   }
-  const guard = createGuard(() => deps.config().server)
-  const handleFault = createFaultHandler(deps.log)
+  const sessions = createKeySessions()
+  const guard = createGuard({
+    settings: () => deps.config().server,
+    failedKeys: createFailedKeys(monotonicMs),
+    sessions,
+    setTimer,
+  })
+  const handleFault = createFaultHandler({ log: deps.log, redact: deps.redact, metrics, now: monotonicMs })
   const routes = collectRoutes(fastify)
   const unused = watchUnusedConnections(fastify.server)
+  limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
+  answerHalfClosed(fastify.server)
   let going = false
+  /** Stops accepting at the second address, where there is one. */
+  let stopAlso: (() => void) | undefined
 
-  function receive(request: FastifyRequest, reply: FastifyReply): void {
+  function receive(request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void): void {
     unused.markUsed(request.raw.socket)
     reply.header('x-request-id', request.id)
     // Anthropic's SDK reads its own name for it.
     if (request.routeOptions.config.dialect === 'messages') reply.header('request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
-    guard(request, reply)
-    if (going && request.routeOptions.config.always !== true) throw new Fault({ kind: 'shutting_down' })
+    if (!hasOneAuthority(request.raw)) {
+      throw new Fault({
+        kind: 'invalid_request',
+        path: '',
+        detail: 'its target names another host than its Host header',
+      })
+    }
+    guard.check(request, reply, (refusal) => {
+      const isLate = going && request.routeOptions.config.always !== true
+      next(refusal ?? (isLate ? new Fault({ kind: 'shutting_down' }) : undefined))
+    })
   }
 
   /** Fastify runs no hook for a URL it cannot decode. */
   function refuseUrl(error: Error, request: FastifyRequest, reply: FastifyReply): void {
     try {
-      receive(request, reply)
-      handleFault(error, request, reply)
+      receive(request, reply, (refusal) => handleFault(refusal ?? error, request, reply))
     } catch (fault) {
       handleFault(fault, request, reply)
     }
@@ -122,10 +183,24 @@ export function buildApp(deps: AppDeps): App {
     }
     throw unknownRoute(routes, request.method, request.url)
   })
-  fastify.addHook('onRequest', (request, reply, done) => {
-    receive(request, reply)
-    done()
-  })
+  fastify.decorateRequest('keyName', undefined)
+  fastify.decorateRequest('meter', undefined)
+  fastify.addHook('onRequest', receive)
+
+  /** Whoever came in with a key that has been removed goes, after a last word. */
+  function endRevoked(): void {
+    const keys = guard.keys()
+    // Where no key is asked for any more, nobody is refused for having had one.
+    if (keys.length === 0) return
+    lifetimes.endWhere(
+      (response) => sessions.isRevoked(response, keys),
+      new Fault({ kind: 'key_required', removed: true }),
+    )
+    // Keys may change once more in that moment.
+    setTimer(() => {
+      if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
+    }, lastWordsMs)
+  }
 
   registerStateRoutes(fastify, serveDeps)
   registerModelRoutes(fastify, deps.registry, deps.config)
@@ -138,14 +213,19 @@ export function buildApp(deps: AppDeps): App {
   return {
     fastify,
     async listen({ host, port }) {
-      await fastify.listen({ host, port })
+      if (host !== 'localhost') {
+        await fastify.listen({ host, port, backlog })
+        return
+      }
+      // Some systems give the name one family, some both, in either order; whichever a client tries, it is answered.
+      await fastify.listen({ host: '127.0.0.1', port, backlog })
+      stopAlso = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
     },
-    address() {
-      const address = fastify.server.address()
-      if (address === null || typeof address === 'string') throw new Error('not listening on a port')
-      return address
+    address: () => addressOf(fastify),
+    reconfigured() {
+      admission.limitsChanged()
+      endRevoked()
     },
-    reconfigured: admission.limitsChanged,
     drained: lifetimes.drained,
     async close(graceMs) {
       going = true
@@ -153,6 +233,7 @@ export function buildApp(deps: AppDeps): App {
       const endConnections = setTimeout(() => fastify.server.closeAllConnections(), graceMs + lastWordsMs)
       // Node closes idle connections once, when asked to close; those that become idle later have to be looked for.
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
+      stopAlso?.()
       unused.closeAll()
       await fastify.close()
       clearTimeout(endRequests)
@@ -160,6 +241,22 @@ export function buildApp(deps: AppDeps): App {
       clearInterval(sweep)
     },
   }
+}
+
+function addressOf({ server }: FastifyInstance): AddressInfo {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('not listening on a port')
+  return address
+}
+
+function setTimer(run: () => void, delayMs: number): () => void {
+  const timer = setTimeout(run, delayMs).unref()
+  return () => clearTimeout(timer)
+}
+
+/** A clock that nobody sets. */
+function monotonicMs(): number {
+  return performance.now()
 }
 
 function noSchemas(): never {
@@ -172,11 +269,13 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 }
 
 /**
- * What Node could not parse as HTTP never becomes a request; it is answered on the bare socket, unless an answer to an
- * earlier request is under way there, which a second one would corrupt.
+ * What Node could not parse as HTTP never becomes a request; it is answered on the bare socket, unless an answer is under
+ * way there, which a second one would corrupt, or has been given already to the request that breaks off.
  */
 function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+  const response = currentResponse(socket)
+  const isAnswered = response === undefined ? currentRequest(socket)?.complete === false : response.headersSent
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswered) {
     socket.destroy()
     return
   }
@@ -186,10 +285,4 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, req
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n` +
       `X-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
-}
-
-/** Node's own handler of client errors looks at the same field of the socket; there is no public one. */
-function isAnswering(socket: Socket): boolean {
-  const response: unknown = Reflect.get(socket, '_httpMessage')
-  return response instanceof ServerResponse && response.headersSent
 }

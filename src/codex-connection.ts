@@ -2,12 +2,16 @@ import { devNull } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCodexCredentials } from './auth/codex/credentials-in-use.ts'
 import type { CodexCredentialSource } from './auth/codex/credentials.ts'
-import type { CodexRecord } from './auth/codex/record.ts'
+import { codexLoginFix, codexRecordId, type CodexRecord } from './auth/codex/record.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import type { Config } from './config/schema.ts'
+import { watchLogouts } from './auth/watch-logouts.ts'
+import { Fault } from './errors.ts'
+import { createAccountRequests } from './executors/account-requests.ts'
 import { createPool } from './executors/agent.ts'
 import { createCodexExecutor } from './executors/codex.ts'
 import type { Executor } from './executors/executor.ts'
+import type { NoteSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
 
 export interface CodexConnectionDeps {
@@ -21,6 +25,14 @@ export interface CodexConnectionDeps {
   /** The program's own. */
   readonly version: string
   readonly log: Logger
+  /** Told of every credential that is met. */
+  readonly noteSecrets?: NoteSecrets | undefined
+  /** Takes those credentials out of what upstream says of a failure. */
+  readonly redact: (text: string) => string
+  /** Hears the status of every answer of upstream. */
+  readonly onStatus?: ((status: number) => void) | undefined
+  /** Hears how each renewal of the token went. */
+  readonly onRefresh?: ((ok: boolean) => void) | undefined
   /** Takes what should end before the process does: a renewal under way. */
   readonly beforeExit?: (work: Promise<void>) => void
   /** Upstream says that its model list is another one now. */
@@ -38,7 +50,7 @@ export interface CodexConnection {
 /** Undefined where Codex is switched off. */
 export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): CodexConnection | undefined {
   if (!codex.enabled) return undefined
-  const { store, codexHome, fetch, now, env, version, log, beforeExit } = deps
+  const { store, codexHome, fetch, now, env, version, log, noteSecrets, beforeExit, onStatus, onRefresh } = deps
   const { connectSeconds, headersSeconds, idleSeconds } = codex.timeouts
   const connectMs = connectSeconds * 1000
   const credentials = createCodexCredentials(
@@ -50,6 +62,8 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
       random: Math.random,
       sleep,
       log,
+      noteSecrets,
+      onRefresh,
       ...(beforeExit && { beforeExit }),
     },
     {
@@ -61,8 +75,10 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
       clientId: codex.clientId,
     },
   )
+  const requests = createAccountRequests()
+  const pool = createPool({ connectMs, env })
   const executor = createCodexExecutor(
-    { credentials, pool: createPool({ connectMs, env }), log, now, onModelsEtag: deps.onModelsChanged },
+    { credentials, pool, log, now, redact: deps.redact, onModelsEtag: deps.onModelsChanged, requests, onStatus },
     {
       baseUrl: codex.baseUrl,
       apiBaseUrl: codex.apiBaseUrl,
@@ -74,13 +90,26 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
       idleMs: idleSeconds * 1000,
     },
   )
+  // Codex CLI's login is Codex CLI's to end.
+  const unwatch = codex.useCliLogin
+    ? () => {}
+    : watchLogouts(store, {
+        inUse: requests.accounts,
+        recordIdOf: codexRecordId,
+        onLogout: (accountId) => requests.endAll(accountId, loggedOut()),
+      })
   return {
     credentials,
     executor,
     async close() {
+      unwatch()
       // First, because it waits for a renewal under way: what that brings exists nowhere else.
       await credentials.close()
       await executor.close()
     },
   }
+}
+
+function loggedOut(): Fault {
+  return new Fault({ kind: 'codex_unavailable', detail: 'The account was logged out meanwhile', fix: codexLoginFix })
 }

@@ -3,9 +3,14 @@ import type { CopilotTokenSource } from './auth/copilot-token.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import type { CopilotRecord } from './auth/wire.ts'
 import type { Config } from './config/schema.ts'
+import { loginFix } from './auth/token-origin.ts'
+import { watchLogouts } from './auth/watch-logouts.ts'
+import { Fault } from './errors.ts'
+import { createAccountRequests } from './executors/account-requests.ts'
 import { createPool } from './executors/agent.ts'
 import { createCopilotExecutor } from './executors/copilot.ts'
 import type { Executor } from './executors/executor.ts'
+import type { NoteSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
 
 export interface CopilotConnectionDeps {
@@ -17,6 +22,14 @@ export interface CopilotConnectionDeps {
   readonly now: () => number
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Logger
+  /** Told of every credential that is met. */
+  readonly noteSecrets?: NoteSecrets | undefined
+  /** Takes those credentials out of what upstream says of a failure. */
+  readonly redact: (text: string) => string
+  /** Hears the status of every answer of upstream. */
+  readonly onStatus?: ((status: number) => void) | undefined
+  /** Hears how each renewal of the token went. */
+  readonly onRefresh?: ((ok: boolean) => void) | undefined
 }
 
 /** A live token and the executor that uses it, for one configuration. */
@@ -28,12 +41,12 @@ export interface CopilotConnection {
 }
 
 export function connectCopilot(deps: CopilotConnectionDeps, config: Config): CopilotConnection {
-  const { store, githubToken, fetch, now, env, log } = deps
+  const { store, githubToken, fetch, now, env, log, noteSecrets, redact, onStatus, onRefresh } = deps
   const { copilot, copilotOauth } = config
   const { connectSeconds, headersSeconds, idleSeconds } = copilot.timeouts
   const connectMs = connectSeconds * 1000
   const tokens = createCopilotTokenSource(
-    { store, fetch, now, monotonicMs: () => performance.now(), random: Math.random, log },
+    { store, fetch, now, monotonicMs: () => performance.now(), random: Math.random, log, noteSecrets, onRefresh },
     {
       githubBaseUrl: copilotOauth.githubBaseUrl,
       githubApiBaseUrl: copilotOauth.githubApiBaseUrl,
@@ -43,8 +56,9 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       ...(githubToken !== undefined && { githubToken }),
     },
   )
+  const requests = createAccountRequests()
   const executor = createCopilotExecutor(
-    { tokens, pool: createPool({ connectMs, env }), log },
+    { tokens, pool: createPool({ connectMs, env }), log, redact, requests, onStatus },
     {
       refreshOnUnauthorized: copilot.refreshOnUnauthorized,
       headers: copilot.headers,
@@ -53,12 +67,26 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       idleMs: idleSeconds * 1000,
     },
   )
+  // A token of the environment has no record that a logout could remove.
+  const unwatch =
+    githubToken === undefined
+      ? watchLogouts(store, {
+          inUse: requests.accounts,
+          recordIdOf: (recordId) => recordId,
+          onLogout: (recordId) => requests.endAll(recordId, loggedOut()),
+        })
+      : () => {}
   return {
     tokens,
     executor,
     async close() {
+      unwatch()
       tokens.close()
       await executor.close()
     },
   }
+}
+
+function loggedOut(): Fault {
+  return new Fault({ kind: 'copilot_unavailable', detail: 'The account was logged out meanwhile', fix: loginFix })
 }

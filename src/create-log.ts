@@ -1,10 +1,12 @@
 import { pino } from 'pino'
 import type { Logger as PinoLogger } from 'pino'
-import type { LogSink } from './log-sink.ts'
+import type { LogSink, LogSinkOptions } from './log-sink.ts'
 import { createLogSink } from './log-sink.ts'
 import type { LogMethod, Logger } from './log.ts'
 import { formatLogLines } from './pretty-log.ts'
 import { redactFields, redactText } from './redact.ts'
+
+export type LogTarget = Pick<LogSinkOptions, 'fd' | 'onWritten'>
 
 export interface LogOptions {
   /** A pino level name, or `silent`. */
@@ -13,6 +15,10 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Escape codes in `pretty`; only sensible on a terminal. */
   readonly colors: boolean
+  /** Takes known credentials out of text, whatever they look like. */
+  readonly redact?: ((text: string) => string) | undefined
+  /** Where lines go; standard error where absent. */
+  readonly target?: LogTarget | undefined
   /** Makes the sink that lines go to, given how they are finished; tests hand in their own. */
   readonly createSink?: (finish: (lines: string) => string) => LogSink
 }
@@ -28,14 +34,17 @@ const stderrFd = 2
 const maxQueued = 4_000_000
 
 /**
- * The program's log, on stderr, so that stdout stays for results. Secrets are removed twice: by field name before a
- * line is made, by shape from the finished lines, because an upstream may reflect a credential in any text. Stacks are
+ * The program's log, on stderr, so that stdout stays for results. Secrets are removed three times: by field name before
+ * a line is made, by value and by shape from the finished lines, because an upstream may reflect a credential in any text. Stacks are
  * kept at the levels debug and trace, and of defects.
  */
 export function createLog(options: LogOptions): ProgramLog {
+  const { format, colors, redact = (text) => text } = options
+  // Known values first: a shape can end in the middle of one, and what is left of it would not be found any more.
   const finish = (jsonLines: string): string =>
-    redactText(options.format === 'json' ? jsonLines : formatLogLines(jsonLines, { colors: options.colors }))
-  const sink = (options.createSink ?? createStderrSink)(finish)
+    redactText(redact(format === 'json' ? jsonLines : formatLogLines(jsonLines, { colors })))
+  const target = options.target ?? { fd: stderrFd }
+  const sink = options.createSink?.(finish) ?? createFileSink(target, finish)
   const logger: PinoLogger = pino(
     {
       level: options.level,
@@ -71,9 +80,9 @@ function isDefect({ error }: Readonly<Record<string, unknown>>): boolean {
   return typeof error === 'object' && error !== null && 'kind' in error && error.kind === 'internal'
 }
 
-function createStderrSink(finish: (lines: string) => string): LogSink {
+function createFileSink(target: LogTarget, finish: (lines: string) => string): LogSink {
   return createLogSink({
-    fd: stderrFd,
+    ...target,
     maxQueued,
     finish,
     describeDropped: (count) =>

@@ -9,17 +9,21 @@ import { codexRecordKind, toCodexRecord } from './auth/codex/record.ts'
 import type { CodexRecord } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot-record-kind.ts'
 import type { CopilotToken } from './auth/copilot-token.ts'
+import { createSystemKeychain, type Keychain } from './auth/keychain.ts'
 import { createMemoryRecordStore } from './auth/memory-record-store.ts'
-import { createRecordStore } from './auth/record-store.ts'
+import { openRecordStore, type RecordPlace } from './auth/open-record-store.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import type { CopilotRecord } from './auth/wire.ts'
 import { connectCodex } from './codex-connection.ts'
 import type { CodexConnection } from './codex-connection.ts'
 import type { Config } from './config/schema.ts'
+import { secretValues } from './config/secret-values.ts'
 import { connectCopilot } from './copilot-connection.ts'
 import type { CopilotConnection } from './copilot-connection.ts'
 import { Fault } from './errors.ts'
+import { createMetrics } from './http/metrics.ts'
 import type { Executor, ProviderId } from './executors/executor.ts'
+import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
 import { parseCodexModels } from './models/codex-model.ts'
 import { codexSeedClientId, codexSeeds } from './models/codex-seeds.ts'
@@ -29,14 +33,22 @@ import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
 import { createModelRegistry } from './models/registry.ts'
 import { copilotSeeds, seedClientId } from './models/seeds.ts'
+import { createSharedFetch } from './shared-fetch.ts'
+import { createUsageRecorder } from './totals/recorder.ts'
 
 export interface DaemonOptions {
   readonly config: Config
   readonly authDir: string
+  /** Where totals of usage are kept; undefined: in memory alone. */
+  readonly usageFile?: string | undefined
+  /** For `auth.store: keychain`; the system's where absent. */
+  readonly keychain?: Keychain | undefined
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly version: string
   readonly log: Logger
+  /** What must not be told; shared with the log. */
+  readonly secrets?: KnownSecrets | undefined
   /** Answer from the simulated Copilot; the stored login is left alone. */
   readonly demo: boolean
   /** `COPILOT_GITHUB_TOKEN`. */
@@ -45,7 +57,7 @@ export interface DaemonOptions {
   readonly onAccount?: (account: string | undefined) => void
   /** Takes what should end before the process does, also when it is in a hurry. */
   readonly beforeExit?: (work: Promise<void>) => void
-  /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and for the way to the keychain. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -55,6 +67,8 @@ export interface Daemon {
   readonly models: () => readonly { readonly id: string }[]
   /** Takes a changed configuration; host and port stay as they are. */
   readonly reconfigure: (config: Config) => void
+  /** Whether the configuration file is not what is in force, because it is not valid; `/healthz` says so. */
+  readonly setConfigRefused: (isRefused: boolean) => void
   /** Stops accepting, lets streams finish for at most `graceMs`, then ends them with an error event. */
   readonly close: (graceMs: number) => Promise<void>
 }
@@ -64,17 +78,25 @@ export interface Daemon {
  * @throws what `listen` threw, untouched (EADDRINUSE …)
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { version, log, env, beforeExit } = options
+  const { version, log, env, beforeExit, secrets = createKnownSecrets() } = options
   const demo = options.demo ? await startDemo() : undefined
   const githubToken = demo?.githubToken ?? options.githubToken
   const settle = (changed: Config): Config => demo?.redirect(changed) ?? changed
   let config = settle(options.config)
 
-  const stores: Stores = demo?.stores ?? openStores(options.authDir, log)
-  const shared = { fetch: globalThis.fetch, now: Date.now, env, log }
-  const copilotDeps = { ...shared, store: stores.copilot, githubToken }
+  const stores: Stores = demo?.stores ?? openStores(options)
+  const holdSecrets = (): void => secrets.hold('daemon', githubToken, ...secretValues(config))
+  holdSecrets()
+  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets: secrets.note, redact: secrets.redact }
+  const metrics = createMetrics()
+  const observe = (provider: ProviderId) => ({
+    onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
+    onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
+  })
+  const copilotDeps = { ...shared, ...observe('copilot'), store: stores.copilot, githubToken }
   const codexDeps = {
     ...shared,
+    ...observe('codex'),
     store: stores.codex,
     codexHome: options.codexHome,
     version,
@@ -125,7 +147,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return codex.executor
   }
 
+  const accountInUse = createSharedFetch({
+    fetch: (signal) => fetchAccountInUse(copilotDeps, config, signal),
+    monotonicMs: () => performance.now(),
+    keepMs: accountKeptMs,
+    keepFailureMs: failureKeptMs,
+  })
+  const totals = createUsageRecorder({
+    file: demo === undefined ? options.usageFile : undefined,
+    now: Date.now,
+    setTimer,
+    log,
+  })
+
   function followCopilot(token: CopilotToken | undefined): void {
+    accountInUse.forget()
     copilotModels.follow(token?.recordId)
     tellAccount(token)
   }
@@ -169,8 +205,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let unfollowCopilot = copilot.tokens.onChange(followCopilot)
   let unfollowCodex = codex?.credentials.onChange(followCodex)
 
+  let isConfigRefused = false
   const app = buildApp({
     config: () => config,
+    isConfigRefused: () => isConfigRefused,
     registry,
     async completeModels(name, how) {
       await loginsRead(name, how.signal)
@@ -179,10 +217,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     executorOf,
     tokenStatus: () => copilot.tokens.status(),
     codexStatus: () => codex?.credentials.status(),
-    account: (signal) => fetchAccountInUse(copilotDeps, config, signal),
+    account: accountInUse.get,
+    totals,
+    metrics,
     version,
     demo: options.demo,
     log,
+    redact: secrets.redact,
     now: Date.now,
     randomId: randomUUID,
   })
@@ -202,6 +243,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
+    totals.close()
     await closeUpstream()
   }
 
@@ -228,6 +270,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     reconfigure(changed) {
       const before = config
       config = settle(changed)
+      holdSecrets()
       registry.setNaming(config.models)
       app.reconfigured()
       if (
@@ -235,6 +278,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)
       ) {
         unfollowCopilot()
+        accountInUse.forget()
         retire(copilot)
         copilot = connectCopilot(copilotDeps, config)
         unfollowCopilot = copilot.tokens.onChange(followCopilot)
@@ -248,9 +292,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       }
     },
 
+    setConfigRefused(isRefused) {
+      isConfigRefused = isRefused
+    },
+
     close: (graceMs) => (closing ??= closeAll(graceMs)),
   }
 }
+
+/** What GitHub says of the account is asked again after this, a failure sooner. Ms. */
+const accountKeptMs = 60_000
+const failureKeptMs = 5_000
 
 function setTimer(run: () => void, delayMs: number): () => void {
   const timer = setTimeout(run, delayMs).unref()
@@ -273,10 +325,11 @@ interface Stores {
 }
 
 /** Each provider sees its own records only. */
-function openStores(dir: string, log: Logger): Stores {
+function openStores({ authDir, config, env, keychain = createSystemKeychain({ env }), log }: DaemonOptions): Stores {
+  const place: RecordPlace = { dir: authDir, rules: config.auth, keychain, told: new Set() }
   return {
-    copilot: createRecordStore({ kind: copilotRecordKind, dir, log }),
-    codex: createRecordStore({ kind: codexRecordKind, dir, log }),
+    copilot: openRecordStore(copilotRecordKind, place, log),
+    codex: openRecordStore(codexRecordKind, place, log),
   }
 }
 

@@ -14,12 +14,15 @@ export type ProxyError =
     }
   /** The body could not be read as JSON: syntax, encoding, truncation, or a broken content-encoding. */
   | { readonly kind: 'malformed_body'; readonly detail: string }
-  | { readonly kind: 'body_too_large'; readonly limitBytes: number }
+  /** `mostExpansion`: it is compressed and would become larger than that many times itself, which is too much. */
+  | { readonly kind: 'body_too_large'; readonly limitBytes: number; readonly mostExpansion?: number }
   /** The rest of the body did not arrive. */
   | { readonly kind: 'body_stalled'; readonly afterMs: number }
   | { readonly kind: 'unsupported_media_type'; readonly detail: string }
-  /** The caller did not present one of the configured `server.api-keys`. */
-  | { readonly kind: 'key_required' }
+  /** The caller did not present one of the configured `server.api-keys`; `removed`: it was one when the request came. */
+  | { readonly kind: 'key_required'; readonly removed?: true }
+  /** Wrong keys keep coming from the caller's address. */
+  | { readonly kind: 'wrong_keys'; readonly retryAfterSeconds: number }
   /** Host, Origin or Fetch-Metadata check refused the caller. */
   | { readonly kind: 'forbidden'; readonly detail: string }
   | {
@@ -47,6 +50,8 @@ export type ProxyError =
     }
   /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
+  /** More than `server.max-requests-per-minute` of one caller's. */
+  | { readonly kind: 'rate_limited'; readonly perMinute: number; readonly retryAfterSeconds: number }
   | { readonly kind: 'shutting_down' }
   /** Of that provider: nobody is logged in, or the account has no access. `fix` is the command or page that helps. */
   | {
@@ -131,6 +136,8 @@ export function statusOf(error: ProxyError): number {
     case 'upgrade_refused':
       return 426
     case 'queue_full':
+    case 'rate_limited':
+    case 'wrong_keys':
       return 429
     case 'upstream_status':
       return upstreamStatus(error.status)
@@ -154,6 +161,8 @@ export function statusOf(error: ProxyError): number {
 export function retryAfterOf(error: ProxyError): string | undefined {
   switch (error.kind) {
     case 'queue_full':
+    case 'rate_limited':
+    case 'wrong_keys':
       return String(error.retryAfterSeconds)
     case 'copilot_unavailable':
     case 'codex_unavailable':

@@ -26,6 +26,8 @@ export interface LogSinkOptions {
    * writes each line as soon as the one before is out.
    */
   readonly gatherMs?: number
+  /** Told how many bytes went out; what it returns is waited for before anything else does. Must not reject. */
+  readonly onWritten?: ((bytes: number) => Promise<void> | undefined) | undefined
   /** `fs.write`; tests hand in their own. */
   readonly write?: WriteBytes
 }
@@ -65,11 +67,11 @@ export function createLogSink(options: LogSinkOptions): LogSink {
     writeAll(bytes)
   }
 
-  function writeAll(bytes: Uint8Array): void {
+  function writeAll(bytes: Uint8Array, batchBytes = bytes.length): void {
     write(options.fd, bytes, (error, written) => {
-      if (error === null && written < bytes.length) return writeAll(bytes.subarray(written))
+      if (error === null && written < bytes.length) return writeAll(bytes.subarray(written), batchBytes)
       if (error?.code === 'EAGAIN' || error?.code === 'EBUSY') {
-        setTimeout(() => writeAll(bytes), retryDelayMs)
+        setTimeout(() => writeAll(bytes, batchBytes), retryDelayMs)
         return
       }
       // Nobody reads any more: stay silent. Another error (a full disk) costs this batch; the next may succeed.
@@ -77,8 +79,13 @@ export function createLogSink(options: LogSinkOptions): LogSink {
         closed = true
         queued = []
       }
-      writeQueued()
+      goOnAfter(error === null ? options.onWritten?.(batchBytes) : undefined)
     })
+  }
+
+  function goOnAfter(pause: Promise<void> | undefined): void {
+    if (pause === undefined) writeQueued()
+    else void pause.then(writeQueued)
   }
 
   return {

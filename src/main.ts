@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { fstatSync, readFileSync, statSync } from 'node:fs'
+import { devNull, homedir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
-import type { CommandContext } from './commands/context.ts'
+import type { CommandContext, EndingSignal } from './commands/context.ts'
 import { exitCode } from './commands/exit-code.ts'
 import { runProgram } from './commands/program.ts'
+import { proxyPasswords } from './config/proxy-variables.ts'
+import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
 import { redactText } from './redact.ts'
 import type { Output } from './terminal/output.ts'
 import { createStyle, wantsColors } from './terminal/style.ts'
@@ -47,10 +49,26 @@ function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailur
       // After a failure every further write would fail as well, or leave a gap.
       if (!failed) stream.write(text, onWritten)
     },
+    isClosed: () => failed,
+    isDelivered: () =>
+      new Promise((resolve) => {
+        stream.write('', () => resolve(!failed && !leadsNowhere(stream.fd)))
+      }),
     columns: isTerminal ? stream.columns : Infinity,
     isTerminal,
     hasColors,
     style: createStyle(hasColors),
+  }
+}
+
+/** Node opens the null device in the place of a standard stream that was closed. */
+function leadsNowhere(fd: number): boolean {
+  try {
+    const target = fstatSync(fd)
+    return target.isCharacterDevice() && target.rdev === statSync(devNull).rdev
+  } catch {
+    // Windows cannot be asked about its null device.
+    return false
   }
 }
 
@@ -98,14 +116,23 @@ function createUnfinished(): Unfinished {
   }
 }
 
+type SignalTaker = (name: EndingSignal) => void
+
 /**
  * Aborts with the first ending signal, its name as the reason; the second one ends the process on the spot, or, where
- * something is left whose result exists nowhere else, within a few seconds.
+ * something is left whose result exists nowhere else, within a few seconds. While somebody takes them, nothing of it.
  */
-function listenForSignals(unfinished: Unfinished): AbortSignal {
+function listenForSignals(
+  unfinished: Unfinished,
+): Required<Pick<CommandContext, 'takeSignals'>> & { readonly signal: AbortSignal } {
   const controller = new AbortController()
+  let taker: SignalTaker | undefined
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
+      if (taker !== undefined) {
+        taker(name)
+        return
+      }
       if (!controller.signal.aborted) {
         controller.abort(name)
         return
@@ -117,15 +144,25 @@ function listenForSignals(unfinished: Unfinished): AbortSignal {
       )
     })
   }
-  return controller.signal
+  return {
+    signal: controller.signal,
+    takeSignals(take) {
+      taker = take
+      return () => {
+        taker = undefined
+      }
+    },
+  }
 }
 
 /** After either event the state is unknown: say what happened, without secrets, and let a supervisor start afresh. */
-function reportDefects(stderr: Output): void {
+function reportDefects(stderr: Output, secrets: KnownSecrets): void {
+  // A report that somebody asks for by Node's options would hold every variable, tokens and keys among them.
+  process.report.excludeEnv = true
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       const told = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      stderr.write(redactText(`copilot-proxy: internal error\n${told}\n`))
+      stderr.write(redactText(secrets.redact(`copilot-proxy: internal error\n${told}\n`)))
       process.exit(exitCode.failed)
     })
   }
@@ -138,7 +175,9 @@ async function main(): Promise<void> {
     lost = true
     stderr.write(`Standard output could not be written: ${message}\n`)
   })
-  reportDefects(stderr)
+  const secrets = createKnownSecrets()
+  secrets.hold('environment', process.env['COPILOT_GITHUB_TOKEN']?.trim(), ...proxyPasswords(process.env))
+  reportDefects(stderr, secrets)
   const network = createNetwork()
   const unfinished = createUnfinished()
   const context: CommandContext = {
@@ -150,16 +189,21 @@ async function main(): Promise<void> {
     stderr,
     stdin: process.stdin,
     interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
-    signal: listenForSignals(unfinished),
+    ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),
+    self: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
+    pid: process.pid,
     now: Date.now,
     version: readVersion(),
+    nodeVersion: process.version,
+    secrets,
   }
   const outcome = await runProgram(process.argv.slice(2), context)
-  const ended = outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : outcome
+  // A client that was started may have ended with the same code for a reason of its own.
+  const ended = (outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : undefined) ?? outcome
   // Idle connections must not hold the process up, but text on its way to a pipe must arrive: Windows writes in the
   // background.
   process.stdout.write('', () => {

@@ -1,3 +1,4 @@
+import { formatRequest } from './pretty-request.ts'
 import { createStyle } from './terminal/style.ts'
 import { visible } from './terminal/visible.ts'
 
@@ -21,7 +22,7 @@ export function formatLogLines(jsonLines: string, options: { readonly colors: bo
 
 /**
  * One JSON log line as a line for people: `14:03:07.512  INFO message key=value other="two words"`, local time, stacks
- * indented below. Text that is not a JSON object comes back as it is. Control characters are shown, not obeyed.
+ * indented below; a request that is over reads as `formatRequest` has it. Text that is not a JSON object comes back as it is. Control characters are shown, not obeyed.
  */
 export function formatLogLine(jsonLine: string, options: { readonly colors: boolean }): string {
   const fields = parseObject(jsonLine)
@@ -31,11 +32,14 @@ export function formatLogLine(jsonLine: string, options: { readonly colors: bool
   const levelName = typeof level === 'string' ? (levelNames[level] ?? level) : ''
   const paint = level === 'error' || level === 'fatal' ? style.red : level === 'warn' ? style.yellow : style.plain
   const stacks: string[] = []
-  const pairs = Object.entries(rest).map(([name, value]) => ` ${style.dim(`${name}=`)}${formatValue(value, stacks)}`)
+  const request = typeof msg === 'string' ? formatRequest(msg, rest, style) : undefined
+  const pairs = Object.entries(request?.rest ?? rest).map(
+    ([name, value]) => ` ${style.dim(`${name}=`)}${formatValue(value, stacks)}`,
+  )
   const clock = typeof time === 'number' ? `${style.dim(localClock(time))} ` : ''
-  const message = typeof msg === 'string' ? visible(msg) : ''
+  const message = request?.text ?? paint(typeof msg === 'string' ? visible(msg) : '')
   const below = stacks.map((stack) => `    ${style.dim(visible(stack))}\n`)
-  return `${clock}${paint(levelName)} ${paint(message)}${pairs.join('')}\n${below.join('')}`
+  return `${clock}${paint(levelName)} ${message}${pairs.join('')}\n${below.join('')}`
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -5,6 +5,9 @@ const replacement = '[redacted]'
 /** Where a value ends inside running text, JSON (also escaped JSON) or a URL. */
 const value = String.raw`[^\s"'\\<>,;&)}\]]+`
 
+/** Where a word can begin, also right after an escaped line break, whose letter would join it. */
+const start = String.raw`(?:\b|(?<=\\[nrt])|(?<=\\u[\da-f]{4}))`
+
 /**
  * Shapes of credentials this program can meet. Every quantifier that could rescan is bounded, so a long hostile
  * text costs linear time.
@@ -13,17 +16,23 @@ const patterns: readonly { readonly find: RegExp; readonly replaceWith: string }
   // GitHub: OAuth, app, personal and fine-grained tokens.
   { find: /(?:gh[opsru]_|github_pat_)\w+/g, replaceWith: replacement },
   // A Copilot token is `k=v;k=v…:<mac>`, usually `tid=` first; also percent-encoded.
-  { find: /\btid(?:=|%3D)[^\s"'\\<>]+/gi, replaceWith: replacement },
-  { find: /\b(?:exp|sku|st|proxy-ep)=[^\s"'\\<>;]{0,200};[^\s"'\\<>]+/g, replaceWith: replacement },
+  { find: new RegExp(String.raw`${start}tid(?:=|%3D)[^\s"'\\<>]+`, 'gi'), replaceWith: replacement },
+  {
+    find: new RegExp(String.raw`${start}(?:exp|sku|st|proxy-ep)=[^\s"'\\<>;]{0,200};[^\s"'\\<>]+`, 'g'),
+    replaceWith: replacement,
+  },
   // `Authorization` schemes wherever they appear.
-  { find: /\b(Bearer|Basic)(\s+|%20)[\w.~+/=:;-]+/gi, replaceWith: `$1$2${replacement}` },
+  {
+    find: new RegExp(String.raw`${start}(Bearer|Basic)(\s+|%20)[\w.~+/=:;-]+`, 'gi'),
+    replaceWith: `$1$2${replacement}`,
+  },
   // API keys and JSON web tokens.
-  { find: /\b[sp]k-[\w-]{6,}/g, replaceWith: replacement },
-  { find: /\beyJ[\w-]{6,}(?:\.[\w-]+){0,2}/g, replaceWith: replacement },
+  { find: new RegExp(String.raw`${start}[sp]k-[\w-]{6,}`, 'g'), replaceWith: replacement },
+  { find: new RegExp(String.raw`${start}eyJ[\w-]{6,}(?:\.[\w-]+){0,2}`, 'g'), replaceWith: replacement },
   // `name: value`, `name=value`, `"name":"value"` for names that only ever hold a secret.
   {
     find: new RegExp(
-      String.raw`\b(authorization|(?:set-)?cookie|x-api-key|api[-_]?key|client[-_]secret|password|` +
+      String.raw`${start}(authorization|(?:set-)?cookie|x-api-key|api[-_]?key|client[-_]secret|password|` +
         String.raw`(?:github_)?(?:access|refresh|id)[-_]?token|device_code|device_auth_id|authorization_code|code_verifier)` +
         String.raw`(\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?!\[redacted\])(?:(?:token|bearer|basic)\s{1,8})?${value}`,
       'gi',
@@ -105,7 +114,14 @@ function copyValue(field: unknown, keepStacks: boolean, depth: number): unknown 
   if (typeof field !== 'object' || field === null) return field
   if (depth > maxDepth) return '[deeper]'
   if (field instanceof Error) return copyError(field, keepStacks, depth)
-  if (Array.isArray(field)) return field.map((item) => copyValue(item, keepStacks, depth + 1))
+  if (Array.isArray(field)) {
+    // Raw headers are lists of name, value, name, value, and pairs of them are lists too.
+    return field.map((item, i) =>
+      typeof field[i - 1] === 'string' && isSecretName(field[i - 1])
+        ? replacement
+        : copyValue(item, keepStacks, depth + 1),
+    )
+  }
   if (ArrayBuffer.isView(field)) return `[${field.byteLength} bytes]`
   if (field instanceof Date || field instanceof URL) return field.toString()
   if (field instanceof Map || field instanceof Set) return `[${field.size} entries]`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createLogSink } from '../src/log-sink.ts'
-import type { WriteBytes } from '../src/log-sink.ts'
+import type { LogSinkOptions, WriteBytes } from '../src/log-sink.ts'
 
 type Done = Parameters<WriteBytes>[2]
 
@@ -29,8 +29,9 @@ function heldFd(): {
   }
 }
 
-function openSink(fd: ReturnType<typeof heldFd>, maxQueued = 1000) {
+function openSink(fd: ReturnType<typeof heldFd>, maxQueued = 1000, onWritten?: LogSinkOptions['onWritten']) {
   return createLogSink({
+    onWritten,
     fd: 2,
     maxQueued,
     describeDropped: (count) => `${count} dropped\n`,
@@ -49,6 +50,29 @@ describe('log sink', () => {
     fd.finish()
     await flushed
     expect(fd.written).toEqual(['a\n', 'b\nc\n'])
+  })
+
+  test('writes nothing while what was told of the last write is busy', async () => {
+    const fd = heldFd()
+    const pause = Promise.withResolvers<void>()
+    const told: number[] = []
+    const sink = openSink(fd, 1000, (bytes) => {
+      told.push(bytes)
+      return told.length === 1 ? pause.promise : undefined
+    })
+    sink.write('first\n')
+    sink.write('second\n')
+    const flushed = sink.flush(1000)
+    fd.finish(undefined, 2)
+    fd.finish()
+    expect(fd.finish).toThrow('nothing is being written')
+    pause.resolve()
+    await pause.promise
+    await Promise.resolve()
+    fd.finish()
+    await flushed
+    expect(fd.written.join('')).toBe('first\nsecond\n')
+    expect(told).toEqual([6, 7])
   })
 
   test('goes on where a partial write stopped', async () => {

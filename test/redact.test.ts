@@ -24,6 +24,9 @@ describe('redactText', () => {
     ['a code that stands for a login', `authorization_code=${secret} and device_auth_id: ${secret}`],
     ['a form field', `grant=x&device_code=${secret}&y=1`],
     ['a cookie', `Set-Cookie: ${secret}; path=/`],
+    ['a header after an escaped line break', String.raw`{"raw":"GET / HTTP/1.1\r\ncookie: ${secret}\r\nx: y"}`],
+    ['a header after a line break that is shown', String.raw`GET /\u000aauthorization: ${secret}\u000ax: y`],
+    ['a key after an escaped tab', String.raw`\tsk-${secret}`],
     ['credentials in an address', `connect http://user:${secret}@proxy.example:3128 failed`],
   ])('removes %s', (_name, text) => {
     expect(redactText(text)).not.toContain(secret)

@@ -10,15 +10,16 @@ const TEMP_NAME = /\.(\d+)-[0-9a-f]{12}\.tmp$/
 
 /**
  * Replaces `path` by `text`: whoever reads sees the old file or the new one, whole, also after a crash. The file has
- * mode 0600 from its first instant. On failure the old file is as it was, the temporary one is gone, and the error is
+ * mode 0600 from its first instant, and `mode` before it is in place. On failure the old file is as it was, the temporary one is gone, and the error is
  * the file system's own.
  */
-export async function replaceFile(fs: RecordFs, path: string, text: string): Promise<void> {
+export async function replaceFile(fs: RecordFs, path: string, text: string, mode = 0o600): Promise<void> {
   const temp = temporaryName(path)
   try {
     const file = await fs.open(temp, 'wx', 0o600)
     try {
       await file.writeFile(text)
+      if (mode !== 0o600) await file.chmod(mode)
       await file.sync()
     } finally {
       await file.close()

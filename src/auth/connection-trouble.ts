@@ -16,6 +16,7 @@ const troubles: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   // Of a request that nobody aborted: the proxy refused to open the tunnel.
   UND_ERR_ABORTED: 'the proxy on the way did not let the connection through',
+  UND_ERR_PRX_CONN: 'the proxy on the way cut the connection',
   UND_ERR_PRX_TLS: 'no secure connection to the proxy could be agreed on',
 }
 
@@ -26,11 +27,31 @@ const unknownIssuer: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+/** What kept a proxy from being asked for a connection. */
+export class ProxyTrouble extends Error {
+  override readonly name = 'ProxyTrouble'
+  readonly code: string | undefined
+  /** Without user name and password. */
+  readonly proxyOrigin: string
+
+  constructor(proxyOrigin: string, cause: unknown) {
+    super(`the proxy ${proxyOrigin} could not be asked`, { cause })
+    this.code = errorCode(cause)
+    this.proxyOrigin = proxyOrigin
+  }
+}
+
 /**
  * Why a request failed, as a clause; '' when nothing tells. The system's own codes stand behind it, for people to look
  * up; those of libraries mean nothing to anybody.
  */
 export function connectionTrouble(error: unknown): string {
+  const proxy = causes(error).find((cause) => cause instanceof ProxyTrouble)
+  const trouble = troubleOf(error)
+  return proxy === undefined ? trouble : `the proxy ${proxy.proxyOrigin} on the way failed: ${trouble}`
+}
+
+function troubleOf(error: unknown): string {
   const code = errorCode(error)
   if (code === undefined) return ''
   if (unknownIssuer.has(code)) return 'its certificate is not trusted; NODE_EXTRA_CA_CERTS names the one of a company'
@@ -53,6 +74,7 @@ const beforeSending: ReadonlySet<string> = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
   'UND_ERR_ABORTED',
   'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_PRX_CONN',
   'UND_ERR_PRX_TLS',
 ])
 
@@ -67,8 +89,15 @@ export function isBeforeSending(error: unknown): boolean {
 
 /** The `code` of a system or library error; fetch hides it in `cause`, sometimes one level deeper. */
 export function errorCode(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
-    if ('code' in at && typeof at.code === 'string') return at.code
+  for (const cause of causes(error)) {
+    if ('code' in cause && typeof cause.code === 'string') return cause.code
   }
   return undefined
+}
+
+/** The error and what caused it, the latest first. */
+function causes(error: unknown): readonly Error[] {
+  const found: Error[] = []
+  for (let at = error; at instanceof Error && found.length < 5; at = at.cause) found.push(at)
+  return found
 }

@@ -32,14 +32,37 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
     for (const listener of listeners) listener(token)
   })
   const closing = new AbortController()
-  let flight: { readonly work: Promise<void>; readonly startedAtMs: number } | undefined
+  /** The last token, while it could not be stored. */
+  let unsaved: CopilotRecord | undefined
+  let flight: { readonly work: Promise<void>; readonly startedAtMs: number; readonly isLook: boolean } | undefined
   let recordsChanged = false
 
-  /** Reads the store and refreshes where that is due: alone in this process, and under the store's lock among all. */
-  const refresh = async (rejected: string | undefined): Promise<void> => {
-    let refreshed = false
+  /** Stores what could not be stored before. Never rejects. */
+  const saveUnsaved = async (): Promise<void> => {
+    const waiting = unsaved
+    if (waiting === undefined) return
     try {
-      const record = await store.current()
+      const stored = await store.update(waiting.id, (record) => withNewerToken(record, waiting), {
+        signal: closing.signal,
+      })
+      unsaved = undefined
+      if (stored?.metadata.access_token === waiting.metadata.access_token) {
+        deps.log.info('the Copilot token is stored now')
+      }
+    } catch (error) {
+      deps.log.debug({ err: error }, 'the Copilot token still cannot be stored')
+    }
+  }
+
+  /**
+   * Reads the store and refreshes where that is due: alone in this process, and under the store's lock among all.
+   * @param isLook nobody asked for a token: a record that is corrupt may be whole in a moment
+   */
+  const refresh = async (rejected: string | undefined, isLook: boolean): Promise<void> => {
+    let refreshed: CopilotRecord | undefined
+    try {
+      await saveUnsaved()
+      const record = await store.current({ leaveCorrupt: isLook })
       keeper.follow(record)
       if (record === undefined || !keeper.wantsExchange(rejected)) return
       const latest = await store.update(
@@ -48,30 +71,40 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
           // Another process may have refreshed while we waited for the lock.
           keeper.follow(current)
           if (!keeper.wantsExchange(rejected)) return undefined
-          const updated = await keeper.exchange(current, rejected, closing.signal)
-          refreshed = updated !== undefined
-          return updated
+          refreshed = await keeper.exchange(current, rejected, closing.signal)
+          return refreshed
         },
         { signal: closing.signal },
       )
       if (latest === undefined) keeper.follow(undefined)
+      if (refreshed !== undefined) unsaved = undefined
     } catch (error) {
       if (closing.signal.aborted) return
-      if (refreshed) deps.log.warn({ err: error }, 'the new Copilot token could not be stored; it is used from memory')
-      else keeper.noteStoreTrouble(error)
+      if (refreshed === undefined) {
+        keeper.noteStoreTrouble(error)
+        return
+      }
+      // Once for as long as it lasts.
+      const message = 'the new Copilot token could not be stored; it is used from memory and stored later'
+      deps.log[unsaved === undefined ? 'warn' : 'debug']({ err: error }, message)
+      unsaved = refreshed
     }
+  }
+
+  const startFlight = (rejected: string | undefined, isLook: boolean): Promise<void> => {
+    recordsChanged = false
+    const work = refresh(rejected, isLook).finally(() => {
+      flight = undefined
+      if (recordsChanged && !closing.signal.aborted) void startFlight(undefined, true)
+    })
+    flight = { work, startedAtMs: deps.monotonicMs(), isLook }
+    return work
   }
 
   /** Joins the refresh under way, or starts one. Never rejects, and nobody who waits for it can cancel it. */
   const join = (rejected?: string): Promise<void> => {
-    if (flight === undefined) {
-      recordsChanged = false
-      const work = refresh(rejected).finally(() => {
-        flight = undefined
-        if (recordsChanged && !closing.signal.aborted) void join()
-      })
-      flight = { work, startedAtMs: deps.monotonicMs() }
-    }
+    if (flight === undefined) return startFlight(rejected, false)
+    if (flight.isLook) return flight.work.then(() => join(rejected))
     return flight.work
   }
 
@@ -82,12 +115,12 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
   }
 
   const timer = setInterval(() => {
-    if (keeper.usable() === undefined || keeper.isDue()) void join()
+    if (keeper.usable() === undefined || keeper.isDue() || unsaved !== undefined) void join()
   }, TICK_MS)
   timer.unref()
   const unwatch = store.watch(() => {
     recordsChanged = true
-    if (flight === undefined) void join()
+    if (flight === undefined) void startFlight(undefined, true)
   })
   void join()
 
@@ -128,6 +161,14 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
       closing.abort()
     },
   }
+}
+
+/** What is stored, with the token it would have had; undefined where it is another login's by now, or has a newer one. */
+function withNewerToken(stored: CopilotRecord, newer: CopilotRecord): CopilotRecord | undefined {
+  const [known, got] = [stored.metadata, newer.metadata]
+  const isSameLogin = known.github_access_token === got.github_access_token && known.logged_in_at === got.logged_in_at
+  if (!isSameLogin || (known.obtained_at ?? 0) >= (got.obtained_at ?? 0)) return undefined
+  return { ...stored, metadata: { ...known, ...got } }
 }
 
 function environmentRecord(githubToken: string): CopilotRecord {

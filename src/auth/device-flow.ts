@@ -142,7 +142,7 @@ function readPoll(
     case 'authorization_pending':
       return pending
     case 'slow_down':
-      return interval && interval > intervalSeconds ? { kind: 'pending', intervalSeconds: interval } : slower
+      return interval && interval > slower.intervalSeconds ? { kind: 'pending', intervalSeconds: interval } : slower
     case 'expired_token':
       return { kind: 'expired' }
     case 'access_denied':

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../config/loopback.ts'
 import { tokenBaseUrl } from '../config/upstream-hosts.ts'
 import type { CopilotRecord } from './wire.ts'
 
@@ -28,17 +29,17 @@ export interface Endpoints {
 export function endpointCandidates(record: CopilotRecord, options: EndpointOptions): Endpoints {
   const hint = deriveCopilotBaseFromToken(record.metadata.access_token ?? '')
   const named = [
-    options.explicitBaseUrl,
-    record.attributes.base_url,
-    asChatHost(record.metadata.base_url),
-    asChatHost(hint),
-    DEFAULT_BASE_URL,
+    { url: options.explicitBaseUrl, allowed: allowedBaseUrl },
+    { url: record.attributes.base_url, allowed: allowedBaseUrl },
+    { url: asChatHost(record.metadata.base_url), allowed: hintedBaseUrl },
+    { url: asChatHost(hint), allowed: hintedBaseUrl },
+    { url: DEFAULT_BASE_URL, allowed: allowedBaseUrl },
   ]
   const candidates = new Set<string>()
   const refused = new Set<string>()
-  for (const url of named) {
+  for (const { url, allowed } of named) {
     if (url === undefined || url === '') continue
-    const base = allowedBaseUrl(url, options.githubHosts)
+    const base = allowed(url, options.githubHosts)
     if (base === undefined) refused.add(url)
     else candidates.add(base)
   }
@@ -76,6 +77,16 @@ export function hasCodexSuffix(url: string): boolean {
 /** As `tokenBaseUrl`, without blanks around it and without `/backend-api/codex`. */
 export function allowedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
   return tokenBaseUrl(stripCodexSuffix(text.trim()), githubHosts)
+}
+
+/**
+ * As `allowedBaseUrl`, for what upstream names and not the user: GitHub's own words may lead to this machine only where
+ * GitHub itself is on it, as in development; else the token would go to whatever listens there.
+ */
+export function hintedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
+  const base = allowedBaseUrl(text, githubHosts)
+  if (base === undefined || !isLoopbackHost(new URL(base).hostname)) return base
+  return githubHosts.some(isLoopbackHost) ? base : undefined
 }
 
 /** `proxy.X.githubcopilot.com` serves completions only; its sibling `api.X.githubcopilot.com` serves chat. */

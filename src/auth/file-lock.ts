@@ -110,10 +110,13 @@ async function look(
   path: string,
 ): Promise<{ readonly holder: Holder; readonly sign: string } | undefined> {
   try {
+    const stat = await fs.lstat(path)
+    // A pipe in its place would be read for ever.
+    if (!stat.isFile())
+      throw new RecordStoreError('not_a_file', `${path} is not a plain file; move it away and try again`)
     const text = await fs.readFile(path, 'utf8')
-    const { mtimeMs, ino } = await fs.lstat(path)
     const holder = toHolder(parseJson(text))
-    return { holder, sign: `${holder.nonce} ${ino} ${mtimeMs}` }
+    return { holder, sign: `${holder.nonce} ${stat.ino} ${stat.mtimeMs}` }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
     throw error

@@ -31,6 +31,7 @@ export function createMemoryRecordStore<Stored extends StoredRecord>(
   return {
     list: async () => [...records.values()],
     read: async (id) => records.get(id),
+    has: async (id) => records.has(id),
     current: async () => newestLogin([...records.values()]),
     write: (record) => inTurn(async () => put(record)),
     update: (id, change) =>

@@ -2,15 +2,15 @@ import type { CopilotUserReply, QuotaSnapshot } from './wire.ts'
 
 /** Plan and quota of an account, in words that do not change when GitHub's billing does. */
 export interface CopilotAccount {
-  readonly login?: string
+  readonly login?: string | undefined
   /** `free`, `individual`, `individual_pro`, `business`, …; `unknown` when GitHub does not say. Any string is possible. */
   readonly plan: string
-  readonly sku?: string
+  readonly sku?: string | undefined
   /** True: `premium_interactions` counts AI credits (1 credit = US$0.01). False: it counts premium requests. */
   readonly tokenBasedBilling: boolean
   readonly quotas: readonly Quota[]
   /** When the month's numbers start over. ISO 8601, UTC. */
-  readonly resetsAt?: string
+  readonly resetsAt?: string | undefined
 }
 
 export interface Quota {
@@ -18,16 +18,16 @@ export interface Quota {
   readonly id: string
   readonly unlimited: boolean
   /** Of one month; absent when unlimited or not told. */
-  readonly entitlement?: number
+  readonly entitlement?: number | undefined
   /** Negative when more was used than there was; absent when unlimited or not told. */
-  readonly remaining?: number
+  readonly remaining?: number | undefined
   /** 0…100, below 0 as `remaining`; absent when it cannot be known. */
-  readonly percentRemaining?: number
-  readonly creditsUsed?: number
+  readonly percentRemaining?: number | undefined
+  readonly creditsUsed?: number | undefined
   /** Use beyond the entitlement, in the quota's own unit. */
-  readonly overageCount?: number
-  readonly overagePermitted?: boolean
-  readonly overageEntitlement?: number
+  readonly overageCount?: number | undefined
+  readonly overagePermitted?: boolean | undefined
+  readonly overageEntitlement?: number | undefined
 }
 
 /** The free plan's sku; its plan string may still read `individual`. */

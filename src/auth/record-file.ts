@@ -1,11 +1,14 @@
 import { constants } from 'node:fs'
-import { platform } from 'node:os'
 import { parseJson } from './http-json.ts'
-import { adviceFor, errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
+import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs } from './record-fs.ts'
 import type { RecordKind, StoredRecord } from './record-kind.ts'
+import type { RecordSeal } from './record-seal.ts'
 
 /** A record is about 2 KB; this leaves room for whatever a newer program adds. Bytes. */
 const MAX_RECORD_BYTES = 1024 * 1024
+
+/** As many unusable files are kept of one record, so that a program that breaks it again and again fills no disk. */
+const MAX_KEPT = 9
 
 /** Which file was read: an atomic replacement since then has another identity. */
 interface FileIdentity {
@@ -15,20 +18,53 @@ interface FileIdentity {
 
 export type RecordRead<Stored> =
   | { readonly kind: 'absent' }
-  /** `tightened`: others could read the file until now. */
-  | { readonly kind: 'record'; readonly record: Stored; readonly tightened: boolean }
+  /** `exposure`: what others could do with the file, and what became of that. */
+  | { readonly kind: 'record'; readonly record: Stored; readonly exposure: string | undefined }
   | { readonly kind: 'corrupt'; readonly why: string; readonly identity: FileIdentity }
+  /** Sealed with a key that is not in the keychain. */
+  | { readonly kind: 'locked_out'; readonly identity: FileIdentity }
+
+export interface ReadRules<Stored extends StoredRecord> {
+  /** What the record inside must call itself. */
+  readonly id: string
+  readonly schema: RecordKind<Stored>['schema']
+  /** Refuses what others can read, in place of making it private. */
+  readonly strict: boolean
+  /** Undefined: the file is plain text. */
+  readonly seal: RecordSeal | undefined
+}
 
 /**
- * Reads one record file. `id` is what the record inside must call itself.
- * @throws RecordStoreError `not_a_file`, `unreadable`; such a file is left exactly as it is
+ * Reads one record file.
+ * @throws RecordStoreError `not_a_file`, `not_private`, `unreadable`, `keychain`; such a file is left exactly as it is
  */
 export async function readRecordFile<Stored extends StoredRecord>(
   fs: RecordFs,
   path: string,
-  id: string,
-  schema: RecordKind<Stored>['schema'],
+  { id, schema, strict, seal }: ReadRules<Stored>,
 ): Promise<RecordRead<Stored>> {
+  const raw = await readPrivateFile(fs, path, strict)
+  if (raw === undefined) return { kind: 'absent' }
+  const { bytes, identity, exposure } = raw
+  if (bytes === undefined) return { kind: 'corrupt', why: 'it is far too large', identity }
+  const opened = seal === undefined ? { kind: 'text' as const, text: bytes } : await seal.open(id, bytes)
+  if (opened.kind === 'no_key') return { kind: 'locked_out', identity }
+  if (opened.kind === 'damaged') return { kind: 'corrupt', why: opened.why, identity }
+  const parsed = parseRecord(opened.text, id, schema)
+  return parsed.ok
+    ? { kind: 'record', record: parsed.record, exposure }
+    : { kind: 'corrupt', why: parsed.why, identity }
+}
+
+interface PrivateFile {
+  /** Undefined: there are far too many of them. */
+  readonly bytes: Uint8Array | undefined
+  readonly identity: FileIdentity
+  readonly exposure: string | undefined
+}
+
+/** Undefined when there is no such file. */
+export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
   try {
     if (!(await fs.lstat(path)).isFile()) throw notAFile(path)
     // NOFOLLOW and NONBLOCK: a link or FIFO put here since the line above neither leads elsewhere nor blocks.
@@ -36,41 +72,51 @@ export async function readRecordFile<Stored extends StoredRecord>(
     try {
       const stat = await file.stat()
       if (!stat.isFile()) throw notAFile(path)
+      if (isForeign(stat.uid)) throw foreign(path, stat.uid)
+      if (strict && isLoose(stat.mode)) throw exposed(path)
+      const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined
       const identity = { ino: stat.ino, mtimeMs: stat.mtimeMs }
-      if (stat.size > MAX_RECORD_BYTES) return { kind: 'corrupt', why: 'it is far too large', identity }
-      const tightened = isLoose(stat.mode)
-      if (tightened) await file.chmod(0o600)
-      const parsed = parseRecord(await file.readFile(), id, schema)
-      return parsed.ok
-        ? { kind: 'record', record: parsed.record, tightened }
-        : { kind: 'corrupt', why: parsed.why, identity }
+      const bytes = stat.size > MAX_RECORD_BYTES ? undefined : await file.readFile()
+      return { bytes, identity, exposure }
     } finally {
       await file.close()
     }
   } catch (error) {
     if (error instanceof RecordStoreError) throw error
     const code = errnoOf(error)
-    if (code === 'ENOENT') return { kind: 'absent' }
+    if (code === 'ENOENT') return undefined
     if (code === 'ELOOP') throw notAFile(path)
     throw new RecordStoreError('unreadable', `${path} cannot be read: ${adviceFor(code)}`, { cause: error })
   }
 }
 
-/**
- * Renames a corrupt file to the first free `<path>.corrupt-<n>` and returns that name; undefined when the file has been
- * replaced meanwhile. Nothing is ever deleted.
- */
-export async function setAside(fs: RecordFs, path: string, identity: FileIdentity): Promise<string | undefined> {
-  const aside = await freeName(fs, path)
-  const { ino, mtimeMs } = await fs.lstat(path)
-  if (ino !== identity.ino || mtimeMs !== identity.mtimeMs) return undefined
-  await fs.rename(path, aside)
-  return aside
+/** What is open to others is told even where that cannot be ended: a login that works is no reason to stop. */
+async function tighten(path: string, file: { readonly chmod: (mode: number) => Promise<void> }): Promise<string> {
+  try {
+    await file.chmod(0o600)
+    return `${path} could be read by other users of this machine; its mode is now 0600`
+  } catch (error) {
+    return `${path} can be read by other users of this machine, which cannot be changed: ${adviceFor(errnoOf(error))}`
+  }
 }
 
-/** Whether group or others may do anything with it; Windows has no such bits. */
-export function isLoose(mode: number): boolean {
-  return platform() !== 'win32' && (mode & 0o077) !== 0
+/** Where an unusable file was put. */
+export interface SetAside {
+  readonly path: string
+  /** An older one had that name and is gone. */
+  readonly replaced: boolean
+}
+
+/**
+ * Renames an unusable file to `<path>.corrupt-<n>`; undefined when it has been replaced meanwhile. The newest few are
+ * kept: where all names are taken, the oldest gives way.
+ */
+export async function setAside(fs: RecordFs, path: string, identity: FileIdentity): Promise<SetAside | undefined> {
+  const aside = await asideName(fs, path)
+  const { ino, mtimeMs } = await fs.lstat(path)
+  if (ino !== identity.ino || mtimeMs !== identity.mtimeMs) return undefined
+  await fs.rename(path, aside.path)
+  return aside
 }
 
 function parseRecord<Stored extends StoredRecord>(
@@ -95,21 +141,39 @@ function parseRecord<Stored extends StoredRecord>(
     : { ok: false, why: 'the id inside is not the name of the file' }
 }
 
-async function freeName(fs: RecordFs, path: string): Promise<string> {
-  for (let n = 1; ; n += 1) {
+async function asideName(fs: RecordFs, path: string): Promise<SetAside> {
+  let oldest = { path: `${path}.corrupt-1`, mtimeMs: Infinity }
+  for (let n = 1; n <= MAX_KEPT; n += 1) {
     const name = `${path}.corrupt-${n}`
     try {
-      await fs.lstat(name)
+      const { mtimeMs } = await fs.lstat(name)
+      if (mtimeMs < oldest.mtimeMs) oldest = { path: name, mtimeMs }
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return name
+      if (errnoOf(error) === 'ENOENT') return { path: name, replaced: false }
       throw error
     }
   }
+  return { path: oldest.path, replaced: true }
 }
 
 function notAFile(path: string): RecordStoreError {
   return new RecordStoreError(
     'not_a_file',
     `${path} is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again`,
+  )
+}
+
+function foreign(path: string, uid: number): RecordStoreError {
+  return new RecordStoreError(
+    'not_private',
+    `${path} belongs to another user (number ${uid}) and was left alone; make it yours, or move it away and log in again`,
+  )
+}
+
+function exposed(path: string): RecordStoreError {
+  return new RecordStoreError(
+    'not_private',
+    `${path} can be read by other users of this machine, which auth.strict-permissions forbids. ` +
+      `If nobody has read it: chmod 600 ${path}`,
   )
 }

@@ -1,4 +1,7 @@
 import type * as nodeFs from 'node:fs/promises'
+import { platform } from 'node:os'
+// Not by name: Windows has no geteuid to import.
+import nodeProcess from 'node:process'
 
 /** The part of node:fs/promises that records and locks use; a test hands in one that fails. */
 export type RecordFs = Pick<
@@ -11,8 +14,12 @@ export type RecordProblem =
   | 'busy'
   /** The lock was taken over while we held it; nothing was written. */
   | 'lock_lost'
+  /** The keychain that was asked for cannot be used. */
+  | 'keychain'
   /** Something that is not a plain file stands where a record belongs. */
   | 'not_a_file'
+  /** It is another user's, or open to others where that is not allowed. */
+  | 'not_private'
   | 'unreadable'
   | 'unwritable'
 
@@ -30,6 +37,20 @@ export class RecordStoreError extends Error {
 /** The errno name of a file system error, e.g. `ENOENT`; '' for anything else. */
 export function errnoOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** Whether group or others may do anything with it; Windows has no such bits. */
+export function isLoose(mode: number): boolean {
+  return platform() !== 'win32' && (mode & 0o077) !== 0
+}
+
+/**
+ * Whether a file belongs to somebody else than this user. The superuser's are no stranger's: whoever that is can read
+ * and change everything anyway, and container volumes are often theirs.
+ */
+export function isForeign(uid: number): boolean {
+  const own = nodeProcess.geteuid?.()
+  return own !== undefined && uid !== own && uid !== 0
 }
 
 /** What a person can do about a failed read or write of a record. */

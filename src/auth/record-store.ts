@@ -4,23 +4,34 @@ import type { Logger } from '../log.ts'
 import { removeIfThere, replaceFile, sweepStrayFiles } from './atomic-file.ts'
 import { acquireLock, LOCK_TIMES, type FileLock, type LockTimes } from './file-lock.ts'
 import { watchByPolling } from './poll-watch.ts'
-import { isLoose, readRecordFile, setAside } from './record-file.ts'
-import { adviceFor, errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
+import { readPrivateFile, readRecordFile, setAside } from './record-file.ts'
+import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs } from './record-fs.ts'
 import type { RecordKind, StoredRecord } from './record-kind.ts'
 import { newestLogin } from './record-rules.ts'
+import type { RecordSeal } from './record-seal.ts'
 
 export interface StoreCallOptions {
   /** Ends a wait for another process; the call then throws the signal's reason. */
   readonly signal?: AbortSignal
 }
 
-/** The stored accounts of one provider. A corrupt record counts as absent; other troubles are thrown as RecordStoreError. */
+export interface ReadOptions {
+  /** A corrupt record is left where it is and counts as one that cannot be read: somebody may be writing it right now. */
+  readonly leaveCorrupt?: boolean
+}
+
+/**
+ * The stored accounts of one provider. A corrupt record is set aside and counts as absent; other troubles are thrown as
+ * RecordStoreError.
+ */
 export interface RecordStore<Stored extends StoredRecord> {
   /** Every record that can be read, by id; trouble with one is logged and hides that one only. */
   readonly list: () => Promise<readonly Stored[]>
   readonly read: (id: string) => Promise<Stored | undefined>
   /** The account in use: the newest login. Throws only when there are records and none can be read. */
-  readonly current: () => Promise<Stored | undefined>
+  readonly current: (options?: ReadOptions) => Promise<Stored | undefined>
+  /** Whether there is a record, of whatever use. */
+  readonly has: (id: string) => Promise<boolean>
   /** Stores a record, whole or not at all, as its kind cleans it. */
   readonly write: (record: Stored, options?: StoreCallOptions) => Promise<void>
   /**
@@ -54,23 +65,36 @@ export interface RecordStoreOptions<Stored extends StoredRecord> {
   /** `$XDG_DATA_HOME/copilot-proxy/auth`; made on the first write. */
   readonly dir: string
   readonly log: Logger
+  /** Keeps the records sealed, with keys that the keychain holds. Undefined: as plain text. */
+  readonly seal?: RecordSeal | undefined
+  /** Refuse what others can read, in place of making it private with a warning. */
+  readonly strictPermissions?: boolean
+  /** Warnings that were given; shared by the stores of one folder, each of which meets the same trouble with it. */
+  readonly told?: Set<string> | undefined
   readonly fs?: RecordFs
   readonly lockTimes?: LockTimes
   /** How often `watch` looks; one readdir and one stat for each record. Ms. */
   readonly watchEveryMs?: number
 }
 
-/** Records as files: `<dir>/<id>.json`, 0600 in a 0700 folder, replaced atomically, one lock for each record. */
+/** What the files of the two stores are called; both may be in one folder, and neither store touches the other's. */
+export const recordSuffixes = { file: '.json', keychain: '.sealed' } as const
+
+/**
+ * Records as files: `<dir>/<id>.json`, or `.sealed`, 0600 in a 0700 folder, replaced atomically, one lock for each record.
+ */
 export function createRecordStore<Stored extends StoredRecord>(
   options: RecordStoreOptions<Stored>,
 ): RecordStore<Stored> {
-  const { kind, dir, log, fs = nodeFs, lockTimes = LOCK_TIMES, watchEveryMs = 2_000 } = options
-  const told = new Set<string>()
-  let swept = false
+  const { kind, dir, log, seal, strictPermissions: strict = false, fs = nodeFs } = options
+  const { lockTimes = LOCK_TIMES, watchEveryMs = 2_000, told = new Set() } = options
+  const [suffix, otherSuffix] =
+    seal === undefined ? [recordSuffixes.file, recordSuffixes.keychain] : [recordSuffixes.keychain, recordSuffixes.file]
+  let looked = false
 
   const pathOf = (id: string): string => {
     if (!kind.isRecordId(id)) throw new RecordStoreError('unwritable', `${JSON.stringify(id)} cannot name a record`)
-    return join(dir, `${id}.json`)
+    return join(dir, `${id}${suffix}`)
   }
 
   /** Trouble that lasts is met at every look; it is worth one line. */
@@ -87,42 +111,63 @@ export function createRecordStore<Stored extends StoredRecord>(
       warnOnce(message)
       throw new RecordStoreError('unreadable', message, { cause: error })
     })
-    if (!swept) {
-      swept = true
+    const own = idsIn(names, suffix)
+    if (strict || !looked) await checkFolder()
+    if (!looked) {
+      looked = true
       await sweepStrayFiles(fs, dir, names, Date.now())
+      const unused = idsIn(names, otherSuffix).filter((id) => !own.includes(id))
+      for (const id of unused) log.warn(unusedMessage(join(dir, `${id}${otherSuffix}`), seal !== undefined, kind))
     }
-    return names
-      .filter((name) => name.endsWith('.json') && kind.isRecordId(name.slice(0, -'.json'.length)))
-      .map((name) => name.slice(0, -'.json'.length))
-      .toSorted()
+    return own
   }
 
-  const read = async (id: string): Promise<Stored | undefined> => {
+  const idsIn = (names: readonly string[], ending: string): readonly string[] =>
+    names
+      .filter((name) => name.endsWith(ending) && kind.isRecordId(name.slice(0, -ending.length)))
+      .map((name) => name.slice(0, -ending.length))
+      .toSorted()
+
+  /** @param forWriting something takes the place of a record whose key is lost, which is of no use any more */
+  const read = async (
+    id: string,
+    { forWriting = false, leaveCorrupt = false }: ReadOptions & { readonly forWriting?: boolean } = {},
+  ): Promise<Stored | undefined> => {
     const path = pathOf(id)
-    const found = await readRecordFile(fs, path, id, kind.schema)
-    if (found.kind === 'absent') return undefined
+    const found = await readRecordFile(fs, path, { id, schema: kind.schema, strict, seal })
+    if (found.kind === 'absent') {
+      seal?.forget(id)
+      return undefined
+    }
     if (found.kind === 'record') {
-      if (found.tightened) log.warn(`${path} could be read by other users of this machine; its mode is now 0600`)
+      if (found.exposure !== undefined) warnOnce(found.exposure)
       return found.record
     }
+    if (found.kind === 'locked_out' && !forWriting) throw lockedOut(path, kind)
+    const why = found.kind === 'corrupt' ? found.why : 'its key is not in the keychain'
+    if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable, ${why}`)
     try {
       const aside = await setAside(fs, path, found.identity)
-      if (aside === undefined) return await read(id)
-      log.warn(`${path} is not usable, ${found.why}; it was kept as ${aside}. Log in again: ${kind.loginCommand}`)
+      if (aside === undefined) return await read(id, { forWriting })
+      const kept = `${aside.path}${aside.replaced ? ', in the place of an older one' : ''}`
+      log.warn(`${path} is not usable, ${why}; it was kept as ${kept}. Log in again: ${kind.loginCommand}`)
     } catch (error) {
+      if (error instanceof RecordStoreError) throw error
       if (errnoOf(error) !== 'ENOENT') {
-        warnOnce(`${path} is not usable, ${found.why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
+        warnOnce(`${path} is not usable, ${why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
       }
     }
     return undefined
   }
 
-  const readAll = async (): Promise<{ records: readonly Stored[]; troubles: readonly RecordStoreError[] }> => {
+  const readAll = async (
+    how: ReadOptions = {},
+  ): Promise<{ records: readonly Stored[]; troubles: readonly RecordStoreError[] }> => {
     const records: Stored[] = []
     const troubles: RecordStoreError[] = []
     for (const id of await ids()) {
       try {
-        const record = await read(id)
+        const record = await read(id, how)
         if (record !== undefined) records.push(record)
       } catch (error) {
         if (!(error instanceof RecordStoreError)) throw error
@@ -133,11 +178,33 @@ export function createRecordStore<Stored extends StoredRecord>(
     return { records, troubles }
   }
 
+  /** Whoever owns the folder, or may write to it, can put another login in the place of one. */
+  const checkFolder = async (): Promise<void> => {
+    // One that is not there is nobody's; of one that cannot be looked at, whoever reads or writes in it tells.
+    const found = await fs.stat(dir).catch(() => undefined)
+    if (found === undefined) return
+    const { mode, uid } = found
+    if (isForeign(uid)) {
+      const message = `${dir} belongs to another user (number ${uid}), who can replace the logins in it; make it yours`
+      if (strict) throw new RecordStoreError('not_private', message)
+      return warnOnce(message)
+    }
+    if (!isLoose(mode)) return
+    if (strict) {
+      const message = `${dir} is open to other users of this machine, which auth.strict-permissions forbids`
+      throw new RecordStoreError('not_private', `${message}. If nobody has used that: chmod 700 ${dir}`)
+    }
+    const outcome = await fs.chmod(dir, 0o700).then(
+      () => 'was open to other users of this machine; its mode is now 0700',
+      (error: unknown) =>
+        `is open to other users of this machine, which cannot be changed: ${adviceFor(errnoOf(error))}`,
+    )
+    warnOnce(`${dir} ${outcome}`)
+  }
+
   const prepareFolder = async (): Promise<void> => {
     await fs.mkdir(dir, { recursive: true, mode: 0o700 })
-    if (!isLoose((await fs.stat(dir)).mode)) return
-    await fs.chmod(dir, 0o700)
-    log.warn(`${dir} was open to other users of this machine; its mode is now 0700`)
+    await checkFolder()
   }
 
   const put = async (path: string, record: Stored, lock: FileLock | undefined): Promise<void> => {
@@ -145,7 +212,8 @@ export function createRecordStore<Stored extends StoredRecord>(
       throw new RecordStoreError('lock_lost', `another process took over ${path}; it was not written`)
     }
     const text = `${JSON.stringify(kind.cleaned(record), undefined, 2)}\n`
-    await replaceFile(fs, path, text).catch((error: unknown) => {
+    const stored = seal === undefined ? text : await seal.seal(record.id, text)
+    await replaceFile(fs, path, stored).catch((error: unknown) => {
       throw unwritable(path, error)
     })
   }
@@ -173,12 +241,22 @@ export function createRecordStore<Stored extends StoredRecord>(
 
   return {
     list: async () => (await readAll()).records,
-    read,
-    current: async () => {
-      const { records, troubles } = await readAll()
+    read: (id) => read(id),
+    current: async (how) => {
+      const { records, troubles } = await readAll(how)
       const newest = newestLogin(records)
       if (newest === undefined && troubles[0] !== undefined) throw troubles[0]
       return newest
+    },
+    has: async (id) => {
+      try {
+        await fs.lstat(pathOf(id))
+        return true
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT') throw error
+        seal?.forget(id)
+        return false
+      }
     },
     write: async (record, callOptions = {}) => {
       const path = pathOf(record.id)
@@ -187,7 +265,7 @@ export function createRecordStore<Stored extends StoredRecord>(
       })
       await locked(path, callOptions, async (lock) => {
         // Reading first sets a corrupt file aside, and refuses to replace what is not a record of ours to replace.
-        await read(record.id)
+        await read(record.id, { forWriting: true })
         await put(path, record, lock)
       })
     },
@@ -204,30 +282,59 @@ export function createRecordStore<Stored extends StoredRecord>(
     },
     remove: async (id, callOptions = {}) => {
       const path = pathOf(id)
-      return locked(path, callOptions, () =>
-        removeIfThere(fs, path).catch((error: unknown) => {
+      return locked(path, callOptions, async () => {
+        // The name of its key is in the file. What cannot be read is removed all the same.
+        const file = seal === undefined ? undefined : await readPrivateFile(fs, path, false).catch(() => undefined)
+        const removed = await removeIfThere(fs, path).catch((error: unknown) => {
           throw new RecordStoreError('unwritable', `${path} was not removed: ${adviceFor(errnoOf(error))}`, {
             cause: error,
           })
-        }),
-      )
+        })
+        if (file?.bytes !== undefined) {
+          await seal?.destroyKey(id, file.bytes).catch((error: unknown) => {
+            const why = error instanceof Error ? error.message : ''
+            const message = `${path} was removed, but not its key, which opens nothing any more. ${why}`
+            throw new RecordStoreError('keychain', message, { cause: error })
+          })
+        }
+        return removed
+      })
     },
-    watch: (onChange) => watchByPolling(async () => signatureOf(fs, dir, await ids()), watchEveryMs, onChange),
+    watch: (onChange) => watchByPolling(async () => signatureOf(fs, (await ids()).map(pathOf)), watchEveryMs, onChange),
     locationOf: pathOf,
   }
 }
 
 function unwritable(path: string, error: unknown): RecordStoreError {
+  if (error instanceof RecordStoreError) return error
   const message = `${path} was not written, and nothing was changed: ${adviceFor(errnoOf(error))}`
   return new RecordStoreError('unwritable', message, { cause: error })
 }
 
+function lockedOut<Stored extends StoredRecord>(path: string, { loginCommand }: RecordKind<Stored>): RecordStoreError {
+  const message = `${path} cannot be opened: its key is not in the keychain of this session. Log in again: ${loginCommand}`
+  return new RecordStoreError('unreadable', message)
+}
+
+/** Of a login in the store that is not in use. */
+function unusedMessage<Stored extends StoredRecord>(
+  path: string,
+  isSealing: boolean,
+  { loginCommand }: RecordKind<Stored>,
+): string {
+  const [used, other] = isSealing ? ['keychain', 'file'] : ['file', 'keychain']
+  return (
+    `${path} is not used, because auth.store is ${used}. ` +
+    `To use it: auth.store: ${other}; to put a login in its place: ${loginCommand}`
+  )
+}
+
 /** Changes whenever a record is replaced, edited, added or removed. */
-async function signatureOf(fs: RecordFs, dir: string, ids: readonly string[]): Promise<string> {
+async function signatureOf(fs: RecordFs, paths: readonly string[]): Promise<string> {
   const lines = await Promise.all(
-    ids.map(async (id) => {
-      const { ino, mtimeMs, size } = await fs.lstat(join(dir, `${id}.json`))
-      return `${id} ${ino} ${mtimeMs} ${size}`
+    paths.map(async (path) => {
+      const { ino, mtimeMs, size } = await fs.lstat(path)
+      return `${path} ${ino} ${mtimeMs} ${size}`
     }),
   )
   return lines.join('\n')

@@ -1,9 +1,10 @@
 import { githubHostsOf } from '../config/upstream-hosts.ts'
 import { Fault } from '../errors.ts'
+import { noteNothing, type NoteSecrets } from '../known-secrets.ts'
 import type { Logger } from '../log.ts'
 import { exchangeCopilotToken, type ExchangedToken } from './copilot-exchange.ts'
 import type { CopilotToken, CopilotTokenStatus } from './copilot-token.ts'
-import { allowedBaseUrl, endpointCandidates } from './endpoint.ts'
+import { endpointCandidates, hintedBaseUrl } from './endpoint.ts'
 import { RecordStoreError } from './record-fs.ts'
 import { elapsedMs, isDue, isExpired, tokenLife, type Moment, type TokenLife } from './token-life.ts'
 import { loginFix } from './token-origin.ts'
@@ -25,6 +26,10 @@ export interface TokenKeeperDeps {
   /** 0…1, for jitter. */
   readonly random: () => number
   readonly log: Logger
+  /** Told of every credential that is met. */
+  readonly noteSecrets?: NoteSecrets | undefined
+  /** Hears how each exchange for a new token went. */
+  readonly onRefresh?: ((ok: boolean) => void) | undefined
 }
 
 export interface TokenKeeperOptions {
@@ -77,7 +82,7 @@ export function createTokenKeeper(
   options: TokenKeeperOptions,
   announce: (token: CopilotToken | undefined) => void,
 ): TokenKeeper {
-  const { log } = deps
+  const { log, noteSecrets = noteNothing } = deps
   const githubHosts = githubHostsOf([options.githubBaseUrl, options.githubApiBaseUrl])
   const warned = new Set<string>()
 
@@ -87,6 +92,8 @@ export function createTokenKeeper(
   let announced: CopilotToken | undefined
   let trouble: TokenTrouble | undefined
   let failures = 0
+  /** The trouble with the store that was told last. */
+  let toldTrouble = ''
   let lastExchange: Moment | undefined
   let lastReplacement: Moment | undefined
   /** The rejected value for which an exchange has been made; a second one would bring nothing new. */
@@ -135,6 +142,7 @@ export function createTokenKeeper(
   }
 
   const follow = (record: CopilotRecord | undefined): void => {
+    noteSecrets(record?.metadata.github_access_token, record?.metadata.access_token)
     if (accountKey(record) !== accountKey(account)) {
       held = undefined
       trouble = undefined
@@ -177,7 +185,7 @@ export function createTokenKeeper(
   }
 
   const withToken = (record: CopilotRecord, got: ExchangedToken): CopilotRecord => {
-    const base = got.apiBaseUrl === undefined ? undefined : allowedBaseUrl(got.apiBaseUrl, githubHosts)
+    const base = got.apiBaseUrl === undefined ? undefined : hintedBaseUrl(got.apiBaseUrl, githubHosts)
     if (got.apiBaseUrl !== undefined && base === undefined) warnOfRefused([got.apiBaseUrl])
     return {
       ...record,
@@ -209,10 +217,13 @@ export function createTokenKeeper(
       signal,
     )
     if (outcome.kind === 'aborted') return undefined
+    deps.onRefresh?.(outcome.kind === 'ok')
     if (outcome.kind === 'ok') {
+      noteSecrets(outcome.token)
       failures = 0
       trouble = undefined
       settledRejection = rejected
+      toldTrouble = ''
       const updated = withToken(record, outcome)
       const life = lifeOf(updated)
       account = updated
@@ -254,8 +265,10 @@ export function createTokenKeeper(
     noteStoreTrouble: (error) => {
       failures += 1
       trouble = toLocalTrouble(error, troubleContext())
-      // The store itself tells of a file it cannot read, by name and once; this is met with every request.
-      const told = error instanceof RecordStoreError && trouble.state === 'unreadable'
+      // Met with every request: once is enough. Of a file it cannot read the store itself has told, by name.
+      const message = error instanceof Error ? error.message : ''
+      const told = message === toldTrouble || (error instanceof RecordStoreError && trouble.state === 'unreadable')
+      toldTrouble = message
       log[told ? 'debug' : 'warn']({ err: error }, 'the stored login could not be used')
     },
     status,

@@ -1,4 +1,5 @@
 import type { GithubFailure } from './github-failure.ts'
+import { keychainDetail, keychainFix } from './keychain.ts'
 import { RecordStoreError } from './record-fs.ts'
 import type { Moment } from './token-life.ts'
 
@@ -68,8 +69,10 @@ export function toTrouble(failure: Exclude<GithubFailure, { kind: 'aborted' }>, 
 
 /** Trouble on this machine: the record cannot be read, or not be locked. The error's own message is for the log. */
 export function toLocalTrouble(error: unknown, context: TroubleContext): TokenTrouble {
+  const problem = error instanceof RecordStoreError ? error.problem : undefined
+  if (problem === 'keychain') return { ...unreachable(keychainDetail, context), state: 'unreadable', fix: keychainFix }
   const fix = 'The log of copilot-proxy names the file and what to do'
-  return error instanceof RecordStoreError && error.problem === 'busy'
+  return problem === 'busy'
     ? { ...unreachable('Another copilot-proxy process is refreshing the login and does not finish', context), fix }
     : { ...unreachable('The stored login cannot be read', context), state: 'unreadable', fix }
 }

@@ -1,10 +1,13 @@
 import type { GithubApiDeps } from '../auth/copilot-exchange.ts'
 import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
+import { createSystemKeychain, type Keychain } from '../auth/keychain.ts'
 import { findLoginInUse } from '../auth/login-in-use.ts'
 import type { LoginInUse } from '../auth/login-in-use.ts'
+import { openRecordStore, otherPlace } from '../auth/open-record-store.ts'
+import type { RecordPlace } from '../auth/open-record-store.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
-import { createRecordStore } from '../auth/record-store.ts'
+import type { RecordKind, StoredRecord } from '../auth/record-kind.ts'
 import type { RecordStore } from '../auth/record-store.ts'
 import type { CopilotRecord } from '../auth/wire.ts'
 import type { Logger } from '../log.ts'
@@ -39,11 +42,55 @@ export function troubleLog(context: CommandContext): Logger {
   return tellTroubles((trouble) => writeNote(context, trouble))
 }
 
-export function openRecords(
+/** What it takes to know where logins are kept. */
+export type AuthSettings = Pick<LoadedSettings, 'authDir' | 'config'>
+
+export function recordPlace(context: CommandContext, { authDir, config }: AuthSettings): RecordPlace {
+  return { dir: authDir, rules: config.auth, keychain: keychainOf(context) }
+}
+
+export function keychainOf({ env, keychain }: CommandContext): Keychain {
+  return keychain ?? createSystemKeychain({ env })
+}
+
+export function openRecords(context: CommandContext, settings: AuthSettings): RecordStore<CopilotRecord> {
+  return openRecordStore(copilotRecordKind, recordPlace(context, settings), troubleLog(context))
+}
+
+/**
+ * Before somebody takes the trouble to log in: whether the login could be stored.
+ * @throws RecordStoreError `keychain`
+ */
+export async function requireStore(context: CommandContext, settings: AuthSettings): Promise<void> {
+  const { rules, keychain } = recordPlace(context, settings)
+  if (rules.store !== 'keychain') return
+  // Reading alone tells nothing of a keychain that is locked or full.
+  await keychain.set('trial', 'trial')
+  await keychain.remove('trial')
+}
+
+/** A login is kept in one place: what the store that is not in use has of this account goes. Never fails. */
+export async function leaveOtherStore<Stored extends StoredRecord>(
   context: CommandContext,
-  settings: Pick<LoadedSettings, 'authDir'>,
-): RecordStore<CopilotRecord> {
-  return createRecordStore({ kind: copilotRecordKind, dir: settings.authDir, log: troubleLog(context) })
+  settings: AuthSettings,
+  kind: RecordKind<Stored>,
+  id: string,
+): Promise<void> {
+  const other = openRecordStore(kind, otherPlace(recordPlace(context, settings)), quietLog)
+  try {
+    const removed = await other.remove(id, { signal: context.signal })
+    if (removed) context.stdout.write(`The earlier one was removed: ${other.locationOf(id)}\n`)
+  } catch (error) {
+    if (!(error instanceof RecordStoreError)) throw error
+    writeNote(context, error.message)
+  }
+}
+
+/** Ends the sentence “the login is stored in …”. */
+export function describePlace(location: string, { config }: AuthSettings): string {
+  return config.auth.store === 'keychain'
+    ? `${location}, sealed with a key in the keychain of this system`
+    : `${location}, readable by you alone`
 }
 
 /** `COPILOT_GITHUB_TOKEN` where it is set. */
@@ -71,14 +118,16 @@ export async function tellingTroubles<T>(context: CommandContext, look: (log: Lo
  * The environment's token, else the newest record; undefined when nobody is logged in to Copilot.
  * @throws RecordStoreError when there are records and none can be read. What it says is not in the notes on stderr.
  */
-export function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
-  return tellingTroubles(context, (log) =>
+export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
+  const login = await tellingTroubles(context, (log) =>
     findLoginInUse({
-      store: createRecordStore({ kind: copilotRecordKind, dir: settings.authDir, log }),
+      store: openRecordStore(copilotRecordKind, recordPlace(context, settings), log),
       githubToken: tokenOfEnvironment(context),
       githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
     }),
   )
+  context.secrets.note(login?.githubToken, login?.record?.metadata.access_token)
+  return login
 }
 
 /** @throws CommandFailure `notLoggedIn` */

@@ -8,6 +8,8 @@ const health = z.looseObject({
   codex: z.string().optional().catch(undefined),
   version: z.string(),
   demo: z.boolean().catch(false),
+  /** `invalid`, or absent. */
+  config: z.string().optional().catch(undefined),
 })
 
 export interface DaemonHealth {
@@ -18,6 +20,8 @@ export interface DaemonHealth {
   readonly version: string
   /** It answers from the simulated Copilot. */
   readonly demo: boolean
+  /** Its configuration file is not what is in force: it has been emptied, or is not valid. */
+  readonly isConfigRefused: boolean
 }
 
 const answerTimeoutMs = 1000
@@ -35,8 +39,8 @@ export async function askHealth(url: string, fetch: typeof globalThis.fetch): Pr
     const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(answerTimeoutMs) })
     const answer = health.safeParse(await response.json())
     if (!answer.success) return undefined
-    const { copilot, codex, version, demo } = answer.data
-    return { copilot, codex, version, demo }
+    const { copilot, codex, version, demo, config } = answer.data
+    return { copilot, codex, version, demo, isConfigRefused: config === 'invalid' }
   } catch {
     return undefined
   }

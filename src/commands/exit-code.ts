@@ -8,8 +8,8 @@ export const exitCode = {
 } as const
 export type ExitCode = (typeof exitCode)[keyof typeof exitCode]
 
-/** Takes what a command ended with. */
-export type Finish = (code: ExitCode) => void
+/** Takes what a command ended with: an `ExitCode`, or what the program that it ran ended with. */
+export type Finish = (code: number) => void
 
 /**
  * Ends a command with one message for people. `message` is whole sentences, may have several lines, and holds no

@@ -7,13 +7,14 @@ import { renderModelList } from '../models/render.ts'
 import { toChatError } from '../translate/chat/error.ts'
 import { loginAdvice } from './account.ts'
 import { daemonUrl } from './ask-daemon.ts'
+import { findCallerKey } from './caller-key.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ModelSource } from './model-sources.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** As much of a row of `GET /v1/models` as is shown; a daemon of another version may leave some of it out. */
-const listedModel = z.looseObject({
+export const listedModel = z.looseObject({
   id: z.string(),
   owned_by: z.string().catch(''),
   copilot_proxy: z.looseObject({
@@ -21,10 +22,12 @@ const listedModel = z.looseObject({
     name: z.string().catch(''),
     type: z.string().catch(''),
     preview: z.boolean().catch(false),
+    policy: z.string().nullable().catch(null),
     source: z.string().catch(''),
     endpoints: z.array(z.string()).catch([]),
     routes: z.record(z.string(), z.string().nullable()).catch({}),
     context_window: z.number().nullable().catch(null),
+    max_prompt_tokens: z.number().nullable().catch(null),
     max_output_tokens: z.number().nullable().catch(null),
     capabilities: z
       .looseObject({
@@ -37,31 +40,34 @@ const listedModel = z.looseObject({
 })
 export type ListedModel = z.infer<typeof listedModel>
 
-const modelList = z.looseObject({ data: z.array(listedModel) })
+export const modelList = z.looseObject({ data: z.array(listedModel), disabled: z.array(listedModel).catch([]) })
 
 const daemonTimeoutMs = 3000
 
-/** The models the running daemon lists; undefined when none answers at the configured address. */
+/** The models the running daemon lists, and those that are switched off; undefined when none answers at that address. */
 export async function fetchFromDaemon(
   context: CommandContext,
   { config }: LoadedSettings,
-): Promise<readonly ListedModel[] | undefined> {
-  const [key] = config.server.apiKeys
+): Promise<FetchedModels | undefined> {
+  const key = findCallerKey(context, config)?.key
   try {
-    const response = await context.fetch(`${daemonUrl(config.server)}/v1/models`, {
+    const response = await context.fetch(`${daemonUrl(config.server)}/v1/models?include=disabled`, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       redirect: 'error',
       signal: AbortSignal.any([context.signal, AbortSignal.timeout(daemonTimeoutMs)]),
     })
-    return modelList.safeParse(await response.json()).data?.data
+    const list = modelList.safeParse(await response.json()).data
+    return list && { models: list.data, disabled: list.disabled, problems: [] }
   } catch {
     return undefined
   }
 }
 
-/** What was learned without a daemon: the models it would list now, and why some of them are built-in ones. */
+/** What a daemon lists, or would list now, and why some of it is built in. */
 interface FetchedModels {
   readonly models: readonly ListedModel[]
+  /** Switched off for the account. */
+  readonly disabled: readonly ListedModel[]
   /** Sentences for a person: which provider was asked in vain, and why. */
   readonly problems: readonly string[]
 }
@@ -90,8 +96,11 @@ export async function fetchFromProviders(
   }
   const registry = createModelRegistry(config.models)
   for (const answer of answers) registry.register(answer.source.provider, modelsOf(answer))
+  const render = (models: ReturnType<typeof registry.list>): readonly ListedModel[] =>
+    modelList.parse(renderModelList(models, config.copilot.upstreamDialect)).data
   return {
-    models: modelList.parse(renderModelList(registry.list(), config.copilot.upstreamDialect)).data,
+    models: render(registry.list()),
+    disabled: render(registry.listSwitchedOff()),
     problems: failed.map(
       ({ source, failure }) => `The models of ${source.name} could not be fetched: ${failure.message}`,
     ),

@@ -1,5 +1,8 @@
 // What the command line hands to each command; `program.ts` declares the options these stand for.
 
+import type { ClientId } from '../client-settings/clients.ts'
+import type { SnippetId } from '../client-settings/snippets.ts'
+
 interface GlobalFlags {
   /** As written by the user; undefined: the configuration's own rules find the file. */
   readonly config?: string | undefined
@@ -7,6 +10,26 @@ interface GlobalFlags {
 
 export interface ReportFlags extends GlobalFlags {
   readonly json?: true
+}
+
+export interface UsageFlags extends ReportFlags {
+  readonly line?: true
+}
+
+export interface KeyFlags extends ReportFlags {
+  /** Undefined: the user gave none. */
+  readonly name: string | undefined
+}
+
+export interface LogsFlags extends ReportFlags {
+  /** `-f`. */
+  readonly follow?: true
+  /** `-n`, as written. */
+  readonly lines: string
+}
+
+export interface ServiceFlags extends ReportFlags {
+  readonly dryRun?: true
 }
 
 export interface LoginFlags extends GlobalFlags {
@@ -26,9 +49,34 @@ export interface LogoutFlags extends GlobalFlags {
 }
 
 export interface ServeFlags extends GlobalFlags {
-  readonly port?: string
-  readonly host?: string
+  readonly port?: string | undefined
+  readonly host?: string | undefined
+  readonly demo?: true | undefined
+  readonly logLevel?: string | undefined
+  readonly logFormat?: string | undefined
+  readonly detach?: true
+  /** Only with `detach`. */
+  readonly json?: true
+  /** Who started this as the background daemon; it writes log and record into the state folder then. */
+  readonly background?: BackgroundStarter
+}
+
+/** This program itself (`serve --detach`), or the service manager of the system. */
+export type BackgroundStarter = 'detach' | 'service'
+
+export interface LaunchFlags extends GlobalFlags {
+  readonly client: ClientId
   readonly demo?: true
-  readonly logLevel?: string
-  readonly logFormat?: string
+  readonly model?: string
+  /** For the client, as they are. */
+  readonly args: readonly string[]
+}
+
+export interface SetupFlags extends GlobalFlags {
+  readonly client: SnippetId
+  readonly model?: string
+  readonly dryRun?: true
+  readonly undo?: true
+  readonly yes?: true
+  readonly print?: true
 }

@@ -9,7 +9,9 @@ export const root = `
 New here?
   copilot-proxy login          connects your GitHub account, once
   copilot-proxy login codex    connects your ChatGPT account, for Codex models
-  copilot-proxy serve          then point your programs at
+  copilot-proxy launch claude  starts Claude Code with its models; or codex,
+                               or opencode
+  copilot-proxy serve          or: point your programs at
                                http://127.0.0.1:4141/v1
 
 Without a command, copilot-proxy logs in to Copilot if there is no login at all,
@@ -66,11 +68,42 @@ to standard error. Ctrl-C stops it; answers on their way are finished first.
 Changes of the configuration file take effect while it runs. With --demo, the
 prompt [demo:help] answers with what can be simulated.
 
+With --detach it runs in the background, and the command returns once it
+answers. Where it does already, that is all there is to do. Its log is JSON in a
+file, which "copilot-proxy logs" shows.
+
 Examples:
   copilot-proxy serve
+  copilot-proxy serve --detach
   copilot-proxy serve --demo
   copilot-proxy serve --port 0 --log-level debug
   copilot-proxy serve --config ./copilot-proxy.yaml
+`
+
+export const launch = `
+Finds the running copilot-proxy or starts one in the background, picks models
+of your list and says which. Whatever stands after -- goes to the client as it
+is; its exit code is the one of this command.
+
+Examples:
+  copilot-proxy launch claude
+  copilot-proxy launch codex --model gpt-5.3-codex
+  copilot-proxy launch opencode -- run "what does this program do?"
+  copilot-proxy launch claude --demo
+`
+
+export const setup = `
+Writes the settings of Claude Code, Codex CLI and opencode: shows what changes,
+asks, keeps a copy of the file beside it, and sends one request through the
+proxy to see that it answers. --undo puts the file back as it was; if it has
+changed since, only what setup wrote is taken out. For all other clients it
+prints what to set, on standard output.
+
+Examples:
+  copilot-proxy setup claude
+  copilot-proxy setup codex --dry-run
+  copilot-proxy setup opencode --undo
+  copilot-proxy setup --print cursor
 `
 
 export const status = `
@@ -91,9 +124,72 @@ Examples:
 `
 
 export const usage = `
+Premium requests or AI credits as GitHub counts them, and requests and tokens by
+model as copilot-proxy counts them: of today, of 7 days and of 30. These totals
+are kept on this machine and outlive the daemon.
+
+--line prints what is left and what was used today, within a second: it asks the
+running daemon and never GitHub, and leaves out what the daemon does not know.
+
 Examples:
   copilot-proxy usage
   copilot-proxy usage --json
+  copilot-proxy usage --line
+`
+
+export const doctor = `
+For when something does not work, or before you ask for help: settings, files,
+network, certificates, clock, logins, tokens, plans, models, port, and what is
+set for the clients. Whatever is not in order ends in one thing to do. Shows no
+token, asks no model, and changes nothing; only a ChatGPT login whose token is
+due is renewed, as a request would renew it.
+
+Exits with 1 when something failed, with 2 when the configuration is not valid,
+with 3 when all that is missing is a login. Warnings alone exit with 0.
+
+Examples:
+  copilot-proxy doctor
+  copilot-proxy doctor --json
+`
+
+export const key = `
+Keys are for callers of the proxy and have nothing to do with your accounts. As
+soon as there is one, every request needs one, as "Authorization: Bearer <key>"
+or "x-api-key: <key>".
+
+Examples:
+  copilot-proxy key add laptop
+  copilot-proxy key list
+  copilot-proxy key remove laptop
+`
+
+export const keyAdd = `
+Prints the key once; the configuration file gets its hash, under this name. The
+name shows in the log, the key does not. A running copilot-proxy takes it at
+once.
+
+Examples:
+  copilot-proxy key add laptop
+  KEY=$(copilot-proxy key add laptop)
+  copilot-proxy key add laptop --json
+`
+
+export const keyList = `
+A key that stands in the configuration as it is has no name of its own: plain-1
+is the first of the list.
+
+Examples:
+  copilot-proxy key list
+  copilot-proxy key list --json
+`
+
+export const keyRemove = `
+A running copilot-proxy refuses the key at once, and ends what was let in with
+it.
+
+Examples:
+  copilot-proxy key remove laptop
+  copilot-proxy key remove plain-1
 `
 
 export const config = `
@@ -123,4 +219,77 @@ Each value is followed by where it comes from: flag, environment, file, default.
 Examples:
   copilot-proxy config show
   copilot-proxy config show --json
+`
+
+export const stop = `
+Answers on their way are finished first, for as long as the setting
+server.shutdown-grace-seconds allows. Where none runs, there is nothing to do.
+One that runs in a terminal is ended there, with Ctrl-C.
+
+Examples:
+  copilot-proxy stop
+  copilot-proxy stop --json
+`
+
+export const restart = `
+For a new version, and for settings that take effect at a start only. With
+settings that are not valid, the old one goes on running. Where none runs, one
+is started.
+
+Examples:
+  copilot-proxy restart
+  copilot-proxy restart --json
+`
+
+export const logs = `
+On a terminal the lines are for people, otherwise one JSON object each. The log
+is kept in three files of 10 MB at most.
+
+Examples:
+  copilot-proxy logs
+  copilot-proxy logs -f
+  copilot-proxy logs -n 1000 --json
+`
+
+export const service = `
+A service starts with your session, and again should it fail. The commands
+status, logs, stop and restart work with it as with serve --detach.
+
+Examples:
+  copilot-proxy service install --dry-run
+  copilot-proxy service install
+  copilot-proxy service status
+  copilot-proxy service uninstall
+`
+
+export const serviceInstall = `
+Writes a systemd unit or a launchd agent of your own and starts it; a daemon of
+serve --detach makes way for it. The file holds paths and no secret: a token or
+setting in a variable of this terminal is not passed on, so log in, and use the
+configuration file. To be run again after Node.js or copilot-proxy has moved.
+
+Examples:
+  copilot-proxy service install
+  copilot-proxy service install --dry-run
+  copilot-proxy service install --config ~/copilot-proxy.yaml
+`
+
+export const serviceUninstall = `
+Configuration, logins and log stay.
+
+Examples:
+  copilot-proxy service uninstall
+`
+
+export const serviceStatus = `
+Examples:
+  copilot-proxy service status
+  copilot-proxy service status --json
+`
+
+export const completion = `
+Examples:
+  source <(copilot-proxy completion bash)       in ~/.bashrc
+  source <(copilot-proxy completion zsh)        in ~/.zshrc, after compinit
+  copilot-proxy completion fish | source        in ~/.config/fish/config.fish
 `

@@ -1,8 +1,9 @@
 import { CODEX_REDIRECT_PORTS } from '../auth/codex/browser-login.ts'
-import { codexRecord, toCodexRecord } from '../auth/codex/record.ts'
+import { codexRecord, codexRecordKind, toCodexRecord } from '../auth/codex/record.ts'
 import type { CodexRecord } from '../auth/codex/record.ts'
 import type { Config } from '../config/schema.ts'
 import { visible } from '../terminal/visible.ts'
+import { describePlace, leaveOtherStore, requireStore } from './account.ts'
 import { openCodexRecords } from './codex-account.ts'
 import type { CommandContext } from './context.ts'
 import type { LoginFlags } from './flags.ts'
@@ -23,9 +24,11 @@ export async function connectCodexAccount(
   const settings = await loadSettings(context, flags.config)
   const { codex } = settings.config
   const mayOpenBrowser = flags.browser
+  await requireStore(context, settings)
   const tokens = await (flags.device
     ? askCodexWithCode(context, codex, { mayOpenBrowser })
     : askCodexInBrowser(context, codex, { mayOpenBrowser, ports }))
+  context.secrets.note(tokens.accessToken, tokens.refreshToken, tokens.idToken)
   const record = toCodexRecord(tokens, { nowMs: context.now(), issuer: codex.issuer })
   if (record === undefined) throw loginFailed('OpenAI’s answer names no ChatGPT account.')
   const location = await storeRecord(context, settings, record)
@@ -34,7 +37,8 @@ export async function connectCodexAccount(
   const { plan } = record.metadata
   const account = `${visible(record.label)}${plan === undefined ? '' : `, with the ChatGPT plan ${visible(plan)}`}`
   stdout.write(`\n${stdout.style.green(`Logged in to Codex as ${account}.`)}\n`)
-  stdout.write(`The login is stored in ${location}, readable by you alone.\n`)
+  stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
+  await leaveOtherStore(context, settings, codexRecordKind, record.id)
   const reason = whyUnused(codex)
   if (reason !== undefined) stdout.write(`${reason}\n`)
 }

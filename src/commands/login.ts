@@ -4,13 +4,22 @@ import { fetchCopilotUser, fetchGithubUser } from '../auth/github-api.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { parseGithubHost } from '../auth/github-hosts.ts'
 import type { GithubHosts } from '../auth/github-hosts.ts'
+import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
 import { copilotRecordId } from '../auth/record-id.ts'
 import type { CopilotRecord } from '../auth/wire.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { LoginFlags } from './flags.ts'
-import { describeFailure, githubApi, openRecords, tokenOfEnvironment } from './account.ts'
+import {
+  describeFailure,
+  describePlace,
+  githubApi,
+  leaveOtherStore,
+  openRecords,
+  requireStore,
+  tokenOfEnvironment,
+} from './account.ts'
 import { loginFailed, loginInterrupted } from './login-failure.ts'
 import { askInBrowser, askWithCode, readToken } from './obtain-token.ts'
 import { planName, planNameOfSku } from './plan-name.ts'
@@ -70,14 +79,17 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
 export async function connectAccount(context: CommandContext, flags: Omit<LoginFlags, 'provider'>): Promise<void> {
   const settings = await loadSettings(context, flags.config)
   const hosts = githubHosts(settings, flags.host)
+  await requireStore(context, settings)
   const githubToken = await obtainToken(context, flags, settings, hosts)
+  context.secrets.note(githubToken)
   const account = await checkAccount(context, settings, hosts, githubToken)
   const location = await storeAccount(context, settings, hosts, account)
 
   const { stdout } = context
   const plan = account.plan === undefined ? '' : `, with ${account.plan}`
   stdout.write(`\n${stdout.style.green(`Logged in as ${account.login}${plan}.`)}\n`)
-  stdout.write(`The login is stored in ${location}, readable by you alone.\n`)
+  stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
+  await leaveOtherStore(context, settings, copilotRecordKind, copilotRecordId(account.login, hosts.baseUrl))
   if (tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
   }

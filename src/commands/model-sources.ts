@@ -1,6 +1,6 @@
 import { codexRecordKind } from '../auth/codex/record.ts'
 import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
-import { createRecordStore } from '../auth/record-store.ts'
+import { openRecordStore } from '../auth/open-record-store.ts'
 import { connectCodex } from '../codex-connection.ts'
 import { connectCopilot } from '../copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
@@ -9,7 +9,7 @@ import { codexSeeds } from '../models/codex-seeds.ts'
 import { parseCopilotModels } from '../models/copilot-model.ts'
 import type { Model, ModelListing } from '../models/model.ts'
 import { copilotSeeds } from '../models/seeds.ts'
-import { findLogin, quietLog, tokenOfEnvironment, troubleLog } from './account.ts'
+import { findLogin, quietLog, recordPlace, tokenOfEnvironment, troubleLog } from './account.ts'
 import { findCodexHome } from './codex-home.ts'
 import { hasCodexLogin, readCodexState } from './codex-status.ts'
 import type { CommandContext } from './context.ts'
@@ -48,9 +48,11 @@ const copilotSource: ModelSource = {
     const { executor, close } = connectCopilot(
       {
         // What is wrong with the records has been told when the login was looked up.
-        store: createRecordStore({ kind: copilotRecordKind, dir: settings.authDir, log: quietLog }),
+        store: openRecordStore(copilotRecordKind, recordPlace(context, settings), quietLog),
         githubToken: tokenOfEnvironment(context),
         log: troubleLog(context),
+        noteSecrets: context.secrets.note,
+        redact: context.secrets.redact,
         fetch,
         now,
         env,
@@ -73,10 +75,12 @@ const codexSource: ModelSource = {
     if (!hasCodexLogin(state)) return undefined
     const { env, fetch, now, version } = context
     const deps = {
-      store: createRecordStore({ kind: codexRecordKind, dir: settings.authDir, log: quietLog }),
+      store: openRecordStore(codexRecordKind, recordPlace(context, settings), quietLog),
       codexHome: findCodexHome(context),
       ...(context.beforeExit && { beforeExit: context.beforeExit }),
       log: troubleLog(context),
+      noteSecrets: context.secrets.note,
+      redact: context.secrets.redact,
       onModelsChanged: () => {},
       fetch,
       now,

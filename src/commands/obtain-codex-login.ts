@@ -91,6 +91,7 @@ export async function askCodexWithCode(
   }
 
   const { code } = started
+  context.secrets.note(code.deviceAuthId)
   const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
   stdout.write(
     `Open this address in a browser, on any device:\n\n  ${stdout.style.bold(code.verificationUri)}\n\n` +

@@ -32,6 +32,7 @@ export async function askWithCode(
   if (started.kind === 'failed') throw loginFailed(`The login could not start. ${started.detail}.`)
 
   const { code } = started
+  context.secrets.note(code.deviceCode)
   const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
   stdout.write(
     `Open this address in a browser, on any device:\n\n  ${stdout.style.bold(code.verificationUri)}\n\n` +

@@ -1,9 +1,14 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
 
 export type PortHolder =
-  | { readonly kind: 'copilot-proxy'; readonly version: string; readonly demo: boolean }
+  | {
+      readonly kind: 'copilot-proxy'
+      readonly version: string
+      readonly demo: boolean
+      readonly isConfigRefused: boolean
+    }
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
 
@@ -18,7 +23,10 @@ export interface PortHolderQuery {
 /** Who listens on a port that is in use, as far as an ordinary user may know. Never throws. */
 export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
   const health = await askHealth(daemonUrl(query), query.fetch)
-  if (health !== undefined) return { kind: 'copilot-proxy', version: health.version, demo: health.demo }
+  if (health !== undefined) {
+    const { version, demo, isConfigRefused } = health
+    return { kind: 'copilot-proxy', version, demo, isConfigRefused }
+  }
   try {
     const inodes = await listeningInodes(query.port, query.procDir)
     return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
@@ -52,11 +60,22 @@ async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Pr
     if (!/^\d+$/.test(pid)) continue
     // One process at a time: a machine can have thousands, and this runs once, on the way to an error message.
     if (await hasOpen(links, join(procDir, pid, 'fd'))) {
-      const name = await readFile(join(procDir, pid, 'comm'), 'utf8').catch(() => '')
-      return { kind: 'process', pid: Number(pid), name: name.trim() }
+      return { kind: 'process', pid: Number(pid), name: await nameOf(join(procDir, pid)) }
     }
   }
   return undefined
+}
+
+/** What a runtime calls its first thread, which is what Linux tells as the name of the process. Source: Node.js 24. */
+const threadName = /^(?:node-)?MainThread$/
+
+/** Of the program; of its command line the first word alone is read, as the others can hold a secret. */
+async function nameOf(processDir: string): Promise<string> {
+  const read = (file: string): Promise<string> => readFile(join(processDir, file), 'utf8').catch(() => '')
+  const name = (await read('comm')).trim()
+  if (!threadName.test(name)) return name
+  const [program = ''] = (await read('cmdline')).split('\0')
+  return basename(program) || name
 }
 
 async function hasOpen(links: ReadonlySet<string>, fdDir: string): Promise<boolean> {

@@ -1,10 +1,13 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { RecordStoreError } from '../auth/record-fs.ts'
+import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
+import { addLaunch, addSetup } from './client-commands.ts'
+import { addBackground, addCompletion } from './background-commands.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode, Finish } from './exit-code.ts'
-import type { LoginFlags, LogoutFlags, ReportFlags, ServeFlags } from './flags.ts'
+import type { KeyFlags, LoginFlags, LogoutFlags, ReportFlags, ServeFlags, UsageFlags } from './flags.ts'
 import * as helpText from './help-text.ts'
 import { addDefaultAction, serveOptions } from './root-command.ts'
 
@@ -17,8 +20,11 @@ type LoadReport = () => Promise<(context: CommandContext, flags: ReportFlags) =>
  * what only `login` needs.
  * @throws what no command expected: a defect
  */
-export async function runProgram(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  let outcome: ExitCode = exitCode.done
+export async function runProgram(argv: readonly string[], given: CommandContext): Promise<number> {
+  const { redact } = given.secrets
+  // What a command tells of a failure may be an upstream’s words, with what it was sent in them.
+  const context = { ...given, stdout: redacted(given.stdout, redact), stderr: redacted(given.stderr, redact) }
+  let outcome: number = exitCode.done
   const finish: Finish = (code) => {
     outcome = code
   }
@@ -62,6 +68,9 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addHelpText('after', helpText.root)
   addLogin(program, context, finish)
   addServe(program, context, finish)
+  addLaunch(program, context, finish)
+  addSetup(program, context, finish)
+  addBackground(program, context, finish)
   const report = (parent: Command, name: string, summary: string, help: string, load: LoadReport): void => {
     parent
       .command(name)
@@ -87,13 +96,15 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     helpText.models,
     async () => (await import('./models.ts')).models,
   )
+  addUsage(program, context, finish)
   report(
     program,
-    'usage',
-    'show what is left of the quota',
-    helpText.usage,
-    async () => (await import('./usage.ts')).usage,
+    'doctor',
+    'check what could keep it from working, and say what helps',
+    helpText.doctor,
+    async () => (await import('./doctor.ts')).doctor,
   )
+  addKey(program, context, finish)
   const config = program
     .command('config')
     .description('find, check or show the configuration')
@@ -119,6 +130,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     helpText.configShow,
     async () => (await import('./config.ts')).configShow,
   )
+  addCompletion(program, context, finish)
   program
     .command('version')
     .description('print the version')
@@ -168,6 +180,55 @@ function addLogin(program: Command, context: CommandContext, finish: Finish): vo
     })
 }
 
+function addUsage(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('usage')
+    .description('show what is left of the quota, and what was used')
+    .option('--json', 'print JSON')
+    .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
+    .addHelpText('after', helpText.usage)
+    .action(async (_flags: unknown, command: Command) => {
+      const { usage } = await import('./usage.ts')
+      finish(await usage(context, command.optsWithGlobals<UsageFlags>()))
+    })
+}
+
+function addKey(program: Command, context: CommandContext, finish: Finish): void {
+  const key = program
+    .command('key')
+    .description('make, list or remove keys for callers')
+    .addHelpText('after', helpText.key)
+  key
+    .command('add')
+    .description('make a key and print it')
+    .argument('[name]', 'what to call it in the log; key-1, key-2 … if you name none')
+    .option('--json', 'print JSON')
+    .addHelpText('after', helpText.keyAdd)
+    .action(async (name: string | undefined, _flags: unknown, command: Command) => {
+      const { keyAdd } = await import('./key.ts')
+      finish(await keyAdd(context, { ...command.optsWithGlobals<ReportFlags>(), name }))
+    })
+  key
+    .command('list')
+    .description('list the keys in force, by name')
+    .option('--json', 'print JSON')
+    .addHelpText('after', helpText.keyList)
+    .action(async (_flags: unknown, command: Command) => {
+      const { keyList } = await import('./key.ts')
+      finish(await keyList(context, command.optsWithGlobals<ReportFlags>()))
+    })
+  key
+    .command('remove')
+    .description('take a key out of the configuration')
+    .argument('<name>', 'its name, as key list prints it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', helpText.keyRemove)
+    .action(async (name: string, _flags: unknown, command: Command) => {
+      const { keyRemove } = await import('./key.ts')
+      finish(await keyRemove(context, { ...command.optsWithGlobals<KeyFlags>(), name }))
+    })
+}
+
 function addServe(program: Command, context: CommandContext, finish: Finish): void {
   const serveCommand = program
     .command('serve')
@@ -178,4 +239,5 @@ function addServe(program: Command, context: CommandContext, finish: Finish): vo
       finish(await serve(context, command.optsWithGlobals<ServeFlags>()))
     })
   for (const option of serveOptions()) serveCommand.addOption(option)
+  serveCommand.option('--json', 'with --detach: print JSON')
 }

@@ -10,7 +10,9 @@ export function serveOptions(): readonly Option[] {
     new Option('--host <address>', 'address to listen on'),
     new Option('--demo', 'simulated Copilot and Codex: no account, no network'),
     new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
-    new Option('--log-format <format>', 'pretty or json'),
+    new Option('--log-format <format>', 'auto, pretty or json'),
+    new Option('--detach', 'run in the background; return once it answers'),
+    new Option('--background <starter>').choices(['detach', 'service']).hideHelp(),
   ]
 }
 

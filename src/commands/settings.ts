@@ -1,11 +1,12 @@
 import { isAbsolute, join } from 'node:path'
 import { loadConfig } from '../config/load.ts'
 import type { Flag, Sources } from '../config/load.ts'
-import { PathsError, resolvePaths } from '../config/paths.ts'
+import { PathsError, resolvePaths, resolveStateDir } from '../config/paths.ts'
 import { formatConfigError } from '../config/problem.ts'
 import type { ConfigError } from '../config/problem.ts'
 import { readConfigFile } from '../config/read-config-file.ts'
 import type { Config } from '../config/schema.ts'
+import { secretValues } from '../config/secret-values.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 
@@ -15,6 +16,8 @@ export interface FilePlaces {
   /** The user named the configuration file, so it has to be there. */
   readonly isNamed: boolean
   readonly authDir: string
+  /** Totals of usage, by day and model. */
+  readonly usageFile: string
 }
 
 export interface LoadedSettings extends FilePlaces {
@@ -34,22 +37,33 @@ export type SettingsResult =
  * COPILOT_PROXY_HOME is not a path to use
  */
 export function findFiles(context: CommandContext, configFlag: string | undefined): FilePlaces {
-  const { configFile, authDir } = resolveFiles(context)
-  if (configFlag === undefined) return { configFile, isNamed: false, authDir }
+  const { configFile, authDir, dataDir } = resolveFiles(context)
+  const usageFile = join(dataDir, 'usage.sqlite')
+  if (configFlag === undefined) return { configFile, isNamed: false, authDir, usageFile }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context), configFlag)
-  return { configFile: named, isNamed: true, authDir }
+  return { configFile: named, isNamed: true, authDir, usageFile }
 }
 
 function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> {
+  return withPathsTold(() => resolvePaths(context.env, () => homeOf(context), context.platform))
+}
+
+/** The folder of a background daemon's log and record. @throws as `findFiles` */
+export function findStateDir(context: CommandContext): string {
+  return withPathsTold(() => resolveStateDir(context.env, () => homeOf(context), context.platform))
+}
+
+function withPathsTold<T>(resolve: () => T): T {
   try {
-    return resolvePaths(context.env, () => homeOf(context), context.platform)
+    return resolve()
   } catch (error) {
     if (error instanceof PathsError) throw new CommandFailure(exitCode.usage, error.message)
     throw error
   }
 }
 
-function homeOf(context: CommandContext): string {
+/** @throws CommandFailure `failed` */
+export function homeOf(context: CommandContext): string {
   try {
     const home = context.homeDir()
     if (isAbsolute(home)) return home
@@ -79,6 +93,7 @@ export async function readSettings(
   if (!read.ok) return { ok: false, places, error: read.error }
   const loaded = loadConfig({ file: read.file, env: context.env, flags })
   if (!loaded.ok) return { ok: false, places, error: loaded.error }
+  context.secrets.hold('settings', ...secretValues(loaded.value))
   const settings = { ...places, config: loaded.value, sources: loaded.sources, hasFile: read.file !== undefined }
   return { ok: true, settings }
 }

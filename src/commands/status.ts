@@ -7,6 +7,9 @@ import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
 import type { DaemonHealth } from './ask-daemon.ts'
+import type { DaemonRecord } from './background/daemon-record.ts'
+import { daemonDocument } from './background/describe.ts'
+import { findBackgroundPlace, findRunningDaemon } from './background/place.ts'
 import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './codex-status.ts'
 import type { CodexState } from './codex-status.ts'
 import type { CommandContext } from './context.ts'
@@ -31,14 +34,17 @@ type TokenState =
  */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const url = daemonUrl(settings.config.server)
+  const place = findBackgroundPlace(context)
+  const background = await findRunningDaemon(context, place)
+  // It may have been started with a port of its own.
+  const url = background?.url ?? daemonUrl(settings.config.server)
   const [stored, codex, health] = await Promise.all([
     readLogin(context, settings),
     readCodexState(context, settings),
     askHealth(url, context.fetch),
   ])
   const token = tokenState(stored.login?.record, settings, context.now())
-  const findings = { ...stored, token, codex, url, health }
+  const findings = { ...stored, token, codex, url, health, background, logFile: place.logFile }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
@@ -56,6 +62,9 @@ interface Findings extends StoredLogin {
   readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
+  /** The daemon that runs in the background. */
+  readonly background: DaemonRecord | undefined
+  readonly logFile: string
 }
 
 async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
@@ -79,7 +88,7 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
 }
 
 function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
-  const { login, token, codex, url, health } = findings
+  const { login, token, codex } = findings
   const { style } = context.stdout
   const stored = login?.record === undefined ? '' : openRecords(context, settings).locationOf(login.record.id)
   const file = settings.hasFile ? settings.configFile : `${settings.configFile} (not there; defaults are in force)`
@@ -89,13 +98,21 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
       ['Stored in', stored],
       ...codexLines(codex, style, context.now()),
-      ['Daemon', describeDaemon(url, health)],
+      ['Store', stores[settings.config.auth.store]],
+      ['Daemon', describeDaemon(findings)],
+      ['Background', describeBackground(findings)],
       ['Config', file],
       ['Version', context.version],
     ],
     style,
   )
 }
+
+/** Where logins are kept, by `auth.store`. */
+const stores = {
+  file: 'files that only you can read',
+  keychain: 'files sealed with keys in the keychain of this system',
+} as const
 
 function describeLogin({ login, problem }: StoredLogin, style: Style): string {
   if (problem !== undefined) return style.red(visible(problem))
@@ -119,15 +136,27 @@ function describeToken(token: TokenState, nowMs: number): string {
   }
 }
 
-function describeDaemon(url: string, health: DaemonHealth | undefined): string {
+function describeDaemon({ url, health, login }: Findings): string {
   if (health === undefined) return `not running at ${url}; start it with: copilot-proxy serve`
   const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
   const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
-  return `running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`
+  const notes = [
+    // Somebody who is not logged in knows why.
+    ...(health.copilot === 'unavailable' && login !== undefined ? ['find out why with: copilot-proxy doctor'] : []),
+    ...(health.isConfigRefused ? ['its configuration file is empty or not valid: older settings are in force'] : []),
+  ]
+  return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
+}
+
+function describeBackground({ background, logFile }: Findings): string {
+  if (background === undefined) return ''
+  const { pid, started_at: startedAt, starter } = background
+  const since = new Date(startedAt).toLocaleString('sv')
+  return `process ${pid}${starter === 'service' ? ' (a service)' : ''} since ${since}, log in ${visible(logFile)}`
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health } = findings
+  const { login, problem, token, codex, url, health, background, logFile } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -143,6 +172,7 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
             record: login.record === undefined ? null : openRecords(context, settings).locationOf(login.record.id),
           },
     problem: problem ?? null,
+    store: settings.config.auth.store,
     token: {
       state: token.kind,
       expires_at: token.kind === 'usable' ? new Date(token.untilMs).toISOString() : null,
@@ -155,7 +185,9 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       copilot: health?.copilot ?? null,
       codex: health?.codex ?? null,
       demo: health?.demo ?? null,
+      config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
     },
+    background: background === undefined ? null : { ...daemonDocument(background), log: logFile },
     config: { path: settings.configFile, exists: settings.hasFile },
   }
 }

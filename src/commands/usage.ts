@@ -1,79 +1,93 @@
 import { fetchCopilotUser } from '../auth/github-api.ts'
-import type { CopilotAccount, Quota } from '../auth/quota.ts'
-import type { Output } from '../terminal/output.ts'
-import { formatBar } from '../terminal/shapes.ts'
-import { formatPairs } from '../terminal/table.ts'
-import { visible } from '../terminal/visible.ts'
+import type { CopilotAccount } from '../auth/quota.ts'
+import { RecordStoreError } from '../auth/record-fs.ts'
+import { visibleLines } from '../terminal/visible.ts'
+import type { UsageTotals } from '../totals/periods.ts'
+import { describeFailure, githubApi, requireLogin } from './account.ts'
+import { askUsage } from './ask-usage.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
-import type { ReportFlags } from './flags.ts'
-import { describeFailure, githubApi, requireLogin } from './account.ts'
+import type { UsageFlags } from './flags.ts'
 import { planName } from './plan-name.ts'
+import { noTotals, readTotals } from './read-totals.ts'
 import { loadSettings } from './settings.ts'
+import type { LoadedSettings } from './settings.ts'
+import { usageLine } from './usage-line.ts'
+import { accountText, totalsText } from './usage-text.ts'
 import { writeJson } from './write-json.ts'
 
-const barWidth = 20
+/** For a daemon that has to ask GitHub first. Ms. */
+const daemonTimeoutMs = 5000
+/** For a status line, which must be there within a second: what is not known by then is left out. Ms. */
+const lineTimeoutMs = 500
 
-/** Shows what GitHub says is left of this month's quota. */
-export async function usage(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+/** Shows what is left of this month's quota, and what went through copilot-proxy. */
+export async function usage(context: CommandContext, flags: UsageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const login = await requireLogin(context, settings)
-  const api = githubApi(context, settings, login)
-  const answer = await fetchCopilotUser(api, login.githubToken, context.signal)
-  if (answer.kind === 'aborted') return exitCode.interrupted
-  if (answer.kind !== 'ok') throw new CommandFailure(exitCode.failed, describeFailure(answer))
-  if (flags.json) writeJson(context, usageDocument(answer.account))
-  else context.stdout.write(usageText(answer.account, context.now(), context.stdout))
+  if (flags.line) return printLine(context, settings)
+  const ofDaemon = await askUsage(context, settings, daemonTimeoutMs)
+  context.signal.throwIfAborted()
+  const { totals, problem } = ofDaemon?.totals ? { totals: ofDaemon.totals } : storedTotals(context, settings)
+  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
+  const { account, failure } = ofDaemon?.account ? { account: ofDaemon.account } : await fetchAccount(context, settings)
+  // Where there is nothing to show, the failure is all.
+  if (failure !== undefined && totals.last_30_days.length === 0) throw failure
+  if (flags.json) writeJson(context, usageDocument(account, totals, ofDaemon?.demo ?? false))
+  else {
+    const { stdout } = context
+    const simulated = ofDaemon?.demo ? 'The daemon answers from a simulated Copilot (--demo).\n\n' : ''
+    const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout)}\n`
+    stdout.write(`${simulated}${quota}${totalsText(totals, stdout)}`)
+  }
+  if (failure !== undefined) throw failure
   return exitCode.done
 }
 
-function usageText(account: CopilotAccount, nowMs: number, { style }: Pick<Output, 'style'>): string {
-  const who = account.login === undefined ? '' : ` of ${visible(account.login)}`
-  const head = `${style.bold(`${visible(planName(account.plan))}${who}`)}\n\n`
-  if (account.quotas.length === 0) return `${head}GitHub names no quota for this account.\n`
-  const lines = account.quotas.map((quota) => [visible(quotaName(quota.id, account)), quotaText(quota)] as const)
-  const reset = account.resetsAt === undefined ? '' : `\nStarts over on ${resetText(account.resetsAt, nowMs)}.\n`
-  return `${head}${formatPairs(lines, style)}${reset}`
+/** Asks the running daemon and nobody else, so that it can be called every few seconds. */
+async function printLine(context: CommandContext, settings: LoadedSettings): Promise<ExitCode> {
+  const ofDaemon = await askUsage(context, settings, lineTimeoutMs)
+  const totals = ofDaemon?.totals ?? storedTotals(context, settings).totals
+  context.stdout.write(`${usageLine(ofDaemon?.account, totals)}\n`)
+  return exitCode.done
 }
 
-function quotaName(id: string, account: CopilotAccount): string {
-  if (id !== 'premium_interactions') return id.replaceAll('_', ' ')
-  return account.tokenBasedBilling ? 'AI credits' : 'premium requests'
+function storedTotals(
+  context: CommandContext,
+  { usageFile }: LoadedSettings,
+): { readonly totals: UsageTotals; readonly problem?: string } {
+  const read = readTotals(usageFile, context.now())
+  return read.ok ? read : { totals: noTotals, problem: read.problem }
 }
 
-function quotaText(quota: Quota): string {
-  if (quota.unlimited) return 'unlimited'
-  const { entitlement, remaining, percentRemaining: percent } = quota
-  const bar = percent === undefined ? '' : `${formatBar(percent / 100, barWidth)} ${Math.round(percent)} %  `
-  const left =
-    remaining === undefined
-      ? 'not told'
-      : `${round(remaining)}${entitlement === undefined ? '' : ` of ${round(entitlement)}`} left`
-  const over = quota.overageCount ? `, ${round(quota.overageCount)} beyond it` : ''
-  return `${bar}${left}${over}`
+type Fetched =
+  | { readonly account: CopilotAccount; readonly failure?: never }
+  | { readonly account?: never; readonly failure: CommandFailure | RecordStoreError }
+
+/** @throws the signal's reason on abort */
+async function fetchAccount(context: CommandContext, settings: LoadedSettings): Promise<Fetched> {
+  try {
+    const login = await requireLogin(context, settings)
+    const api = githubApi(context, settings, login)
+    const answer = await fetchCopilotUser(api, login.githubToken, context.signal)
+    if (answer.kind === 'ok') return { account: answer.account }
+    context.signal.throwIfAborted()
+    return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
+  } catch (error) {
+    if (error instanceof CommandFailure || error instanceof RecordStoreError) return { failure: error }
+    throw error
+  }
 }
 
-/** One decimal at most: GitHub counts in fractions of a request. */
-function round(amount: number): string {
-  return String(Math.round(amount * 10) / 10)
-}
-
-function resetText(isoDate: string, nowMs: number): string {
-  const days = Math.ceil((Date.parse(isoDate) - nowMs) / 86_400_000)
-  const distance = days > 1 ? ` (in ${days} days)` : days === 1 ? ' (tomorrow or sooner)' : ''
-  return `${isoDate.slice(0, 10)}${distance}`
-}
-
-function usageDocument(account: CopilotAccount): object {
+function usageDocument(account: CopilotAccount | undefined, totals: UsageTotals, demo: boolean): object {
   return {
-    account: account.login ?? null,
-    plan: account.plan,
-    plan_name: planName(account.plan),
-    sku: account.sku ?? null,
-    token_based_billing: account.tokenBasedBilling,
-    resets_at: account.resetsAt ?? null,
-    quotas: account.quotas.map((quota) => ({
+    account: account?.login ?? null,
+    plan: account?.plan ?? null,
+    plan_name: account === undefined ? null : planName(account.plan),
+    sku: account?.sku ?? null,
+    token_based_billing: account?.tokenBasedBilling ?? null,
+    resets_at: account?.resetsAt ?? null,
+    quotas: (account?.quotas ?? []).map((quota) => ({
       id: quota.id,
       unlimited: quota.unlimited,
       entitlement: quota.entitlement ?? null,
@@ -83,5 +97,7 @@ function usageDocument(account: CopilotAccount): object {
       overage_count: quota.overageCount ?? null,
       overage_permitted: quota.overagePermitted ?? null,
     })),
+    totals,
+    demo,
   }
 }

@@ -19,6 +19,11 @@ const prefix = 'COPILOT_PROXY_'
 /** Says where files are and is no setting; see paths.ts. */
 const homeVariable = 'COPILOT_PROXY_HOME'
 
+/** The key that a client presents to the proxy. It is the client's, and no setting. */
+export const callerKeyVariable = 'COPILOT_PROXY_API_KEY'
+
+const noSettings: ReadonlySet<string> = new Set([homeVariable, callerKeyVariable])
+
 /** `server.api-keys` is set by `COPILOT_PROXY_SERVER_API_KEYS`. */
 export function variableName(path: readonly string[]): string {
   return prefix + path.join('_').replaceAll('-', '_').toUpperCase()
@@ -99,7 +104,7 @@ function assignEntry(
 /** The variable that was meant: one with a similar name, or with the section left out (`COPILOT_PROXY_PORT`). */
 function meantVariable(name: string, leaves: readonly SettingLeaf[]): string | undefined {
   const ending = name.slice(prefix.length)
-  const known = [...leaves.map(({ path }) => variableName(path)), homeVariable]
+  const known = [...leaves.map(({ path }) => variableName(path)), ...noSettings]
   const similar = nearMatch(
     ending,
     known.map((candidate) => candidate.slice(prefix.length)),
@@ -131,7 +136,7 @@ export function readEnvironment(
   const assignments: Assignment[] = []
   const problems: Problem[] = []
   for (const [name, text] of Object.entries(environment).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if (text === undefined || text === '' || !name.startsWith(prefix) || name === homeVariable) continue
+    if (text === undefined || text === '' || !name.startsWith(prefix) || noSettings.has(name)) continue
     if (isOfKubernetes(name, text)) continue
     const source: Source = { kind: 'environment', name }
     const leaf = byName.get(name)

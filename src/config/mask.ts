@@ -1,8 +1,10 @@
 import { Document, isCollection, isNode } from 'yaml'
+import { parseApiKeyEntry } from './api-key-entry.ts'
 import { camelKey } from './camel-keys.ts'
 import type { Sources } from './load.ts'
 import { formatSource } from './problem.ts'
 import { type Config, configSchema } from './schema.ts'
+import { isSecretEntry } from './secret-values.ts'
 import { type SettingLeaf, settingLeaves } from './setting-leaves.ts'
 import { isTable, type SettingsTree, valueAt, valuePaths, withValue } from './settings-tree.ts'
 
@@ -12,22 +14,18 @@ const leaves = settingLeaves(configSchema)
 const minRecognisable = 16
 
 /** Enough to tell one key from another, never enough to use it: at most the last four characters. */
-function maskSecret(secret: unknown): unknown {
+export function maskSecret(secret: unknown): unknown {
   if (typeof secret !== 'string' || secret === '') return secret
+  const hashed = parseApiKeyEntry(secret)
+  if (hashed?.form === 'hash') return `${hashed.name}:sha256:…${hashed.sha256.slice(-4)}`
   return secret.length < minRecognisable ? '…' : `…${secret.slice(-4)}`
 }
-
-/** Headers a user adds for a gateway of their own can carry a key. */
-const secretHeader = /key|token|secret|auth|cookie|password/
 
 function masked(leaf: SettingLeaf, value: unknown): unknown {
   if (leaf.secret) return Array.isArray(value) ? value.map(maskSecret) : maskSecret(value)
   if (leaf.kind !== 'table' || !isTable(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, entry]) => [
-      name,
-      leaf.key === 'copilot.headers' && secretHeader.test(name) ? maskSecret(entry) : entry,
-    ]),
+    Object.entries(value).map(([name, entry]) => [name, isSecretEntry(leaf, name) ? maskSecret(entry) : entry]),
   )
 }
 

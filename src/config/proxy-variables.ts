@@ -33,6 +33,16 @@ function readProxyUrl(text: string): { readonly url: string } | { readonly detai
     : { detail: 'expected a user name and password in which % is written as %25' }
 }
 
+/** Passwords of the proxies of the environment, as they are written and as they are sent. */
+export function proxyPasswords(env: Environment): readonly string[] {
+  const proxies = readProxyUrls(env)
+  if (!proxies.ok) return []
+  return Object.values(proxies.value).flatMap((url) => {
+    const { password } = new URL(url)
+    return password === '' ? [] : [password, decodeURIComponent(password)]
+  })
+}
+
 /**
  * The proxies of the environment: `http_proxy` and `https_proxy`, in lower case before upper case. A variable that
  * cannot be used is a problem and not ignored: going round a proxy is not what was asked for.

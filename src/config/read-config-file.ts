@@ -7,7 +7,8 @@ export type ReadResult =
   | { readonly ok: true; readonly file: ConfigFile | undefined }
   | { readonly ok: false; readonly error: ConfigError }
 
-const maxBytes = 1024 * 1024
+/** Many times what a configuration needs; reading one that is hostile takes as many times longer as it is larger. */
+export const maxConfigBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -32,7 +33,7 @@ function kindFault(stats: Stats): string | undefined {
 
 /** Reads to the end or just past the limit, whichever comes first, so that a file that grows cannot fill the memory. */
 async function readLimited(handle: FileHandle): Promise<Buffer> {
-  const buffer = Buffer.alloc(maxBytes + 1)
+  const buffer = Buffer.alloc(maxConfigBytes + 1)
   let length = 0
   while (length < buffer.length) {
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
@@ -56,7 +57,7 @@ async function readBytes(path: string): Promise<Buffer | string> {
 
 /**
  * Reads the configuration file. A missing file means that there is none, unless the user named it (`required`).
- * Never rejects; refuses what is not UTF-8 text of at most 1 MiB in a regular file, symbolic links followed.
+ * Never rejects; refuses what is not UTF-8 text of at most 64 KiB in a regular file, symbolic links followed.
  */
 export async function readConfigFile(path: string, options: { required: boolean }): Promise<ReadResult> {
   const refuse = (detail: string): ReadResult => ({
@@ -72,7 +73,7 @@ export async function readConfigFile(path: string, options: { required: boolean 
     return refuse(`cannot be read: ${reasons[code] ?? code}`)
   }
   if (typeof bytes === 'string') return refuse(`cannot be read: ${bytes}`)
-  if (bytes.length > maxBytes) return refuse('is larger than 1 MiB')
+  if (bytes.length > maxConfigBytes) return refuse('is larger than 64 KiB')
   try {
     return { ok: true, file: { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) } }
   } catch {

@@ -4,6 +4,7 @@ import { headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
 import {
   aliasTable,
+  apiKeyList,
   baseUrl,
   bindHost,
   endpointUrl,
@@ -58,9 +59,11 @@ const server = section({
     .default('127.0.0.1')
     .describe('Address or name to listen on. Anything but this machine itself needs api-keys.'),
   port: port.default(4141).describe('TCP port; 0 picks a free one.'),
-  'api-keys': textList
-    .default([])
-    .meta({ description: 'Keys of which a caller must present one. Empty: no key is asked for.', secret: true }),
+  'api-keys': apiKeyList.default([]).meta({
+    description:
+      'Keys of which a caller must present one, as they are or as NAME:sha256:<hash>. Empty: no key is asked for.',
+    secret: true,
+  }),
   'allowed-hosts': hostList.default([]).describe('Host headers accepted besides those of this machine, by exact name.'),
   'allowed-origins': originList.default([]).describe('Web origins whose pages may call the proxy, by exact origin.'),
   'body-limit-mb': positiveNumber(512).default(64).describe('Largest request body, after decompression. MB.'),
@@ -93,7 +96,9 @@ const log = section({
   level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe lines that are written.'),
-  format: oneOf(['pretty', 'json']).default('pretty').describe('Lines for people, or one JSON object per line.'),
+  format: oneOf(['auto', 'pretty', 'json'])
+    .default('auto')
+    .describe('pretty: lines for people. json: one JSON object per line. auto: pretty on a terminal, json otherwise.'),
   bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),
 })
 
@@ -182,7 +187,7 @@ const codex = section({
 const auth = section({
   store: oneOf(['file', 'keychain'])
     .default('file')
-    .describe('Where logins are kept: files that only you can read, or the keychain of the system.'),
+    .describe('Where logins are kept: files that only you can read, or such files sealed with a key in the keychain.'),
   'strict-permissions': onOff
     .default(false)
     .describe('Refuse to start, instead of warning, when others can read the configuration or a stored login.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { apiKeyEntryFault, parseApiKeyEntry } from './api-key-entry.ts'
 import { canonicalHost, isLoopbackHost } from './loopback.ts'
 
 /*
@@ -69,6 +70,25 @@ const originEntry = z
 export const originList = z.array(originEntry, 'a list of origins')
 
 export const textList = z.array(filledText, 'a list of text')
+
+const apiKeyEntry = filledText.superRefine((entry, context) => {
+  const fault = apiKeyEntryFault(entry)
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+})
+
+/** Keys as they are, or as `NAME:sha256:<64 hex digits>`; no two of one name. */
+export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((entries, context) => {
+  const seen = new Set<string>()
+  for (const [index, written] of entries.entries()) {
+    const entry = parseApiKeyEntry(written)
+    if (entry?.form !== 'hash') continue
+    const name = entry.name.toLowerCase()
+    if (seen.has(name)) {
+      context.addIssue({ code: 'custom', path: [index], message: `there are two keys of the name ${entry.name}` })
+    }
+    seen.add(name)
+  }
+})
 
 const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
 

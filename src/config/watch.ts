@@ -6,6 +6,7 @@ import { type Flag, loadConfig, type Sources } from './load.ts'
 import { type ConfigError, formatConfigError } from './problem.ts'
 import { readConfigFile, type ReadResult } from './read-config-file.ts'
 import type { Config } from './schema.ts'
+import { readYaml } from './yaml-document.ts'
 
 type WatchFolder = (folder: string, options: { persistent: false }, onEvent: () => void) => FSWatcher
 
@@ -17,8 +18,13 @@ export interface WatchOptions {
   readonly current: Config
   /** Called with new settings that are valid and differ from those in force; they are in force from then on. */
   readonly onChange: (config: Config, sources: Sources) => void
-  /** Called once for each new fault; the old settings stay. A file that was there and is gone is a fault too. */
+  /**
+   * Called once for each new fault; the old settings stay. A file that was there and is gone is a fault too, and so is
+   * one that has been emptied.
+   */
   readonly onInvalid: (error: ConfigError) => void
+  /** Called when the file is valid again, before `onChange` where it says something new. */
+  readonly onValid?: () => void
   /** Between the two looks that must agree before a change counts. */
   readonly settleMs?: number
   /** Between two looks where folders cannot be watched. */
@@ -84,13 +90,24 @@ function contentOf(read: ReadResult): string {
   return read.file === undefined ? 'no file' : `file ${read.file.text}`
 }
 
+/** Blank, or comments alone. What a full disk or a crash leaves of a file is not meant to lift every setting. */
+function holdsNothing(text: string): boolean {
+  const read = readYaml(text)
+  return read.ok && read.value.value === undefined
+}
+
+function emptied(path: string): ConfigError {
+  const detail = 'holds no settings any more; for the defaults, write {} into it'
+  return { problems: [{ source: { kind: 'file', path }, key: '', detail }] }
+}
+
 /**
  * Follows the configuration file and hands on each new valid version. A change counts once two looks, `settleMs` apart,
  * see the same content, so a file that is being written is not taken for an empty one. Where folders cannot be watched
  * (out of watches, some network file systems), the file is looked at every `pollMs`. Does not keep the process alive.
  */
 export function watchConfig(options: WatchOptions): ConfigWatch {
-  const { path, env, flags, onChange, onInvalid, settleMs = 100, pollMs = 2000, watchFolder = watch } = options
+  const { path, env, flags, onChange, onInvalid, onValid, settleMs = 100, pollMs = 2000, watchFolder = watch } = options
   const watchers = new Map<string, FSWatcher>()
   let current = options.current
   let reported = ''
@@ -146,8 +163,11 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     wasThere = true
     const loaded = loadConfig({ file: read.file, env, flags })
     if (!loaded.ok) return reportOnce(loaded.error)
+    const isChanged = !isDeepStrictEqual(loaded.value, current)
+    if (isChanged && holdsNothing(read.file.text)) return reportOnce(emptied(path))
+    if (reported !== '') onValid?.()
     reported = ''
-    if (isDeepStrictEqual(loaded.value, current)) return
+    if (!isChanged) return
     current = loaded.value
     onChange(loaded.value, loaded.sources)
   }

@@ -130,10 +130,15 @@ export function isLoginDead({ code, type }: ErrorBody): boolean {
 
 /**
  * An error of a Codex upstream as a Fault, told by its code, its words and its type before its status.
+ * @param redact takes known credentials out of its words
  * @returns Fault `upstream_status`; `upstream_failed` for one inside a stream that nothing tells the status of
  */
-export function toCodexFault({ status, error, retryAfter, headers }: CodexRefusal, nowMs: number): Fault {
-  const said = error.message === undefined ? undefined : toUpstreamMessage(error.message)
+export function toCodexFault(
+  { status, error, retryAfter, headers }: CodexRefusal,
+  nowMs: number,
+  redact: (text: string) => string,
+): Fault {
+  const said = error.message === undefined ? undefined : toUpstreamMessage(error.message, redact)
   const found = ruleOf(error, said ?? '')
   const code = shortName(error.code) ?? found?.code
   const settled = found !== undefined && (found.always === true || status === undefined) ? found.status : status

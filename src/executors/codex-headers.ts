@@ -1,4 +1,5 @@
 import type { CodexCredential } from '../auth/codex/credentials.ts'
+import { passHeaders } from './reply-headers.ts'
 import type { UpstreamReply } from './send-request.ts'
 
 /** Who the program says it is; its own name, never that of another client. */
@@ -65,15 +66,7 @@ const passedOn = new RegExp(
     .join('|'),
 )
 
-/** What can be sent on; upstream leaves some of them empty. */
-const passableValue = /^[\x20-\x7e]{1,256}$/
-
 export function passedCodexHeaders(headers: UpstreamReply['headers']): Record<string, string> {
-  const passed: Record<string, string> = {}
   // The caller's `x-request-id` is ours.
-  const named = { 'x-oai-request-id': headers['x-request-id'], ...headers }
-  for (const [name, value] of Object.entries(named)) {
-    if (passedOn.test(name) && typeof value === 'string' && passableValue.test(value.trim())) passed[name] = value
-  }
-  return passed
+  return passHeaders({ 'x-oai-request-id': headers['x-request-id'], ...headers }, passedOn)
 }

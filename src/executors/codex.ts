@@ -2,6 +2,7 @@ import { arch, platform } from 'node:os'
 import type { CodexCredential, CodexCredentialSource } from '../auth/codex/credentials.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './agent.ts'
 import { isLoginDead, toCodexFault, withHeaderError } from './codex-fault.ts'
 import type { CodexRefusal } from './codex-fault.ts'
@@ -12,6 +13,7 @@ import { untilFirstOutput } from './first-output.ts'
 import { notAStream } from './not-a-stream.ts'
 import { toPayload } from './payload.ts'
 import { readErrorText, readReplyJson } from './read-reply.ts'
+import { retryAfterIn } from './reply-headers.ts'
 import { sendPastStale } from './send-past-stale.ts'
 import { sendRequest } from './send-request.ts'
 import type { UpstreamReply } from './send-request.ts'
@@ -30,6 +32,12 @@ export interface CodexExecutorDeps {
   readonly now: () => number
   /** Called when a reply names another version of the model list than the one that was fetched last. */
   readonly onModelsEtag?: (etag: string) => void
+  /** Takes part in what ends the requests of a ChatGPT account. */
+  readonly requests?: Pick<AccountRequests, 'begin'> | undefined
+  /** Takes known credentials out of what upstream says of a failure. */
+  readonly redact: (text: string) => string
+  /** Hears the status of every answer. */
+  readonly onStatus?: ((status: number) => void) | undefined
 }
 
 export interface CodexExecutorOptions {
@@ -74,7 +82,7 @@ const mostHeldBytes = 1024 * 1024
  * dead; everything else goes to the caller, never retried.
  */
 export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecutorOptions): Executor {
-  const { credentials, pool, log, now } = deps
+  const { credentials, pool, log, now, requests } = deps
   const { idleMs } = options
   const identity = {
     originator: options.originator,
@@ -91,9 +99,10 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
   function request(exchange: Exchange<unknown>, credential: CodexCredential): Promise<UpstreamReply> {
     // By the credential's own kind: one of them must never reach the other's host.
     const target = targets[credential.kind]
-    return sendPastStale(pool, options, () => {
+    const account = credential.kind === 'chatgpt' ? credential.accountId : undefined
+    return sendPastStale(pool, options, (agent) => {
       const { body, headers } = toPayload(exchange.body)
-      return sendRequest(pool.agent, {
+      return sendRequest(agent, {
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
@@ -101,14 +110,16 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
+        onBegin: requests && account !== undefined ? (end) => requests.begin(account, end) : undefined,
       })
     })
   }
 
   async function ask<Result>(exchange: Exchange<Result>, credential: CodexCredential): Promise<Outcome<Result>> {
     const reply = await request(exchange, credential)
+    deps.onStatus?.(reply.status)
     if (reply.status === 200) return exchange.accept(reply)
-    const text = await readErrorText(reply.body, idleMs)
+    const text = await readErrorText(reply, idleMs)
     // An error body that was cut off by an abort is no answer.
     exchange.signal.throwIfAborted()
     if (reply.status < 400) {
@@ -134,7 +145,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         return outcome.result
       }
 
-      const fault = toCodexFault(outcome.refusal, now())
+      const fault = toCodexFault(outcome.refusal, now(), deps.redact)
       const { error } = fault
       log.warn({ ...error, path: exchange.path }, 'Codex refused the request')
       if (error.kind !== 'upstream_status' || error.status !== 401) throw fault
@@ -219,7 +230,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         body: null,
         headers: (credential) => codexModelsHeaders(identity, credential),
         async accept(reply) {
-          const result = await readReplyJson(reply.body, idleMs)
+          const result = await readReplyJson(reply, idleMs)
           etags.listed(reply.headers)
           return { kind: 'accepted', result }
         },
@@ -245,11 +256,10 @@ const deadError = {
 } as const
 
 function toRefusal(reply: UpstreamReply, status: number | undefined, error: CodexRefusal['error']): CodexRefusal {
-  const retryAfter = reply.headers['retry-after']
   return {
     status,
     error,
-    retryAfter: typeof retryAfter === 'string' && /^[\x20-\x7e]{1,64}$/.test(retryAfter) ? retryAfter : undefined,
+    retryAfter: retryAfterIn(reply.headers),
     headers: passedCodexHeaders(reply.headers),
   }
 }

@@ -1,4 +1,6 @@
 import type { UpstreamCall } from './executor.ts'
+import { passHeaders } from './reply-headers.ts'
+import type { UpstreamReply } from './send-request.ts'
 
 /** The header table of `copilot.headers`, in lower case; who the program says it is. */
 export type IdentityHeaders = Readonly<Record<string, string>>
@@ -45,13 +47,6 @@ export function copilotModelsHeaders(identity: IdentityHeaders, token: string): 
 const passedOn =
   /^(?:x-github-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/
 
-export function passedHeaders(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): Record<string, string> {
-  const passed: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (typeof value === 'string' && passedOn.test(name)) passed[name] = value
-  }
-  return passed
+export function passedHeaders(headers: UpstreamReply['headers']): Record<string, string> {
+  return passHeaders(headers, passedOn)
 }

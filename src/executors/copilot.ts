@@ -1,6 +1,7 @@
-import type { CopilotTokenSource } from '../auth/copilot-token.ts'
+import type { CopilotToken, CopilotTokenSource } from '../auth/copilot-token.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './agent.ts'
 import { copilotHeaders, copilotModelsHeaders, passedHeaders } from './copilot-headers.ts'
 import type { IdentityHeaders } from './copilot-headers.ts'
@@ -8,6 +9,7 @@ import type { Executor, Initiator, UpstreamCall } from './executor.ts'
 import { notAStream } from './not-a-stream.ts'
 import { toPayload } from './payload.ts'
 import { readErrorText, readReplyJson } from './read-reply.ts'
+import { retryAfterIn } from './reply-headers.ts'
 import { sendPastStale } from './send-past-stale.ts'
 import { sendRequest } from './send-request.ts'
 import type { UpstreamReply } from './send-request.ts'
@@ -20,6 +22,12 @@ export interface CopilotExecutorDeps {
   /** The executor's own; closed with it. */
   readonly pool: ConnectionPool
   readonly log: Logger
+  /** Takes part in what ends the requests of an account. */
+  readonly requests?: Pick<AccountRequests, 'begin'> | undefined
+  /** Takes known credentials out of what upstream says of a failure. */
+  readonly redact: (text: string) => string
+  /** Hears the status of every answer. */
+  readonly onStatus?: ((status: number) => void) | undefined
 }
 
 export interface CopilotExecutorOptions {
@@ -45,25 +53,26 @@ interface Exchange {
  * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried.
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
-  const { tokens, pool, log } = deps
+  const { tokens, pool, log, requests } = deps
   /** The endpoint that took requests after the first had answered 421; good for as long as its token. */
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
   let lastTarget: Target | undefined
 
-  async function request(exchange: Exchange, token: string, baseUrl: string): Promise<UpstreamReply> {
+  async function request(exchange: Exchange, token: CopilotToken, baseUrl: string): Promise<UpstreamReply> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
-    return sendPastStale(pool, options, (repeated) => {
+    return sendPastStale(pool, options, (agent, repeated) => {
       const { body, headers } = toPayload(exchange.body)
-      return sendRequest(pool.agent, {
+      return sendRequest(agent, {
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
         // It is not the user who asks again.
-        headers: { ...exchange.headers(token, repeated ? 'agent' : undefined), ...headers },
+        headers: { ...exchange.headers(token.value, repeated ? 'agent' : undefined), ...headers },
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
+        onBegin: requests && ((end) => requests.begin(token.recordId, end)),
       })
     })
   }
@@ -75,10 +84,11 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     let misdirected: Fault | undefined
     let baseUrl = firstEndpoint(token.value, token.candidates)
     for (;;) {
-      const reply = await request(exchange, token.value, baseUrl).catch((error: unknown) => {
+      const reply = await request(exchange, token, baseUrl).catch((error: unknown) => {
         // The endpoint after a 421 cannot be reached: the 421 is the answer.
         throw error instanceof Fault && misdirected !== undefined ? misdirected : error
       })
+      deps.onStatus?.(reply.status)
       if (reply.status === 200) {
         if (misdirected !== undefined) chosen = { token: token.value, baseUrl }
         return reply
@@ -117,13 +127,13 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   }
 
   async function readFault(reply: UpstreamReply): Promise<Fault> {
-    const retryAfter = reply.headers['retry-after']
-    return toStatusFault({
+    const refusal = {
       status: reply.status,
-      body: await readErrorText(reply.body, options.idleMs),
-      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      body: await readErrorText(reply, options.idleMs),
+      retryAfter: retryAfterIn(reply.headers),
       headers: passedHeaders(reply.headers),
-    })
+    }
+    return toStatusFault(refusal, deps.redact)
   }
 
   function post(call: UpstreamCall, accept: string, signal: AbortSignal): Exchange {
@@ -151,7 +161,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     },
 
     async json(call, { signal }) {
-      return readReplyJson((await open(post(call, 'application/json', signal))).body, options.idleMs)
+      return readReplyJson(await open(post(call, 'application/json', signal)), options.idleMs)
     },
 
     async listModels({ signal }) {
@@ -162,7 +172,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         headers: (token) => copilotModelsHeaders(options.headers, token),
         signal,
       })
-      return readReplyJson(reply.body, options.idleMs)
+      return readReplyJson(reply, options.idleMs)
     },
 
     close: () => pool.agent.close(),

@@ -26,7 +26,9 @@ export function toBodyFault(error: unknown): unknown {
 }
 
 function isOutcome(error: unknown): boolean {
-  return error instanceof Fault || (error instanceof Error && error.name === 'AbortError')
+  // undici's own AbortError is about no caller: a proxy refused to open the tunnel, or the connection was given up.
+  const isAbort = error instanceof Error && error.name === 'AbortError' && errorCode(error) !== 'UND_ERR_ABORTED'
+  return error instanceof Fault || isAbort
 }
 
 function classify(

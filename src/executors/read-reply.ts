@@ -1,6 +1,7 @@
 import { Fault } from '../errors.ts'
-import type { UpstreamBody } from './executor.ts'
 import { toBodyFault } from './network-fault.ts'
+import { isEncoded } from './reply-headers.ts'
+import type { UpstreamReply } from './send-request.ts'
 
 const errorBodyLimitBytes = 64 * 1024
 const jsonBodyLimitBytes = 64 * 1024 * 1024
@@ -13,9 +14,15 @@ interface ReadReplyOptions {
 
 /**
  * A whole reply body as text.
- * @throws Fault `upstream_unusable` over the limit, `upstream_silent` (idle); what undici reports when the body breaks
+ * @throws Fault `upstream_unusable` over the limit or compressed, `upstream_silent` (idle); what undici reports when the
+ * body breaks
  */
-function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadReplyOptions): Promise<string> {
+async function readReplyText({ body, headers }: UpstreamReply, options: ReadReplyOptions): Promise<string> {
+  if (isEncoded(headers)) {
+    body.destroy()
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it compressed its answer without being asked to' })
+  }
+  const { limitBytes, idleMs } = options
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let size = 0
@@ -49,19 +56,19 @@ function readReplyText(body: UpstreamBody, { limitBytes, idleMs }: ReadReplyOpti
   })
 }
 
-/** The body of an error reply; '' for one that does not arrive whole, which still has its status. Never rejects. */
-export function readErrorText(body: UpstreamBody, idleMs: number): Promise<string> {
-  return readReplyText(body, { limitBytes: errorBodyLimitBytes, idleMs }).catch(() => '')
+/** The body of an error reply; '' for one that cannot be read, which still has its status. Never rejects. */
+export async function readErrorText(reply: UpstreamReply, idleMs: number): Promise<string> {
+  return readReplyText(reply, { limitBytes: errorBodyLimitBytes, idleMs }).catch(() => '')
 }
 
 /**
  * A whole reply body as JSON, unvalidated.
  * @throws Fault `upstream_unusable`, `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort
  */
-export async function readReplyJson(body: UpstreamBody, idleMs: number): Promise<unknown> {
+export async function readReplyJson(reply: UpstreamReply, idleMs: number): Promise<unknown> {
   let text: string
   try {
-    text = await readReplyText(body, { limitBytes: jsonBodyLimitBytes, idleMs })
+    text = await readReplyText(reply, { limitBytes: jsonBodyLimitBytes, idleMs })
   } catch (error) {
     throw toBodyFault(error)
   }

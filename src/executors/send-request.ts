@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { StaleConnection, createConnectionUse } from './connection-use.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
+import type { SlotWatcher } from './watched-client.ts'
 
 export interface RequestOptions {
   readonly origin: string
@@ -12,6 +14,8 @@ export interface RequestOptions {
   readonly headersTimeout: number
   /** Closes the connection at once, while the head is awaited and while the body is read. */
   readonly signal: AbortSignal
+  /** Takes another way to do the same, for as long as the exchange lasts; returns what to call when it is over. */
+  readonly onBegin?: ((end: (reason: Error) => void) => () => void) | undefined
 }
 
 /** The head of a reply, and its body still to be read. */
@@ -28,10 +32,11 @@ const lingerMs = 1000
 /**
  * One HTTP exchange on `agent`. undici's own handler interface rather than its `request`: that one wraps each body in a
  * web-compatible stream, which costs as much per token as everything else that is done with it.
- * @throws what undici reports before the head is there; the signal's reason on abort
+ * @throws what undici reports before the head is there, StaleConnection where that is all it means; the signal's reason
+ * on abort
  */
 export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
-  const { signal, ...request } = options
+  const { signal, onBegin, ...request } = options
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason)
@@ -39,25 +44,38 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
     }
     let controller: Dispatcher.DispatchController | undefined
     let body: ReceivedBody | undefined
+    const use = createConnectionUse()
 
-    function onAbort(): void {
+    let ended: Error | undefined
+
+    function end(reason: Error): void {
+      ended = reason
       // Told first: undici reports the abort as a failure of its own.
-      if (body === undefined) reject(signal.reason)
-      else body.abort(signal.reason)
-      controller?.abort(signal.reason)
+      if (body === undefined) reject(reason)
+      else body.abort(reason)
+      controller?.abort(reason)
     }
 
-    const stopListening = (): void => signal.removeEventListener('abort', onAbort)
+    const onAbort = (): void => end(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
+    const leave = onBegin?.(end)
+    const stopListening = (): void => {
+      signal.removeEventListener('abort', onAbort)
+      leave?.()
+    }
 
-    agent.dispatch(request, {
+    const handler: Dispatcher.DispatchHandler & SlotWatcher = {
+      onSlot: use.given,
       onRequestStart(started) {
         controller = started
-        if (signal.aborted) started.abort(signal.reason)
+        use.sent()
+        if (ended !== undefined) started.abort(ended)
       },
+      onResponseStarted: use.answerBegan,
       onResponseStart(started, status, headers) {
         // 103 and its like announce a reply.
         if (status < 200) return
+        use.answered()
         body = receiveBody(started, stopListening)
         resolve({ status, headers, body })
       },
@@ -70,10 +88,11 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
       onResponseError(_controller, error) {
         if (body === undefined) {
           stopListening()
-          reject(error)
+          reject(use.isStale(error) ? new StaleConnection(error) : error)
         } else body.fail(error)
       },
-    })
+    }
+    agent.dispatch(request, handler)
   })
 }
 

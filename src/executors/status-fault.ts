@@ -15,8 +15,12 @@ export interface ErrorReply {
 /**
  * An error reply as a Fault. Bodies come in several shapes and are often mislabelled, so they are read by content.
  * Source: docs/copilot-wire.md, "Errors".
+ * @param redact takes known credentials out of its words
  */
-export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply): Fault {
+export function toStatusFault(
+  { status, body, retryAfter, headers }: ErrorReply,
+  redact: (text: string) => string,
+): Fault {
   if (status < 400) {
     return new Fault({ kind: 'upstream_unusable', detail: `it answered with the unexpected status ${status}` })
   }
@@ -25,7 +29,9 @@ export function toStatusFault({ status, body, retryAfter, headers }: ErrorReply)
     kind: 'upstream_status',
     status,
     message:
-      found.message === undefined ? `Upstream answered ${status} without a message.` : toUpstreamMessage(found.message),
+      found.message === undefined
+        ? `Upstream answered ${status} without a message.`
+        : toUpstreamMessage(found.message, redact),
     ...(found.code !== undefined && { code: found.code }),
     ...(found.type !== undefined && { type: found.type }),
     ...(found.param !== undefined && { param: found.param }),

@@ -12,6 +12,14 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   zstd: () => createZstdDecompress(),
 }
 
+/**
+ * A compressed body may become this many times what was received, so that nobody causes much work with little. Repetitive
+ * conversations stay below 80 times in every encoding.
+ */
+const mostExpansion = 100
+/** Whatever it was before: a megabyte is nothing. */
+const alwaysBytes = 1024 * 1024
+
 /** A request body, both as received (decompressed) and as text, so that neither has to be made from the other again. */
 export interface RequestBody {
   readonly bytes: Buffer
@@ -26,8 +34,7 @@ export interface ReadBodyOptions {
 }
 
 /**
- * The request body. The limit holds for the decoded size too, so a small compressed body cannot become a large
- * one. Bytes over the limit are never kept.
+ * The request body. The limit holds for the decoded size too. Bytes over the limit are never kept.
  * @throws Fault `body_too_large`, `body_stalled`, `unsupported_media_type`, `malformed_body`; the signal's reason on
  * abort
  */
@@ -55,22 +62,33 @@ async function inflate(
   encoding: string,
   options: ReadBodyOptions,
 ): Promise<Buffer> {
+  let received = 0
+  const count = (chunk: Buffer) => {
+    received += chunk.length
+  }
+  request.on('data', count)
   // Not `pipeline`: it destroys the request on failure, and with it the socket the error has to be written to.
   request.once('error', (error) => decoder.destroy(error))
   request.pipe(decoder)
   try {
-    return await collect(decoder, options)
+    return await collect(decoder, options, () => Math.max(alwaysBytes, mostExpansion * received))
   } catch (error) {
     request.unpipe(decoder)
     const isDecoders = error instanceof Fault && error.error.kind === 'malformed_body' && !request.errored
     if (!isDecoders) throw error
     throw new Fault({ kind: 'malformed_body', detail: `the body is not valid ${encoding}` }, { cause: error.cause })
   } finally {
+    request.off('data', count)
     decoder.destroy()
   }
 }
 
-function collect(source: Readable, { limitBytes, idleMs, signal }: ReadBodyOptions): Promise<Buffer> {
+/** @param mostBytes what may have come by now, if that is less than the limit */
+function collect(
+  source: Readable,
+  { limitBytes, idleMs, signal }: ReadBodyOptions,
+  mostBytes: () => number = () => limitBytes,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -78,8 +96,9 @@ function collect(source: Readable, { limitBytes, idleMs, signal }: ReadBodyOptio
     const onData = (chunk: Buffer) => {
       silence.refresh()
       size += chunk.length
-      if (size <= limitBytes) chunks.push(chunk)
-      else giveUp(new Fault({ kind: 'body_too_large', limitBytes }))
+      if (size > limitBytes) giveUp(new Fault({ kind: 'body_too_large', limitBytes }))
+      else if (size > mostBytes()) giveUp(new Fault({ kind: 'body_too_large', limitBytes, mostExpansion }))
+      else chunks.push(chunk)
     }
     const onAbort = () => giveUp(signal.reason)
     const giveUp = (reason: unknown) => {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { dialects } from '../translate/dialects.ts'
 import { createServe } from './serve.ts'
-import type { ServeDeps } from './serve.ts'
+import type { ServeDeps } from './serve-deps.ts'
 
 /** `POST /v1/chat/completions`, also without `/v1` for clients that are given the bare origin. */
 export function registerChatRoutes(app: FastifyInstance, deps: ServeDeps): void {

@@ -6,8 +6,10 @@ import type { CallerRequest } from '../translate/dialect.ts'
 import { countRequestBody } from '../translate/messages/count-request.ts'
 import { decodeCountRequest } from '../translate/messages/decode-request.ts'
 import { textsOfMessages } from '../translate/messages/estimate-tokens.ts'
-import { encodeContext, routeModel } from './serve.ts'
-import type { Admitted, ServeDeps } from './serve.ts'
+import type { Admitted } from './admit.ts'
+import { encodeContext } from './open-upstream.ts'
+import { routeModel } from './route-model.ts'
+import type { ServeDeps } from './serve-deps.ts'
 
 /** How the count was made; a caller that budgets by it should know. */
 const SOURCE_HEADER = 'x-copilot-proxy-token-count'
@@ -24,7 +26,7 @@ const uncounted: ReadonlySet<number> = new Set([400, 404, 405, 501])
 /** `POST /v1/messages/count_tokens`: upstream's own count for models with native Messages, else an estimate. */
 export async function countTokens(
   deps: ServeDeps,
-  { readBody, signal }: Admitted,
+  { readBody, signal, meter }: Admitted,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
@@ -33,6 +35,7 @@ export async function countTokens(
   const call = decodeCountRequest(text, bytes, request.headers)
   const { model, path } = await routeModel(deps, call.model, dialects.messages.upstreamPath, signal)
   const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`
+  meter.routed(model, route)
   reply.header('x-copilot-proxy-route', route)
   const counted = path === dialects.messages.upstreamPath ? await countUpstream() : undefined
   const source = counted === undefined ? 'estimate' : 'upstream'

@@ -1,20 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { decodeEmbeddingsRequest, encodeEmbeddingsBodies, encodeEmbeddingsReply } from '../translate/embeddings.ts'
-import { admit, routeModel } from './serve.ts'
-import type { Admitted, ServeDeps } from './serve.ts'
+import { admit } from './admit.ts'
+import type { Admitted } from './admit.ts'
+import { routeModel } from './route-model.ts'
+import type { ServeDeps } from './serve-deps.ts'
 
 const upstreamPath = '/embeddings'
 
 /** `POST /v1/embeddings`, also without `/v1`. */
 export function registerEmbeddingsRoutes(app: FastifyInstance, deps: ServeDeps): void {
   for (const path of ['/v1/embeddings', '/embeddings']) {
-    app.post(path, (request, reply) => admit(deps, request, reply, (admitted) => embed(deps, admitted, request, reply)))
+    app.post(path, (request, reply) =>
+      admit(deps, 'embeddings', request, reply, (admitted) => embed(deps, admitted, request, reply)),
+    )
   }
 }
 
 async function embed(
   deps: ServeDeps,
-  { readBody, signal }: Admitted,
+  { readBody, signal, meter }: Admitted,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
@@ -23,6 +27,7 @@ async function embed(
   const call = decodeEmbeddingsRequest(text)
   const { model } = await routeModel(deps, call.model, upstreamPath, signal)
   const route = `${model.provider}/embeddings`
+  meter.routed(model, route)
   reply.header('x-copilot-proxy-route', route)
   const executor = deps.executorOf(model.provider)
   const replies: unknown[] = []
@@ -41,5 +46,7 @@ async function embed(
     { requestId: request.id, model: model.id, route, status: 200, ms: deps.now() - startedAt },
     'request served',
   )
-  return encodeEmbeddingsReply(call, model, replies)
+  const answer = encodeEmbeddingsReply(call, model, replies)
+  meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
+  return answer
 }

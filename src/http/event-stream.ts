@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { isFull, writeText } from './chunked-body.ts'
 
 /** The event stream that a caller reads. Its head goes out with the first event, so a failure before it is still a status. */
 export interface EventStream {
@@ -19,12 +20,18 @@ export interface EventStreamOptions {
   readonly heartbeat: string
   /** Of the reply so far; read when the head goes out. */
   readonly headers: () => Readonly<Record<string, string>>
+  /** Called as the head goes out. */
+  readonly onHead: () => void
   /** Hears what the caller is sent; set only where answers are logged. */
   readonly onText: ((text: string) => void) | undefined
 }
 
-/** A caller that hears nothing for this long may think the connection dead. Ms. */
-const heartbeatMs = 15_000
+/**
+ * A caller that hears nothing for 15 seconds may think the connection dead. Silence is counted in ticks, because to set a
+ * timer anew with every token costs more than the token's translation.
+ */
+const tickMs = 5000
+const ticksToHeartbeat = 3
 
 /**
  * How many of those pass before a caller hears something although upstream has not even answered. Upstream refuses within
@@ -33,17 +40,21 @@ const heartbeatMs = 15_000
 const beatsBeforeAnswer = 2
 
 export function createEventStream(response: ServerResponse, options: EventStreamOptions): EventStream {
-  const { heartbeat, headers, onText } = options
+  const { heartbeat, headers, onHead, onText } = options
   let upstreamHeaders: Readonly<Record<string, string>> = {}
   let beatsToSkip = beatsBeforeAnswer - 1
+  let silentTicks = 0
 
   const timer = setInterval(() => {
+    silentTicks += 1
+    if (silentTicks < ticksToHeartbeat) return
+    silentTicks = 0
     if (beatsToSkip > 0) beatsToSkip -= 1
-    else if (!response.writableNeedDrain) write(heartbeat)
-  }, heartbeatMs)
+    else if (!isFull(response)) write(heartbeat)
+  }, tickMs)
 
   function writeHead(): void {
-    if (response.headersSent) return
+    onHead()
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
@@ -54,23 +65,24 @@ export function createEventStream(response: ServerResponse, options: EventStream
   }
 
   function write(text: string): boolean {
-    writeHead()
-    timer.refresh()
+    silentTicks = 0
     onText?.(text)
-    // Bytes, because Node joins a chunk with its length and line ends, and does that for text by a slower way.
-    return response.write(Buffer.from(text))
+    if (response.headersSent) return writeText(response, text)
+    writeHead()
+    return response.write(text)
   }
 
   return {
     write,
     end(text) {
-      writeHead()
       onText?.(text)
+      if (!response.headersSent) writeHead()
       response.end(text)
     },
     answered(found) {
       upstreamHeaders = found
       beatsToSkip = 0
+      silentTicks = 0
       timer.refresh()
     },
     isOpen: () => response.headersSent,

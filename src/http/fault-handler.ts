@@ -4,10 +4,31 @@ import type { ProxyError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { dialects } from '../translate/dialects.ts'
 import type { Dialect } from '../translate/dialect.ts'
+import { addressIdentity } from './caller-identity.ts'
 import { flatHeaders } from './flat-headers.ts'
+import type { Metrics } from './metrics.ts'
+import { createRefusalLines } from './refusal-lines.ts'
+
+export interface FaultHandlerDeps {
+  readonly log: Logger
+  /** Takes known credentials out of text: an upstream may reflect them in any of its words. */
+  readonly redact: (text: string) => string
+  readonly metrics: Pick<Metrics, 'refused'>
+  /** Ms, from a clock that does not jump. */
+  readonly now: () => number
+}
+
+/** The caller was not let in. */
+const notLetIn: ReadonlySet<ProxyError['kind']> = new Set(['forbidden', 'key_required', 'wrong_keys'])
+import { redactValues } from './redact-values.ts'
 
 /** What is left of the request will not be waited for. */
-const endsConnection: ReadonlySet<ProxyError['kind']> = new Set(['body_too_large', 'body_stalled', 'shutting_down'])
+const endsConnection: ReadonlySet<ProxyError['kind']> = new Set([
+  'body_too_large',
+  'body_stalled',
+  'shutting_down',
+  'wrong_keys',
+])
 
 /** How long a refused upload may go on being thrown away, so that its sender gets to read the answer. Ms. */
 const uploadLingerMs = 2000
@@ -21,31 +42,43 @@ function dialectOf(request: FastifyRequest): Dialect {
 }
 
 /** The one place where a failure before the first byte becomes a status and an envelope. */
-export function createFaultHandler(log: Logger) {
+export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDeps) {
+  const lines = createRefusalLines(now)
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const fault = toFault(thrown)
     const { error } = fault
     const dialect = dialectOf(request)
     const status = dialect.errorStatus(error)
-    log[severityOf(error, status)](
-      {
-        requestId: request.id,
-        status,
-        ...faultFields(fault),
-        ...routed(reply),
-      },
-      status >= 500 ? 'request failed' : 'request refused',
-    )
+    if (request.meter === undefined) metrics.refused(status)
+    else request.meter.end(status)
+    const isOutside = notLetIn.has(error.kind) && request.keyName === undefined
+    const unsaid = isOutside ? lines.next(addressIdentity(request.raw.socket.remoteAddress)) : 0
+    if (unsaid !== undefined) {
+      log[severityOf(error, status)](
+        {
+          requestId: request.id,
+          status,
+          ...faultFields(fault),
+          ...routed(reply),
+          ...request.meter?.facts(),
+          ...(request.keyName !== undefined && { key: request.keyName }),
+          ...(unsaid > 0 && { unsaid }),
+        },
+        status >= 500 ? 'request failed' : 'request refused',
+      )
+    }
     const retryAfter = retryAfterOf(error)
-    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
-    if (error.kind === 'upstream_status' && error.headers !== undefined) reply.headers(error.headers)
+    if (retryAfter !== undefined) reply.header('retry-after', redact(retryAfter))
+    if (error.kind === 'upstream_status') {
+      reply.headers(redactValues(error.headers ?? {}, redact))
+    }
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
     if (error.kind === 'upgrade_refused') reply.headers({ upgrade: 'HTTP/1.1', connection: 'upgrade' })
     if (isInVain(error)) reply.header('x-should-retry', 'false')
     const isLast = endsConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
-    const body = JSON.stringify(dialect.errorBody(error, request.id))
+    const body = redact(JSON.stringify(dialect.errorBody(error, request.id)))
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
     if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
     else void reply.send(body)
@@ -64,6 +97,8 @@ const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_excee
 /** Both SDKs repeat every 429 and 5xx unless told not to; here it would change nothing until somebody acts. */
 function isInVain(error: ProxyError): boolean {
   switch (error.kind) {
+    case 'wrong_keys':
+      return true
     case 'copilot_unavailable':
     case 'codex_unavailable':
       return error.retryAfterSeconds === undefined

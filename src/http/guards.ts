@@ -1,35 +1,109 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
-import { isKnownKey, presentedKeys } from './api-keys.ts'
+import { findKey, prepareKeys, presentedKeys } from './api-keys.ts'
+import type { ApiKey } from './api-keys.ts'
+import { addressIdentity } from './caller-identity.ts'
+import { crowdSeconds } from './failed-keys.ts'
+import type { FailedKeys } from './failed-keys.ts'
+import type { KeySessions } from './key-sessions.ts'
+import { createKnownCallers } from './known-callers.ts'
 import { checkOrigin } from './origin-policy.ts'
 
-export interface GuardSettings {
+interface GuardSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly apiKeys: readonly string[]
 }
 
-/**
- * Runs before anything of a request is read: who may talk to the daemon at all.
- * @throws Fault `forbidden`, `key_required`
- */
-export function createGuard(settings: () => GuardSettings) {
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { host, allowedHosts, allowedOrigins, apiKeys } = settings()
-    const port = request.socket.localPort ?? 0
-    const verdict = checkOrigin(request.headers, request.raw.rawHeaders, { host, port, allowedHosts, allowedOrigins })
-    if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
-    if (verdict.origin !== undefined) {
-      reply.header('access-control-allow-origin', verdict.origin)
-      reply.header('vary', 'Origin')
-      reply.header('access-control-expose-headers', exposedHeaders)
+export interface GuardDeps {
+  readonly settings: () => GuardSettings
+  readonly failedKeys: FailedKeys
+  readonly sessions: KeySessions
+  readonly setTimer: (run: () => void, delayMs: number) => unknown
+}
+
+export interface Guard {
+  /**
+   * Runs before anything of a request is read: who may talk to the daemon at all. Goes on with `next`, which gets a
+   * fault (`key_required`) where the caller showed no right key; that of a wrong one may come late.
+   * @throws Fault `forbidden`, `wrong_keys`
+   */
+  readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
+  /** The keys that are in force. */
+  readonly keys: () => readonly ApiKey[]
+}
+
+export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardDeps): Guard {
+  let entries: readonly string[] = []
+  let prepared: readonly ApiKey[] = []
+
+  function keys(): readonly ApiKey[] {
+    const { apiKeys } = settings()
+    if (apiKeys !== entries) {
+      entries = apiKeys
+      prepared = prepareKeys(apiKeys)
     }
-    // A preflight never carries a credential; it is answered on the strength of its origin alone.
-    if (request.method === 'OPTIONS' && verdict.origin !== undefined) return
-    if (apiKeys.length === 0 || request.routeOptions.config.public === true) return
-    const isKnown = presentedKeys(request.headers).some((key) => isKnownKey(key, apiKeys))
-    if (!isKnown) throw new Fault({ kind: 'key_required' })
+    return prepared
+  }
+
+  const knownCallers = createKnownCallers()
+  /** Of connections: worked out once. */
+  const sources = new WeakMap<Socket, string>()
+
+  function sourceOf(socket: Socket): string {
+    const source = sources.get(socket) ?? addressIdentity(socket.remoteAddress)
+    sources.set(socket, source)
+    return source
+  }
+
+  /**
+   * The key that was presented, where it is right. While wrong ones crowd in from an address, it is compared with those
+   * alone that have been let in from there: else who guesses in parallel would see by the quick answer which guess was
+   * right, and a program that has worked so far would be locked out by one that guesses.
+   * @throws Fault `wrong_keys`
+   */
+  function recognize(presented: readonly string[], source: string): ApiKey | undefined {
+    const isCrowded = failedKeys.isCrowded(source)
+    const key = findKey(presented, isCrowded ? keys().filter((each) => knownCallers.has(source, each)) : keys())
+    if (key !== undefined) knownCallers.note(source, key)
+    else if (isCrowded) throw new Fault({ kind: 'wrong_keys', retryAfterSeconds: crowdSeconds })
+    return key
+  }
+
+  return {
+    keys,
+    check(request, reply, next) {
+      const { host, allowedHosts, allowedOrigins } = settings()
+      const port = request.socket.localPort ?? 0
+      const verdict = checkOrigin(request.headers, request.raw.rawHeaders, { host, port, allowedHosts, allowedOrigins })
+      if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
+      if (verdict.origin !== undefined) {
+        reply.header('access-control-allow-origin', verdict.origin)
+        reply.header('vary', 'Origin')
+        reply.header('access-control-expose-headers', exposedHeaders)
+      }
+      // A preflight never carries a credential; it is answered on the strength of its origin alone.
+      if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
+      const known = keys()
+      if (known.length === 0 || request.routeOptions.config.public === true) return next()
+      const presented = presentedKeys(request.headers)
+      if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))
+      const { socket } = request.raw
+      const source = sourceOf(socket)
+      const key = recognize(presented, source)
+      if (key !== undefined) {
+        request.keyName = key.name
+        sessions.letIn(reply.raw, socket, key)
+        return next()
+      }
+      const waitMs = failedKeys.count(source)
+      const refuse = (): void => next(new Fault({ kind: 'key_required' }))
+      if (waitMs === 0) return refuse()
+      // Also for who hangs up meanwhile: its place stays taken.
+      setTimer(refuse, waitMs)
+    },
   }
 }
 

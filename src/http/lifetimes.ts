@@ -12,20 +12,21 @@ export interface Lifetimes {
   readonly open: (response: ServerResponse) => Lifetime
   /** Ends every open request with the given fault. */
   readonly endAll: (reason: Fault) => void
+  /** Ends those whose response is one of these. */
+  readonly endWhere: (isMeant: (response: ServerResponse) => boolean, reason: Fault) => void
   /** Resolves when every request that is open now has been closed. */
   readonly drained: () => Promise<void>
 }
 
 /** Every request that is being served, so that a shutdown can end what outlives the grace period. */
 export function createLifetimes(): Lifetimes {
-  const open = new Set<AbortController>()
+  const open = new Map<AbortController, ServerResponse>()
   const watchers = new Set<(closed: AbortController) => void>()
   return {
     open(response) {
       const controller = new AbortController()
-      open.add(controller)
-      // The response's `close`: the request's comes as soon as its body was read. Node closes when the caller does, so
-      // one that only closes its sending side counts as gone too; from here the two look alike.
+      open.set(controller, response)
+      // The response's `close`: the request's comes as soon as its body was read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
       }
@@ -40,10 +41,13 @@ export function createLifetimes(): Lifetimes {
       }
     },
     endAll(reason) {
-      for (const controller of open) controller.abort(reason)
+      for (const controller of open.keys()) controller.abort(reason)
+    },
+    endWhere(isMeant, reason) {
+      for (const [controller, response] of open) if (isMeant(response)) controller.abort(reason)
     },
     drained() {
-      const awaited = new Set(open)
+      const awaited = new Set(open.keys())
       if (awaited.size === 0) return Promise.resolve()
       return new Promise((resolve) => {
         const watcher = (closed: AbortController) => {

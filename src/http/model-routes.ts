@@ -24,7 +24,13 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
         case 'anthropic':
           return renderAnthropicList(models, pageOf(request))
         case 'openai':
-          return renderModelList(models, config().copilot.upstreamDialect)
+          return {
+            ...renderModelList(models, config().copilot.upstreamDialect),
+            // Apart from the others: whoever reads the list takes what it names for something that answers.
+            ...(queryOf(request).get('include') === 'disabled' && {
+              disabled: renderModelList(registry.listSwitchedOff(), config().copilot.upstreamDialect).data,
+            }),
+          }
       }
     })
 

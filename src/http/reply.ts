@@ -22,7 +22,7 @@ export interface ReplyContext {
 /** How a reply went, for the log. */
 export interface ReplyReport {
   readonly usage: Usage | undefined
-  /** Upstream events that were not JSON and were left out. */
+  /** Upstream events that said nothing that is known here and were left out. */
   readonly skipped: number
   /** The complete reply, where later requests may refer to it. */
   readonly record?: ReplyRecord | undefined
@@ -71,7 +71,7 @@ export async function streamReply(
     if (text !== '') stream.write(text)
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
-    stream.end((reply.fail ?? dialect.errorEvent)(failure.error, context.requestId))
+    stream.end(context.seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, context.requestId)))
     return { ...report(), failure }
   }
 }
@@ -118,7 +118,9 @@ function drained(response: ServerResponse, patienceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), patienceMs)
     const onClose = () => clearTimeout(timer)
-    response.once('drain', () => {
+    // The socket's own event: what `writeText` wrote, the response does not know of.
+    const writable = response.socket ?? response
+    writable.once('drain', () => {
       clearTimeout(timer)
       // A slow caller drains many times, and each would leave a listener behind.
       response.off('close', onClose)

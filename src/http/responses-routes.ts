@@ -3,7 +3,7 @@ import { Fault } from '../errors.ts'
 import { dialects } from '../translate/dialects.ts'
 import type { StoredResponse } from './response-store.ts'
 import { createServe } from './serve.ts'
-import type { ServeDeps } from './serve.ts'
+import type { ServeDeps } from './serve-deps.ts'
 
 type ById = FastifyRequest<{ Params: { id: string } }>
 

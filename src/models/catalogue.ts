@@ -13,6 +13,8 @@ export interface ListedModel {
 export interface Catalogue {
   /** The model list: no duplicates, nothing hidden, nothing switched off, nothing that no route serves. */
   readonly visible: readonly ListedModel[]
+  /** What would be shown if it were not switched off for the account. */
+  readonly switchedOff: readonly ListedModel[]
   /** Every model that can be named, by its listed id and by `<provider>/<id>`. */
   readonly byName: ReadonlyMap<string, ListedModel>
   /** Those that have a model. */
@@ -34,11 +36,16 @@ export function buildCatalogue(models: readonly Model[], hide: readonly string[]
     hide.some((pattern) => matchesGlob(pattern, entry.id) || matchesGlob(pattern, qualifiedId(entry.model)))
   return {
     visible: listed.filter((entry) => offered.has(entry.model) && !isHidden(entry)),
+    switchedOff: listed.filter(({ model }) => isSwitchedOff(model)).filter((entry) => !isHidden(entry)),
     byName: new Map(
       listed.flatMap((entry) => [[entry.id, entry] as const, [qualifiedId(entry.model), entry] as const]),
     ),
     providers: new Set(known.map((model) => model.provider)),
   }
+}
+
+function isSwitchedOff({ policy, type }: Model): boolean {
+  return policy === 'disabled' && (type === 'chat' || type === 'embeddings')
 }
 
 function qualifiedId(model: Model): string {

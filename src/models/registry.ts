@@ -45,6 +45,8 @@ export interface ModelRegistry {
   readonly setNaming: (naming: ModelNaming) => void
   /** What callers are shown. */
   readonly list: () => readonly ListedModel[]
+  /** What the account has switched off; no request reaches it. */
+  readonly listSwitchedOff: () => readonly ListedModel[]
   /** The model a name stands for, or `model_not_found`. Hidden models count. */
   readonly resolve: (name: string) => ModelResult
   /** As `resolve`, plus the upstream path; `invalid_request` when the model cannot be reached from this route. */
@@ -137,6 +139,7 @@ export function createModelRegistry(
       rebuild()
     },
     list: () => catalogue.visible,
+    listSwitchedOff: () => catalogue.switchedOff,
     resolve: (name) => resolve(name, () => true),
     route,
   }

@@ -21,6 +21,8 @@ export interface RenderedModel {
     readonly type: string
     readonly family: string
     readonly preview: boolean
+    /** `enabled`, `disabled` or `unconfigured` for the account; null: nothing gates the model. */
+    readonly policy: string | null
     /** `seed` until the account's own list has been fetched. */
     readonly source: 'seed' | 'live'
     readonly endpoints: readonly string[]
@@ -57,6 +59,7 @@ export function renderModel({ id, model }: ListedModel, setting: EndpointAsk['se
       type: model.type,
       family: model.family,
       preview: model.preview,
+      policy: model.policy ?? null,
       source: model.source,
       endpoints: model.endpoints,
       routes: dialectRoutes(model, setting),

@@ -36,7 +36,9 @@ const SPACE = 32
  * whole body, which may be written over many lines.
  */
 export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecoderOptions = {}): SseDecoder {
-  const utf8 = new TextDecoder()
+  // The parser drops a byte order mark. Node's decoder would drop one in the middle too, where the first chunk ended within
+  // a character (Node 24.21).
+  const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
   let events: SseEvent[] = []
   // The parser drops the rest of a line it does not know when the line is cut, so it is only ever fed whole lines.
   // Fragments are joined once, when the line is complete: a long line in small chunks stays linear.

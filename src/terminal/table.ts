@@ -9,21 +9,29 @@ export interface TableColumn<Row> {
 
 const gap = '  '
 
+/** Whether such a table is no wider than the screen. */
+export function fitsTable<Row>(
+  columns: readonly TableColumn<Row>[],
+  rows: readonly Row[],
+  screen: Pick<Output, 'columns'>,
+): boolean {
+  return lineLength(widthsOf(columns, cellsOf(columns, rows))) <= screen.columns
+}
+
 /**
  * Rows as an aligned table with a head line. Where the screen is too narrow for it, each row becomes a short block:
  * the first column as its title, every other cell that has something to say on a line of its own.
+ * @param isDim rows that matter less
  */
 export function formatTable<Row>(
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
   output: Pick<Output, 'columns' | 'style'>,
+  isDim: (row: Row) => boolean = () => false,
 ): string {
-  const cells = rows.map((row) => columns.map((column) => column.cell(row)))
-  const widths = columns.map((column, at) =>
-    cells.reduce((widest, row) => Math.max(widest, row[at]?.length ?? 0), column.title.length),
-  )
-  const lineLength = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1))
-  if (lineLength > output.columns) return formatBlocks(columns, cells, output)
+  const cells = cellsOf(columns, rows)
+  const widths = widthsOf(columns, cells)
+  if (lineLength(widths) > output.columns) return formatBlocks(columns, cells, output)
 
   const toLine = (texts: readonly string[]): string =>
     texts
@@ -33,7 +41,25 @@ export function formatTable<Row>(
       .join(gap)
       .trimEnd()
   const head = output.style.bold(toLine(columns.map((column) => column.title)))
-  return [head, ...cells.map(toLine)].map((line) => `${line}\n`).join('')
+  const lines = rows.map((row, at) => {
+    const line = toLine(cells[at] ?? [])
+    return isDim(row) ? output.style.dim(line) : line
+  })
+  return [head, ...lines].map((line) => `${line}\n`).join('')
+}
+
+function cellsOf<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[]): readonly (readonly string[])[] {
+  return rows.map((row) => columns.map((column) => column.cell(row)))
+}
+
+function widthsOf<Row>(columns: readonly TableColumn<Row>[], cells: readonly (readonly string[])[]): readonly number[] {
+  return columns.map((column, at) =>
+    cells.reduce((widest, row) => Math.max(widest, row[at]?.length ?? 0), column.title.length),
+  )
+}
+
+function lineLength(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1))
 }
 
 function formatBlocks<Row>(

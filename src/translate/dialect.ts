@@ -136,6 +136,8 @@ export interface ReplySeed {
   /** As in the request, which a long stream must not keep in memory for it. */
   readonly wantsUsage: boolean
   readonly notes: ReplyNotes
+  /** Takes known credentials out of what upstream says of a failure. */
+  readonly redact: (text: string) => string
 }
 
 /** A finished reply of the Responses API, for callers that refer to it later. */
@@ -166,7 +168,7 @@ interface Reply<Out> {
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
   readonly usage: () => Usage | undefined
-  /** Upstream events that could not be read and were left out, for the log. */
+  /** Upstream events that said nothing that is known here and were left out, for the log. */
   readonly skipped: () => number
   /** Set once the reply is complete, in dialects that can refer to it. */
   readonly record?: (() => ReplyRecord | undefined) | undefined

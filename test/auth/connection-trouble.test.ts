@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { connectionTrouble } from '../../src/auth/connection-trouble.ts'
+import { ProxyTrouble, connectionTrouble } from '../../src/auth/connection-trouble.ts'
 
 /** As fetch throws it. */
 function failedFetch(code: unknown): Error {
@@ -35,4 +35,13 @@ test('the reason is found some levels down, a code that is no text is passed ove
   const circle = new Error('circle')
   circle.cause = circle
   expect(connectionTrouble(circle)).toBe('')
+})
+
+test('a proxy that is the one in trouble is named', () => {
+  const failed = new TypeError('fetch failed', {
+    cause: new ProxyTrouble('http://proxy.example:3128', failedFetch('ENOTFOUND')),
+  })
+  expect(connectionTrouble(failed)).toBe(
+    'the proxy http://proxy.example:3128 on the way failed: its name is not known (ENOTFOUND)',
+  )
 })

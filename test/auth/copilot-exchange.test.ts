@@ -194,7 +194,7 @@ describe('no answer of GitHub’s', () => {
     expect(await exchange()).toMatchObject({ kind: 'transient', detail: expect.not.stringContaining('html') })
   })
 
-  test.each([200, 403, 502])('a web page is called one, with status %i', async (status) => {
+  test.each([200, 403, 502])('E30 a web page is called one, with status %i', async (status) => {
     for (const text of ['<html></html>', ' <!DOCTYPE html>', 'Please sign in']) {
       const type = text.includes('<') ? 'text/plain' : 'Text/HTML; charset=utf-8'
       answer(text, { status, headers: { 'content-type': type } })
@@ -225,7 +225,7 @@ describe('no answer of GitHub’s', () => {
     expect(await exchange()).toMatchObject({ kind: 'transient' })
   })
 
-  test('an endless reply is cut off', async () => {
+  test('E24 an endless reply is cut off', async () => {
     answer('x'.repeat(2 * 1024 * 1024))
     expect(await exchange()).toMatchObject({ kind: 'transient', detail: expect.stringContaining('too large') })
   })
@@ -257,7 +257,7 @@ describe('no answer of GitHub’s', () => {
   })
 })
 
-test.each([301, 302, 303, 307, 308])('a redirect with %i is not followed', async (status) => {
+test.each([301, 302, 303, 307, 308])('E30 a redirect with %i is not followed', async (status) => {
   server.use(http.all('http://127.0.0.1:*', () => passthrough()))
   let hits = 0
   const elsewhere = await listen((_request, response) => {
@@ -313,7 +313,7 @@ describe('how long to wait', () => {
     [{ 'retry-after': 'soon' }, undefined],
     [{ 'x-ratelimit-reset': String(nowMs / 1000 + 90) }, 90],
     [{}, undefined],
-  ])('%j is %s s', (headers, seconds) => {
+  ])('E28 %j is %s s', (headers, seconds) => {
     expect(retryAfterSecondsOf(new Headers(headers), nowMs)).toBe(seconds)
   })
 })

@@ -138,7 +138,7 @@ describe('when a token is fetched', () => {
     expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
   })
 
-  test('the record keeps what was learned, and nothing of an address that is not allowed', async () => {
+  test('C14 the record keeps what was learned, and nothing of an address that is not allowed', async () => {
     answerExchanges((n) =>
       granted(n, { sku: 'example', endpoints: { api: 'https://api.business.githubcopilot.com/' } }),
     )
@@ -209,7 +209,7 @@ describe('when a token is fetched', () => {
 })
 
 describe('clocks', () => {
-  test('sleep past the end: the first call afterwards gets a new token', async () => {
+  test('E16 sleep past the end: the first call afterwards gets a new token', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())
     await source.get(never)
@@ -219,7 +219,7 @@ describe('clocks', () => {
     expect(exchanges.count).toBe(2)
   })
 
-  test('a clock set back does not keep an old token in use', async () => {
+  test('E16 a clock set back does not keep an old token in use', async () => {
     answerExchanges(granted)
     const source = start(memory())
     await source.get(never)
@@ -228,11 +228,11 @@ describe('clocks', () => {
     expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
   })
 
-  test('a clock that jumps to and fro causes no storm', async () => {
+  test.each([10, 60])('E16 a clock that jumps to and fro by %i minutes causes no storm', async (minutes) => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())
     for (let n = 0; n < 50; n += 1) {
-      clock.jumpWallClock(n % 2 === 0 ? 10 * MINUTE : -10 * MINUTE)
+      clock.jumpWallClock((n % 2 === 0 ? minutes : -minutes) * MINUTE)
       clock.advance(1_000)
       await source.get(never)
     }
@@ -255,7 +255,7 @@ describe('clocks', () => {
 })
 
 describe('many at once', () => {
-  test('1,000 calls on an expired token make one exchange, and all succeed', async () => {
+  test('E14 1,000 calls on an expired token make one exchange, and all succeed', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory(stored(100_000)))
     const tokens = await Promise.all(Array.from({ length: 1000 }, () => source.get(new AbortController().signal)))
@@ -263,7 +263,7 @@ describe('many at once', () => {
     expect(exchanges.count).toBe(1)
   })
 
-  test('1,000 calls on a failing exchange make one, and all get the same clear fault', async () => {
+  test('E14 1,000 calls on a failing exchange make one, and all get the same clear fault', async () => {
     const exchanges = answerExchanges(() => new HttpResponse('', { status: 503 }))
     const source = start(memory())
     const faults = await Promise.all(Array.from({ length: 1000 }, () => faultOf(source.get(never))))
@@ -295,7 +295,7 @@ describe('many at once', () => {
 })
 
 describe('an exchange that does not work', () => {
-  test('while the old token is good it is used, and retries keep their distance', async () => {
+  test('E13 while the old token is good it is used, and retries keep their distance', async () => {
     const exchanges = answerExchanges((n) => (n === 1 ? granted(n) : new HttpResponse('', { status: 500 })))
     const source = start(memory())
     await source.get(never)
@@ -314,7 +314,7 @@ describe('an exchange that does not work', () => {
     expect(await faultOf(source.get(never))).toMatchObject({ kind: 'copilot_unavailable' })
   })
 
-  test('a failing one without a token is not hammered by a busy caller', async () => {
+  test('E13 a failing one without a token is not hammered by a busy caller', async () => {
     const exchanges = answerExchanges(() => HttpResponse.error())
     const source = start(memory())
     for (let n = 0; n < 20; n += 1) {
@@ -324,7 +324,7 @@ describe('an exchange that does not work', () => {
     expect(exchanges.count).toBeLessThanOrEqual(2)
   })
 
-  test('one that hangs is bounded: the waiting fail together, and the next call tries again', async () => {
+  test('E15 one that hangs is bounded: the waiting fail together, and the next call tries again', async () => {
     const exchanges = answerExchanges((n) => (n === 1 ? new Promise(() => {}) : granted(n)))
     const source = start(memory(), { exchangeTimeoutMs: 30 })
     const faults = await Promise.all([faultOf(source.get(never)), faultOf(source.get(never))])
@@ -339,7 +339,7 @@ describe('an exchange that does not work', () => {
     expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
   })
 
-  test('one that hangs is not waited for while the old token is good', async () => {
+  test('E13 one that hangs is not waited for while the old token is good', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const asked = Promise.withResolvers<void>()
@@ -384,7 +384,7 @@ describe('an exchange that does not work', () => {
 })
 
 describe('an account that GitHub refuses', () => {
-  test('a bad login is asked about once, until somebody logs in', async () => {
+  test('C22 a bad login is asked about once, until somebody logs in', async () => {
     const exchanges = answerExchanges((n) =>
       n === 1 ? HttpResponse.json(fixture('github-401'), { status: 401 }) : granted(n),
     )
@@ -457,7 +457,7 @@ describe('an account that GitHub refuses', () => {
 })
 
 describe('a token that upstream rejects', () => {
-  test('is replaced by one exchange, however many callers report it', async () => {
+  test('E12 is replaced by one exchange, however many callers report it', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())
     const { value } = await source.get(never)
@@ -495,7 +495,7 @@ describe('a token that upstream rejects', () => {
     expect(source.status()).toMatchObject({ state: 'login_required' })
   })
 
-  test('an upstream that rejects every token costs an exchange every five seconds at most', async () => {
+  test('E12 an upstream that rejects every token costs an exchange every five seconds at most', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())
     for (let n = 0; n < 40; n += 1) {
@@ -690,6 +690,53 @@ describe('a store in trouble', () => {
     expect(exchanges.count).toBe(2)
   })
 
+  test('C05 a token that could not be stored is stored as soon as that works, told once, over nobody else’s', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    answerExchanges(granted)
+    const store = memory()
+    let isFull = true
+    const disk: RecordStore<CopilotRecord> = {
+      ...store,
+      update: (...args) => (isFull ? failing('unwritable', store) : store).update(...args),
+    }
+    const source = start(disk)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    clock.advance(1450_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(log.lines.filter((line) => line.startsWith('warn'))).toEqual([
+      expect.stringContaining('could not be stored'),
+    ])
+    vi.advanceTimersByTime(30_000)
+    expect((await store.current())?.metadata).not.toHaveProperty('access_token')
+
+    isFull = false
+    await store.update('copilot-octocat', (record) => ({ ...record, label: 'edited' }))
+    vi.advanceTimersByTime(30_000)
+    await vi.waitFor(async () => expect((await store.current())?.metadata.access_token).toBe('tid=2'))
+    expect(await store.current()).toMatchObject({ label: 'edited' })
+    expect(log.lines.at(-1)).toMatch(/^info .*is stored now/)
+    vi.useRealTimers()
+  })
+
+  test('C05 a token that could not be stored is no other login’s', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    answerExchanges(granted)
+    const store = memory()
+    let isFull = true
+    const disk: RecordStore<CopilotRecord> = {
+      ...store,
+      update: (...args) => (isFull ? failing('unwritable', store) : store).update(...args),
+    }
+    const source = start(disk)
+    await source.get(never)
+    isFull = false
+    await store.write(exampleRecord({ logged_in_at: 1_800_000_000 }))
+    vi.advanceTimersByTime(30_000)
+    await vi.waitFor(async () => expect((await store.current())?.metadata.access_token).toBe('tid=2'))
+    expect(log.lines.join('\n')).not.toContain('is stored now')
+    vi.useRealTimers()
+  })
+
   test('a lock that is not to be had is a passing trouble, told without the path', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(failing('busy', memory()))
@@ -719,6 +766,29 @@ describe('a store in trouble', () => {
     broken = false
     await store.write(exampleRecord({ sku: 'again' }))
     await vi.waitFor(() => expect(source.status()).toMatchObject({ detail: 'Logged in', sku: 'again' }))
+  })
+
+  test('a request does not make do with a look at a record that somebody is writing', async () => {
+    const inner = memory(stored(600))
+    const [looking, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isThere = false
+    const source = start({
+      ...inner,
+      current: async (how) => {
+        if (!isThere) return undefined
+        if (how?.leaveCorrupt !== true) return inner.current()
+        looking.resolve()
+        await looked.promise
+        throw new RecordStoreError('unreadable', 'made up')
+      },
+    })
+    await faultOf(source.get(never))
+    isThere = true
+    await inner.write(exampleRecord(stored(600)))
+    await looking.promise
+    const got = source.get(never)
+    looked.resolve()
+    expect(await got).toMatchObject({ value: 'tid=stored' })
   })
 
   test('one that cannot be read from the start says so', async () => {

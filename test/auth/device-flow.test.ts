@@ -54,7 +54,7 @@ function answerPolls(...answers: readonly Answer[]): unknown[] {
   return bodies
 }
 
-describe('asking for a code', () => {
+describe('C20 asking for a code', () => {
   const answerStart = (answer: Answer): void =>
     server.use(http.post('https://github.com/login/device/code', () => answer()))
 
@@ -175,7 +175,7 @@ describe('asking for a code', () => {
   })
 })
 
-describe('polling', () => {
+describe('C20 polling', () => {
   test('waits the interval and a second between polls until the person has agreed', async () => {
     const { deps, pausesMs, code } = setUp()
     const bodies = answerPolls(json('poll-pending'), json('poll-pending'), json('poll-authorized'))
@@ -195,9 +195,9 @@ describe('polling', () => {
     expect(pausesMs).toEqual([6_000, 13_000, 13_000, 18_000])
   })
 
-  test('slow_down never makes it faster', async () => {
+  test.each([0, 1, 6, 10])('slow_down adds five seconds at least, also where it names %i', async (interval) => {
     const { deps, pausesMs, code } = setUp()
-    answerPolls(() => HttpResponse.json({ error: 'slow_down', interval: 1 }), json('poll-authorized'))
+    answerPolls(() => HttpResponse.json({ error: 'slow_down', interval }), json('poll-authorized'))
     await pollForToken(deps, options, code, never)
     expect(pausesMs).toEqual([6_000, 11_000])
   })

@@ -74,7 +74,7 @@ describe('deriveCopilotBaseFromToken', () => {
   })
 })
 
-describe('allowedBaseUrl', () => {
+describe('C14 allowedBaseUrl', () => {
   test.each([
     ['https://api.githubcopilot.com', 'https://api.githubcopilot.com'],
     ['https://API.GitHubCopilot.com/', 'https://api.githubcopilot.com'],
@@ -173,7 +173,21 @@ describe('endpointCandidates', () => {
     expect(endpointCandidates(record, { explicitBaseUrl: '', githubHosts }).candidates).toEqual([byDefault])
   })
 
-  test('leaves out and reports what may not receive a token', () => {
+  test.each([
+    'http://127.0.0.1:4199',
+    'https://127.0.0.1',
+    'http://localhost:4199',
+    'http://[::1]:4199',
+    'http://127.1:4199',
+    'http://2130706433:4199',
+  ])('C14 follows GitHub’s own words to %s only where GitHub is on this machine too', (base_url) => {
+    const record = exampleRecord({ base_url })
+    expect(endpointCandidates(record, { githubHosts })).toEqual({ candidates: [byDefault], refused: [base_url] })
+    const { candidates, refused } = endpointCandidates(record, { githubHosts: ['127.0.0.1'] })
+    expect({ first: candidates[0], refused }).toEqual({ first: new URL(base_url).origin, refused: [] })
+  })
+
+  test('C14 leaves out and reports what may not receive a token', () => {
     const record = exampleRecord({
       base_url: 'https://githubcopilot.com.evil.example',
       access_token: 'proxy-ep=203.0.113.7:00ab',

@@ -3,6 +3,7 @@ import * as nodeFs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { codexRecordKind } from '../../src/auth/codex/record.ts'
 import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
 import type { CopilotRecord } from '../../src/auth/wire.ts'
 import type { RecordFs } from '../../src/auth/record-fs.ts'
@@ -144,7 +145,7 @@ describe('storing', () => {
 })
 
 describe('privacy', () => {
-  test('folder 0700 and files 0600 from the first instant, whatever the umask', async () => {
+  test('C01 folder 0700 and files 0600 from the first instant, whatever the umask', async () => {
     const modes = new Set<number>()
     const watching: RecordFs = {
       ...nodeFs,
@@ -169,7 +170,7 @@ describe('privacy', () => {
     expect(await modeOf(join(other, 'copilot-octocat.json'))).toBe('600')
   })
 
-  test('a record that others could read is tightened, with one warning', async () => {
+  test('C02 a record that others could read is tightened, with one warning', async () => {
     await store.write(exampleRecord())
     await chmod(file(), 0o644)
     expect(await store.current()).toEqual(exampleRecord())
@@ -178,12 +179,94 @@ describe('privacy', () => {
     expect(log.lines).toEqual([expect.stringMatching(/^warn .*could be read by other users.*0600/)])
   })
 
-  test('a folder that others could enter is tightened, with a warning', async () => {
+  test('C02 a folder that others could enter is tightened, with a warning', async () => {
     await mkdir(dir, { mode: 0o755 })
     await chmod(dir, 0o755)
     await store.write(exampleRecord())
     expect(await modeOf(dir)).toBe('700')
     expect(log.lines).toEqual([expect.stringMatching(/^warn .*0700/)])
+  })
+
+  test('C02 a record that others can read is refused where permissions are strict, and left as it is', async () => {
+    await store.write(exampleRecord())
+    await chmod(file(), 0o640)
+    const strict = createRecordStore({ kind: copilotRecordKind, dir, log, strictPermissions: true })
+    await expect(strict.current()).rejects.toMatchObject({
+      problem: 'not_private',
+      message: expect.stringContaining(`chmod 600 ${file()}`),
+    })
+    expect(await modeOf(file())).toBe('640')
+  })
+
+  test('C02 a record whose mode cannot be changed is used, with one warning', async () => {
+    await store.write(exampleRecord())
+    await chmod(file(), 0o644)
+    const fixed: RecordFs = {
+      ...nodeFs,
+      open: async (path, flags, mode) => {
+        const handle = await nodeFs.open(path, flags, mode)
+        handle.chmod = () => Promise.reject(Object.assign(new Error('EROFS'), { code: 'EROFS' }))
+        return handle
+      },
+    }
+    const other = createRecordStore({ kind: copilotRecordKind, dir, log, fs: fixed })
+    expect(await other.current()).toEqual(exampleRecord())
+    expect(await other.current()).toEqual(exampleRecord())
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*cannot be changed: the file system is read-only/)])
+  })
+
+  describe('in a folder of another user', () => {
+    const told = /belongs to another user \(number 12345\), who can replace the logins in it; make it yours/
+    const foreign: RecordFs = {
+      ...nodeFs,
+      stat: async (path) => Object.assign(await nodeFs.stat(path), { uid: 12_345 }) as never,
+    }
+
+    test('C02 records are used, with one warning of all the stores in it', async () => {
+      await store.write(exampleRecord())
+      const place = { dir, log, fs: foreign, told: new Set<string>() }
+      const one = createRecordStore({ kind: copilotRecordKind, ...place })
+      const two = createRecordStore({ kind: codexRecordKind, ...place })
+      expect(await one.current()).toEqual(exampleRecord())
+      expect(await two.current()).toBeUndefined()
+      await one.write(exampleRecord({ sku: 'new' }))
+      expect(log.lines).toEqual([expect.stringMatching(told)])
+    })
+
+    test('C02 nothing is read or written where permissions are strict', async () => {
+      await store.write(exampleRecord())
+      const strict = createRecordStore({ kind: copilotRecordKind, dir, log, fs: foreign, strictPermissions: true })
+      const refusal = { problem: 'not_private', message: expect.stringMatching(told) }
+      for (let round = 0; round < 2; round += 1) {
+        await expect(strict.current()).rejects.toMatchObject(refusal)
+        await expect(strict.write(exampleRecord({ sku: 'new' }))).rejects.toMatchObject(refusal)
+      }
+      expect(await store.current()).toEqual(exampleRecord())
+    })
+  })
+
+  test('C02 a folder that stays open to others is used, with one warning', async () => {
+    await store.write(exampleRecord())
+    await chmod(dir, 0o777)
+    const fixed: RecordFs = {
+      ...nodeFs,
+      chmod: () => Promise.reject(Object.assign(new Error('EPERM'), { code: 'EPERM' })),
+    }
+    const other = createRecordStore({ kind: copilotRecordKind, dir, log, fs: fixed })
+    expect(await other.current()).toEqual(exampleRecord())
+    await other.write(exampleRecord({ sku: 'new' }))
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is open to other users .*cannot be changed: permission/)])
+  })
+
+  test('C02 a folder that is open to others is refused where permissions are strict, and left as it is', async () => {
+    await store.write(exampleRecord())
+    await chmod(dir, 0o755)
+    const strict = createRecordStore({ kind: copilotRecordKind, dir, log, strictPermissions: true })
+    await expect(strict.current()).rejects.toMatchObject({
+      problem: 'not_private',
+      message: expect.stringContaining(`chmod 700 ${dir}`),
+    })
+    expect(await modeOf(dir)).toBe('755')
   })
 
   test('nothing secret is in any line of the log', async () => {
@@ -195,7 +278,7 @@ describe('privacy', () => {
   })
 })
 
-describe('a corrupt record', () => {
+describe('C07 a corrupt record', () => {
   const good = JSON.stringify(exampleRecord())
   const big = Buffer.alloc(50 * 1024 * 1024, 0x20)
   test.each([
@@ -224,6 +307,21 @@ describe('a corrupt record', () => {
     expect((await store.list()).map((record) => record.id)).toEqual(['copilot-good'])
     expect(await readFile(file('copilot-octocat.json.corrupt-1'), 'utf8')).toBe('earlier')
     expect(await readFile(file('copilot-octocat.json.corrupt-2'), 'utf8')).toBe('later')
+  })
+
+  test('of which there are too many takes the place of the oldest, and says so', async () => {
+    await mkdir(dir, { mode: 0o700 })
+    for (let n = 1; n <= 9; n += 1) {
+      const kept = file(`copilot-octocat.json.corrupt-${n}`)
+      await writeFile(kept, `${n}`)
+      // The fourth is the oldest.
+      await utimes(kept, n === 4 ? 1 : 100 + n, n === 4 ? 1 : 100 + n)
+    }
+    await writeFile(file(), 'later')
+    expect(await store.current()).toBeUndefined()
+    expect(await readdir(dir)).toHaveLength(9)
+    expect(await readFile(file('copilot-octocat.json.corrupt-4'), 'utf8')).toBe('later')
+    expect(log.lines).toEqual([expect.stringContaining('corrupt-4, in the place of an older one')])
   })
 
   test('is kept aside before a login writes over it', async () => {
@@ -267,7 +365,7 @@ describe('a corrupt record', () => {
   })
 })
 
-describe('something else in the place of a record', () => {
+describe('C03 something else in the place of a record', () => {
   test('a symbolic link is refused, and its target is untouched', async () => {
     await mkdir(dir, { mode: 0o700 })
     const target = join(base, 'elsewhere.json')
@@ -295,6 +393,44 @@ describe('something else in the place of a record', () => {
     expect((await store.current())?.id).toBe('copilot-good')
     await store.list()
     expect(log.lines.filter((line) => line.includes('not a plain file'))).toHaveLength(1)
+  })
+
+  test('the file of another user is refused, and left as it is', async () => {
+    await mkdir(dir, { mode: 0o700 })
+    await writeFile(file(), JSON.stringify(exampleRecord()), { mode: 0o644 })
+    const stranger = 12_345
+    const foreign: RecordFs = {
+      ...nodeFs,
+      open: async (path, flags, mode) => {
+        const handle = await nodeFs.open(path, flags, mode)
+        const real = await handle.stat()
+        handle.stat = async () => Object.assign(real, { uid: stranger }) as never
+        return handle
+      },
+    }
+    const other = createRecordStore({ kind: copilotRecordKind, dir, log, fs: foreign })
+    await expect(other.read('copilot-octocat')).rejects.toMatchObject({
+      problem: 'not_private',
+      message: expect.stringContaining('belongs to another user (number 12345)'),
+    })
+    await expect(other.write(exampleRecord({ sku: 'new' }))).rejects.toMatchObject({ problem: 'not_private' })
+    expect(await modeOf(file())).toBe('644')
+    expect(await readFile(file(), 'utf8')).toBe(JSON.stringify(exampleRecord()))
+  })
+
+  // Only the superuser can give a file away.
+  test.runIf(process.geteuid?.() === 0)('a file that really belongs to another user is refused', async () => {
+    await store.write(exampleRecord())
+    await nodeFs.chown(file(), 12_345, 12_345)
+    await expect(store.current()).rejects.toThrow(/belongs to another user/)
+    expect((await lstat(file())).uid).toBe(12_345)
+  })
+
+  test('a pipe in the place of a lock is refused, and blocks nothing', async () => {
+    await store.write(exampleRecord())
+    execFileSync('mkfifo', [file('copilot-octocat.json.lock')])
+    await expect(store.write(exampleRecord({ sku: 'new' }))).rejects.toThrow(/lock is not a plain file/)
+    expect(await store.read('copilot-octocat')).toEqual(exampleRecord())
   })
 
   test('a link that appears between looking and opening is refused too', async () => {
@@ -334,7 +470,7 @@ test.each(['EACCES', 'EIO'])('a record that cannot be read (%s) is reported and 
   expect(log.lines).toEqual([expect.stringContaining('cannot be read')])
 })
 
-describe('a write that fails', () => {
+describe('C05 a write that fails', () => {
   test.each([
     ['open', 'ENOSPC', 'disk is full'],
     ['writeFile', 'ENOSPC', 'disk is full'],
@@ -421,6 +557,30 @@ test('temporary files of killed writers are swept, those of live ones are not', 
   await utimes(file(names.old), 0, 0)
   await createRecordStore({ kind: copilotRecordKind, dir, log }).list()
   expect((await readdir(dir)).toSorted()).toEqual(['copilot-octocat.json', names.live, names.other].toSorted())
+})
+
+describe('a corrupt record that is left', () => {
+  test('stays where it is, is told of once, and is trouble in place of absence', async () => {
+    await store.write(exampleRecord())
+    await writeFile(file(), '{"id":')
+    for (let round = 0; round < 2; round += 1) {
+      await expect(store.current({ leaveCorrupt: true })).rejects.toMatchObject({ problem: 'unreadable' })
+    }
+    expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is not usable, it is not JSON, or cut short$/)])
+  })
+
+  test('is there, as is one that cannot be read, until it is removed', async () => {
+    expect(await store.has('copilot-octocat')).toBe(false)
+    await store.write(exampleRecord())
+    await writeFile(file(), '')
+    expect(await store.has('copilot-octocat')).toBe(true)
+    await store.remove('copilot-octocat')
+    await mkdir(file())
+    expect(await store.has('copilot-octocat')).toBe(true)
+    await nodeFs.rmdir(file())
+    expect(await store.has('copilot-octocat')).toBe(false)
+  })
 })
 
 describe('watching', () => {

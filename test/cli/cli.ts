@@ -19,9 +19,18 @@ export interface RunningCli {
   readonly ended: Promise<Ended>
 }
 
+interface StartOptions {
+  /** The folder it is started in; that of the tests by default. */
+  readonly cwd?: string
+}
+
 /** Starts the program from its sources as a process of its own, with this environment only. */
-export function startCli(args: readonly string[], env: Readonly<Record<string, string | undefined>>): RunningCli {
-  return startProcess([mainFile, ...args], env)
+export function startCli(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  options: StartOptions = {},
+): RunningCli {
+  return startProcess([mainFile, ...args], env, options)
 }
 
 /** Starts a shell script, in which "$@" is the program from its sources with these arguments. */
@@ -42,16 +51,24 @@ export const withoutHome = {
 }
 
 /** Starts `node <args>` with this environment only; killed when the test ends before it. */
-export function startProcess(args: readonly string[], env: Readonly<Record<string, string | undefined>>): RunningCli {
-  return start(process.execPath, args, env)
+export function startProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  options: StartOptions = {},
+): RunningCli {
+  return start(process.execPath, args, env, options)
 }
+
+/** Lines as on a terminal: most tests read them, and a pipe would get JSON. An empty variable is the program's default. */
+const logForPeople = { COPILOT_PROXY_LOG_FORMAT: 'pretty' }
 
 function start(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  { cwd }: StartOptions = {},
 ): RunningCli {
-  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env: { ...logForPeople, ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   const lookers = new Set<() => void>()
   for (const stream of ['stdout', 'stderr'] as const) {

@@ -27,17 +27,20 @@ beforeAll(async () => {
 
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
-describe('the packed program', () => {
+describe('J04 the packed program', () => {
   test('holds what runs and what a user reads, nothing else', () => {
-    const other = files.filter((path) => !/^dist\/.+\.js$/.test(path)).toSorted()
+    // No source maps, no types, no tests, nothing that begins with a dot.
+    const other = files.filter((path) => !/^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.js$/.test(path)).toSorted()
     expect(other).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'SECURITY.md',
       'bin/copilot-proxy.cjs',
       'config.example.yaml',
       'package.json',
     ])
+    expect(files.filter((path) => /test|fixture|bench/.test(path))).toEqual([])
   })
 
   test.each([{}, { COPILOT_PROXY_HOME: '/nowhere/at/all' }])('starts without a home folder, with %o', async (env) => {

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { codexRecordKind } from '../../src/auth/codex/record.ts'
 import { createRecordStore } from '../../src/auth/record-store.ts'
 import { codexRecord, startIssuer } from '../auth/codex/support.ts'
 import { recordingLog } from '../auth/support.ts'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
 import { startCli, startShell, withoutHome } from './cli.ts'
+
+// A process takes its time to start on a busy machine; nothing here waits for a time to pass.
+vi.setConfig({ testTimeout: 60_000 })
 
 test('prints the version of the package', async () => {
   const { stdout, ...rest } = await startCli(['--version'], {}).ended
@@ -36,7 +39,7 @@ describe.runIf(process.platform === 'linux')('standard output that cannot be wri
     })
   })
 
-  test('does not end a daemon, which says so', async () => {
+  test('F07 does not end a daemon, which says so', async () => {
     const { home } = await createUser()
     const env = { COPILOT_PROXY_HOME: home }
     const cli = startShell('exec "$@" > /dev/full', ['serve', '--demo', '--port', '0'], env)
@@ -67,7 +70,10 @@ test('needs no home folder where it is told another one', async () => {
   })
 })
 
-test('a second signal ends a shutdown that waits for an answer', async () => {
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)('F02 a second signal (%s) ends a shutdown that waits for an answer', async (second, code) => {
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const [, url] = await cli.seen('stdout', /listening on (\S+)/)
@@ -83,8 +89,8 @@ test('a second signal ends a shutdown that waits for an answer', async () => {
   expect(answer.status).toBe(200)
   cli.child.kill('SIGTERM')
   await cli.seen('stderr', /stopping; a second signal does not wait for requests/)
-  cli.child.kill('SIGTERM')
-  expect(await cli.ended).toMatchObject({ code: 143 })
+  cli.child.kill(second)
+  expect(await cli.ended).toMatchObject({ code })
 })
 
 test('a second signal lets a renewal of the ChatGPT login be stored first, and waits for nothing else', async () => {
@@ -112,7 +118,7 @@ test('a second signal lets a renewal of the ChatGPT login be stored first, and w
   expect(issuer.presented).toEqual(['rt-example-0'])
 })
 
-test('a defect ends the process with 1, told without secrets', async () => {
+test('F09 a defect ends the process with 1, told without secrets', async () => {
   const { home } = await createUser()
   const defect = `data:text/javascript,setTimeout(() => Promise.reject(new Error('lost ghu_example')), 500)`
   const github = await openGithub()

@@ -2,10 +2,13 @@ import { execFile } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createUser, githubVariables, inputOf, openGithub } from '../commands/harness.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
+
+// A process takes its time to start on a busy machine; nothing here waits for a time to pass.
+vi.setConfig({ testTimeout: 60_000 })
 
 const listening = /^copilot-proxy listening on (http:\/\/127\.0\.0\.1:\d+)$/m
 
@@ -17,7 +20,7 @@ async function healthOf(url: string): Promise<unknown> {
   return (await fetch(`${url}/healthz`)).json()
 }
 
-test('serve --demo prints one line on stdout and a curl command that works, and ends with 0 after SIGTERM', async () => {
+test('F07 serve --demo prints one line on stdout and a curl command that works, and ends with 0 after SIGTERM', async () => {
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const url = await addressOf(cli)
@@ -36,7 +39,7 @@ test('serve --demo prints one line on stdout and a curl command that works, and 
   expect(await cli.ended).toMatchObject({ code: 0, stdout: `copilot-proxy listening on ${url}\n` })
 })
 
-test('serve answers with the stored login, and a second one names it', async () => {
+test('F03 serve answers with the stored login, and a second one names it', async () => {
   const github = await openGithub()
   const user = await createUser(github)
   await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
@@ -68,7 +71,7 @@ test('serve answers with the stored login, and a second one names it', async () 
   expect(lines.map((line) => JSON.parse(line).msg)).toContain('stopped')
 })
 
-test('serve without a login serves, says how to log in, and follows changes of its configuration', async () => {
+test('F04 serve without a login serves, says how to log in, and follows changes of its configuration', async () => {
   const { home } = await createUser(undefined)
   const file = join(home, 'config.yaml')
   await writeFile(file, 'server: { port: 0 }\n')

@@ -1,13 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { createKnownSecrets } from '../../src/known-secrets.ts'
 import type { CommandContext } from '../../src/commands/context.ts'
 import { runProgram } from '../../src/commands/program.ts'
 import { startDemoServer } from '../../src/demo/server.ts'
 import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
 import type { Output } from '../../src/terminal/output.ts'
 import { createStyle } from '../../src/terminal/style.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 interface Ran {
   readonly code: number
@@ -52,8 +56,12 @@ export async function createUser(github?: DemoServer): Promise<TestUser> {
       signal.throwIfAborted()
       return Promise.resolve()
     },
+    self: [process.execPath, mainFile],
+    pid: process.pid,
     now: Date.now,
     version: '0.0.0-test',
+    nodeVersion: process.version,
+    secrets: createKnownSecrets(),
     ...change,
   })
   return {

@@ -3,12 +3,17 @@ import { onTestFinished, describe, expect, test } from 'vitest'
 import { CommandFailure } from '../../src/commands/exit-code.ts'
 import { modelSources } from '../../src/commands/model-sources.ts'
 import type { ModelSource } from '../../src/commands/model-sources.ts'
+import { modelList } from '../../src/commands/fetch-models.ts'
+import { modelsText } from '../../src/commands/models-table.ts'
 import { models } from '../../src/commands/models.ts'
 import { Fault } from '../../src/errors.ts'
 import { parseCodexModels } from '../../src/models/codex-model.ts'
 import { codexSeeds } from '../../src/models/codex-seeds.ts'
+import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { renderModelList } from '../../src/models/render.ts'
+import { createStyle } from '../../src/terminal/style.ts'
+import { openProxy } from '../http/harness.ts'
 import { codexModel, codexReply, model } from '../models/samples.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
@@ -59,11 +64,9 @@ describe('models without a daemon', () => {
   test('lists the models of both providers, each with its provider and its routes', async () => {
     const { code, stdout, stderr } = await list(await copilotUser(), fakeCodex(codexAnswers))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^MODEL +PROVIDER +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +copilot +\d+k +\d+k .* {2}chat responses messages>chat$/m)
-    expect(stdout).toMatch(
-      /^gpt-6-sol +codex +272k +tools vision +low medium high xhigh max +chat>responses responses messages>responses$/m,
-    )
+    expect(stdout).toMatch(/^MODEL +VENDOR +PROVIDER +CONTEXT +OUTPUT +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k .* {2}yes +yes +chat$/m)
+    expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex +272k +tools vision +low-max +resp +yes +resp$/m)
     expect(stdout).not.toContain('codex-auto-review')
   })
 
@@ -77,14 +80,14 @@ describe('models without a daemon', () => {
 
   test('shows no provider where there is one only', async () => {
     const { stdout } = await list(await copilotUser(), fakeCodex('no-login'))
-    expect(stdout).toMatch(/^MODEL +CONTEXT/m)
+    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT/m)
   })
 
   test('with a Codex login alone shows what a daemon would: Copilot’s are built in, and it says so', async () => {
     const { code, stdout } = await list(await createUser(), fakeCodex(codexAnswers))
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^gpt-6-sol +codex /m)
-    expect(stdout).toMatch(/^grok-code-fast-1 +copilot /m)
+    expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex /m)
+    expect(stdout).toMatch(/^grok-code-fast-1 +\w+ +copilot /m)
     expect(stdout).toMatch(/^The models of copilot are a built-in list; /m)
   })
 
@@ -92,7 +95,7 @@ describe('models without a daemon', () => {
     const codex = fakeCodex(codexRefuses)
     const { code, stdout, stderr } = await list(await copilotUser(), codex)
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^gpt-5-mini +copilot /m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot /m)
     expect(stdout).toMatch(/^The models of codex are a built-in list; /m)
     expect(stderr).toBe('Note: The models of Codex could not be fetched: Region is not supported\n')
     expect(codex.closed()).toBe(1)
@@ -153,14 +156,73 @@ describe('models of a running daemon', () => {
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^gpt-5\.5 +copilot /m)
-    expect(stdout).toMatch(/^codex\/gpt-5\.5 +codex .* {2}chat>responses responses messages>responses$/m)
+    expect(stdout).toMatch(/^codex\/gpt-5\.5 +OpenAI +codex .* {2}resp +yes +resp$/m)
   })
 
   test('of a version that says less are shown all the same', async () => {
     const user = await userOfDaemon({ object: 'list', data: [{ id: 'gpt-5', copilot_proxy: {} }] })
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^MODEL +CONTEXT/m)
+    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT/m)
     expect(stdout).toMatch(/^gpt-5 /m)
+  })
+})
+
+function sample(id: string, facts: Partial<Model> = {}): Model {
+  return model(id, {
+    vendor: 'Anthropic',
+    contextWindow: 200_000,
+    maxOutputTokens: 64_000,
+    endpoints: ['/v1/messages', '/chat/completions'],
+    supports: { toolCalls: true, vision: true, reasoningEffort: ['low', 'medium', 'high', 'max'] },
+    ...facts,
+  })
+}
+
+function listed(...all: readonly Model[]) {
+  const registry = createModelRegistry({ aliases: {}, hide: [] })
+  registry.register('record-1', all)
+  const read = (some: ReturnType<typeof registry.list>) => modelList.parse(renderModelList(some, 'auto')).data
+  return [read(registry.list()), read(registry.listSwitchedOff())] as const
+}
+
+function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
+  return rows.map(({ id }) => id)
+}
+
+describe('the table of models', () => {
+  const lists = listed(
+    sample('claude-sonnet-4.5-fast'),
+    sample('claude-opus-5', { policy: 'unconfigured', supports: { reasoningEffort: ['none', 'low', 'high'] } }),
+    sample('gpt-5-mini', { vendor: 'Azure OpenAI', preview: true, endpoints: ['/responses'] }),
+    sample('gpt-6', { vendor: 'A vendor that nobody knows', policy: 'disabled' }),
+    sample('text-embedding-3-small', { type: 'embeddings', endpoints: ['/embeddings'], supports: {} }),
+  )
+
+  test.each([Infinity, 100, 80, 60])('fits %d columns, and leaves out first what matters least', async (columns) => {
+    const text = modelsText(...lists, { columns, style: createStyle(false) })
+    await expect(text).toMatchFileSnapshot(`../golden/models/${columns}.txt`)
+    const table = text.slice(0, text.indexOf('\n\n'))
+    for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+  })
+
+  test('dims what is switched off, on a terminal only', () => {
+    const dim = createStyle(true).dim('x').split('x')[0] ?? ''
+    const lines = modelsText(...lists, { columns: 200, style: createStyle(true) }).split('\n')
+    expect(lines.filter((line) => line.startsWith(`${dim}gpt-6 `))).toHaveLength(1)
+    expect(lines.filter((line) => line.includes(dim))).toHaveLength(1)
+  })
+
+  test('asks the daemon for what is switched off, and says so in its own part of the JSON', async () => {
+    const { port, chat } = await openProxy()
+    await chat({ model: 'claude-sonnet-4.5' })
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(port)
+    const { stdout } = await user.run('models')
+    expect(stdout).toMatch(/^claude-opus-4\.5 .* disabled$/m)
+    expect(stdout).toMatch(/^Switched off for this account: claude-opus-4\.5\. Enable at https:/m)
+    const { data, disabled } = JSON.parse((await user.run('models --json')).stdout)
+    expect(idsOf(disabled)).toEqual(['claude-opus-4.5'])
+    expect(idsOf(data)).not.toContain('claude-opus-4.5')
   })
 })

@@ -17,7 +17,7 @@ test.each([
   expect(browserCommand({ platform, env })).toEqual(expected)
 })
 
-test('starts the opener with the address and without secrets', async () => {
+test('C11 starts the opener with the address and without secrets, neither in its environment nor in its arguments', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'open-browser-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const report = join(folder, 'report')

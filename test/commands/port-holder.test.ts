@@ -1,7 +1,10 @@
 import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { daemonUrl } from '../../src/commands/ask-daemon.ts'
 import { findPortHolder } from '../../src/commands/port-holder.ts'
@@ -29,6 +32,7 @@ test('names another copilot-proxy and its version', async () => {
     kind: 'copilot-proxy',
     version: '1.2.3',
     demo: false,
+    isConfigRefused: false,
   })
 })
 
@@ -39,6 +43,48 @@ test.runIf(process.platform === 'linux')('names the process that listens, on Lin
     pid: process.pid,
     name: expect.any(String),
   })
+})
+
+/** A process file system with one process, which listens on port 4141. */
+async function procWith(comm: string, args: readonly string[]): Promise<string> {
+  const procDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
+  onTestFinished(() => rm(procDir, { recursive: true }))
+  await mkdir(join(procDir, 'net'))
+  await writeFile(
+    join(procDir, 'net', 'tcp'),
+    '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n' +
+      '   0: 0100007F:102D 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 777 1\n',
+  )
+  await mkdir(join(procDir, '7', 'fd'), { recursive: true })
+  await symlink('socket:[777]', join(procDir, '7', 'fd', '3'))
+  await writeFile(join(procDir, '7', 'comm'), `${comm}\n`)
+  await writeFile(join(procDir, '7', 'cmdline'), args.map((arg) => `${arg}\0`).join(''))
+  return procDir
+}
+
+const nobody = () => Promise.reject(new Error('nobody answers'))
+
+test.skipIf(process.platform === 'win32').each<readonly [string, readonly string[], string]>([
+  ['nginx', ['nginx: master process'], 'nginx'],
+  ['MainThread', ['/usr/bin/node', '--secret=example', 'server.js'], 'node'],
+  ['node-MainThread', ['node', 'server.js'], 'node'],
+  ['MainThread', ['vite'], 'vite'],
+  // Of another user, or gone by now.
+  ['MainThread', [], 'MainThread'],
+])('a process whose thread is called %s and which was started as %j is named %s', async (comm, args, name) => {
+  const procDir = await procWith(comm, args)
+  expect(await findPortHolder({ host: '127.0.0.1', port: 4141, fetch: nobody, procDir })).toEqual({
+    kind: 'process',
+    pid: 7,
+    name,
+  })
+})
+
+test('a copilot-proxy says that its configuration file is not what is in force', async () => {
+  const port = await listen((_request, reply) =>
+    reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', config: 'invalid' })),
+  )
+  expect(await findPortHolder({ ...query, port })).toMatchObject({ isConfigRefused: true })
 })
 
 test('admits that it does not know', async () => {

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
@@ -51,12 +53,42 @@ describe('status', () => {
           record: expect.stringContaining(user.home),
         },
         problem: null,
+        store: 'file',
         token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
         codex: { enabled: true, login: null, problem: null, token: { state: 'none', expires_at: null } },
-        daemon: { url: 'http://127.0.0.1:1', running: false, version: null, copilot: null, codex: null, demo: null },
+        daemon: {
+          url: 'http://127.0.0.1:1',
+          running: false,
+          version: null,
+          copilot: null,
+          codex: null,
+          demo: null,
+          config: null,
+        },
+        background: null,
         config: { path: join(user.home, 'config.yaml'), exists: false },
       },
     })
+  })
+
+  test.each([
+    [{ copilot: 'ok' }, 'Copilot ok', 'ok'],
+    [{ copilot: 'unavailable' }, 'Copilot unavailable; find out why with: copilot-proxy doctor', 'ok'],
+    [
+      { copilot: 'ok', config: 'invalid' },
+      'Copilot ok; its configuration file is empty or not valid: older settings are in force',
+      'invalid',
+    ],
+  ])('of a daemon that says %j', async (said, words, config) => {
+    const { user } = await loggedIn()
+    const daemon = createServer((_request, reply) => reply.end(JSON.stringify({ ok: true, version: '1.0.0', ...said })))
+    daemon.listen(0, '127.0.0.1')
+    await once(daemon, 'listening')
+    onTestFinished(() => void daemon.close())
+    const address = daemon.address()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = typeof address === 'object' ? String(address?.port) : ''
+    expect((await user.run('status')).stdout).toContain(`, version 1.0.0, ${words}\n`)
+    expect((await json(user, 'status')).document.daemon).toMatchObject({ config })
   })
 
   test('exits with 3 when nobody is logged in', async () => {
@@ -171,15 +203,15 @@ describe('models', () => {
     const { user } = await loggedIn()
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^MODEL +CONTEXT +OUTPUT +CAN +THINKING +ROUTES$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +\d+k +\d+k .* {2}chat responses messages>chat$/m)
-    expect(stdout).toMatch(/^text-embedding-3-small .* {2}embeddings$/m)
+    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT +OUTPUT +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +264k +64k +tools vision +low-high +yes +yes +chat$/m)
+    expect(stdout).toMatch(/^text-embedding-3-small .* {2}embeddings +- +- +-$/m)
   })
 
   test('shows which routes of a model are translated, and no endpoint of another transport', async () => {
     const { user } = await loggedIn()
     const { stdout } = await user.run('models')
-    expect(stdout).toMatch(/^gpt-5\.4 .* {2}chat>responses responses messages>responses$/m)
+    expect(stdout).toMatch(/^gpt-5\.4 .* {2}resp +yes +resp$/m)
     expect(stdout).not.toContain('ws:')
   })
 
@@ -187,7 +219,7 @@ describe('models', () => {
     const { user } = await loggedIn()
     const output = recordOutput(40)
     await user.run('models', { stdout: output })
-    expect(output.text()).toMatch(/^gpt-5-mini\n {2}CONTEXT +\d+k\n/m)
+    expect(output.text()).toMatch(/^gpt-5-mini\n {2}VENDOR +OpenAI\n {2}CONTEXT +264k\n/m)
     expect(output.text()).not.toContain('MODEL')
   })
 

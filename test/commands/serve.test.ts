@@ -67,7 +67,7 @@ describe('serve', () => {
     expect(stderr.text().includes('curl')).toBe(expected)
   })
 
-  test('names another copilot-proxy that holds the port, and that its answers are simulated', async () => {
+  test('F03 names another copilot-proxy that holds the port, and that its answers are simulated', async () => {
     const holder = createServer((_request, reply) =>
       reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', demo: true })),
     )
@@ -82,7 +82,7 @@ describe('serve', () => {
     expect(stdout).toMatch(/^Daemon .*, Copilot simulated \(--demo\)$/m)
   })
 
-  test('names who holds the port', async () => {
+  test('F03 names who holds the port', async () => {
     const holder = createServer((_request, reply) => reply.end('something else'))
     const port = await listenOn(holder)
     const user = await createUser()

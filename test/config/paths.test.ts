@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PathsError, resolvePaths } from '../../src/config/paths.ts'
+import { PathsError, resolvePaths, resolveStateDir } from '../../src/config/paths.ts'
 
 const byDefault = {
   configFile: '/home/ada/.config/copilot-proxy/config.yaml',
@@ -35,6 +35,15 @@ test('files on Windows', () => {
     dataDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy',
     authDir: 'C:\\Users\\ada\\.local\\share\\copilot-proxy\\auth',
   })
+})
+
+test.each([
+  ['nothing set', {}, '/home/ada/.local/state/copilot-proxy'],
+  ['a relative XDG folder, which is ignored', { XDG_STATE_HOME: 'state' }, '/home/ada/.local/state/copilot-proxy'],
+  ['an XDG folder', { XDG_STATE_HOME: '/var/ada' }, '/var/ada/copilot-proxy'],
+  ['a folder for everything', { COPILOT_PROXY_HOME: '/srv/proxy', XDG_STATE_HOME: '/var/ada' }, '/srv/proxy/state'],
+])('state with %s', (_, env, dir) => {
+  expect(resolveStateDir(env, () => '/home/ada')).toBe(dir)
 })
 
 function nobodysHome(): string {

@@ -33,12 +33,12 @@ describe('a file', () => {
     expect(await readConfigFile(path, { required: true })).toEqual({ ok: true, file: { path, text: 'chat: {}\n' } })
   })
 
-  test('of exactly 1 MiB is read, one byte more is refused', async () => {
-    const limit = 1024 * 1024
+  test('of exactly 64 KiB is read, one byte more is refused', async () => {
+    const limit = 64 * 1024
     writeFileSync(path, '#'.repeat(limit))
     expect((await readConfigFile(path, { required: true })).ok).toBe(true)
     writeFileSync(path, '#'.repeat(limit + 1))
-    expect(await refusal(path)).toBe('is larger than 1 MiB')
+    expect(await refusal(path)).toBe('is larger than 64 KiB')
   })
 
   test.skipIf(process.platform === 'win32')('that is a device, pipe or socket is refused, at once', async () => {

@@ -239,6 +239,21 @@ describe('a file that is not valid', () => {
     }
   })
 
+  test('F04 is told to be valid again, also when it then says what is in force already', async () => {
+    writeFileSync(path, withPort(1))
+    const arrival = new EventEmitter()
+    const { next, told } = follow({
+      current: loaded({ file: withPort(1) }).config,
+      onValid: () => arrival.emit('valid'),
+    })
+    replaceFile(path, 'server: {port: x}')
+    expect(await next()).toBe(fault)
+    const valid = once(arrival, 'valid')
+    replaceFile(path, withPort(1))
+    await valid
+    expect(told).toEqual([])
+  })
+
   test('includes one that was there and is gone: the settings stay', async () => {
     writeFileSync(path, withPort(1))
     const { next } = follow()
@@ -247,6 +262,43 @@ describe('a file that is not valid', () => {
     expect(await next()).toBe('config.yaml  cannot be read: there is no such file')
     replaceFile(path, withPort(2))
     expect(await next()).toBe(2)
+  })
+})
+
+describe('P24 a file that is emptied changes nothing', () => {
+  const fault = 'config.yaml  holds no settings any more; for the defaults, write {} into it'
+
+  test.each([
+    ['cut to nothing', ''],
+    ['left with blank lines', '\n \n'],
+    ['left with comments', '# server:\n#   port: 1\n'],
+    ['left with the mark of a document', '---\n'],
+  ])('%s', async (_what, text) => {
+    writeFileSync(path, withPort(1))
+    const { next } = follow({ current: loaded({ file: withPort(1) }).config })
+    writeFileSync(path, text)
+    expect(await next()).toBe(fault)
+    replaceFile(path, withPort(2))
+    expect(await next()).toBe(2)
+    writeFileSync(path, text)
+    expect(await next()).toBe(fault)
+  })
+
+  test('but one that says so goes back to the defaults', async () => {
+    const { next } = follow({ current: loaded({ file: withPort(1) }).config })
+    replaceFile(path, '{}\n')
+    expect(await next()).toBe(loaded().config.server.port)
+  })
+
+  test('and one that held nothing to begin with is valid', async () => {
+    writeFileSync(path, '# nothing yet\n')
+    const { next, told } = follow()
+    const witness = follow({ current: loaded({ file: withPort(1) }).config })
+    expect(await witness.next()).toBe(fault)
+    replaceFile(path, '')
+    replaceFile(path, withPort(2))
+    expect(await next()).toBe(2)
+    expect(told).toEqual([])
   })
 })
 

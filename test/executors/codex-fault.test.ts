@@ -2,13 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { isLoginDead, toCodexFault, withHeaderError } from '../../src/executors/codex-fault.ts'
 import type { CodexRefusal } from '../../src/executors/codex-fault.ts'
 import { readErrorBody } from '../../src/executors/status-fault.ts'
+import { asIs } from '../as-is.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 18, 0, 0)
 
 /** The error of a body that came with a status, or, without one, inside a stream. */
 function faultOf(status: number | undefined, body: unknown, changed: Partial<CodexRefusal> = {}) {
   const error = readErrorBody(typeof body === 'string' ? body : JSON.stringify(body))
-  return toCodexFault({ status, error, retryAfter: undefined, headers: {}, ...changed }, nowMs).error
+  return toCodexFault({ status, error, retryAfter: undefined, headers: {}, ...changed }, nowMs, asIs).error
 }
 
 const notSupported = "The 'gpt-9' model is not supported when using Codex with a ChatGPT account."

@@ -12,6 +12,7 @@ import type { CodexExecutorOptions } from '../../src/executors/codex.ts'
 import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
 import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
+import { asIs } from '../as-is.ts'
 
 const call: UpstreamCall = {
   path: '/responses',
@@ -117,7 +118,7 @@ function executorFor(credentials: ReturnType<typeof credentialsOf>, setup: Setup
   const pool = createPool({ connectMs: options.connectMs, env: {} })
   const log = recordingLog()
   const executor = createCodexExecutor(
-    { credentials, pool, log, now: () => nowMs, ...(onModelsEtag && { onModelsEtag }) },
+    { credentials, pool, log, now: () => nowMs, redact: asIs, ...(onModelsEtag && { onModelsEtag }) },
     options,
   )
   closing.push(() => pool.agent.destroy())
@@ -544,7 +545,7 @@ describe('any other refusal reaches the caller, asked once', () => {
     expect(upstream.sockets).toHaveLength(1)
   })
 
-  test('a web page of a firewall is not passed on, and the id for its operator is', async () => {
+  test('E30 a web page of a firewall is not passed on, and the id for its operator is', async () => {
     const { executor } = await chatgpt((_, response) =>
       sendError(response, 403, '<html><body>secret page</body></html>', { 'cf-ray': 'ray-1' }),
     )
@@ -553,7 +554,7 @@ describe('any other refusal reaches the caller, asked once', () => {
     expect(JSON.stringify(error)).not.toContain('secret page')
   })
 
-  test('redirects are not followed', async () => {
+  test('E30 redirects are not followed', async () => {
     const elsewhere = await startUpstream((_, response) => sendEvents(response))
     const { executor } = await chatgpt((_, response) => response.writeHead(302, { location: elsewhere.url }).end())
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'upstream_unusable' })
@@ -562,6 +563,7 @@ describe('any other refusal reaches the caller, asked once', () => {
 
   test.each([
     ['a web page', { 'content-type': 'text/html' }],
+    ['a web page in capitals', { 'content-type': 'TEXT/HTML; charset=utf-8' }],
     ['a compressed stream', { 'content-encoding': 'zstd' }],
   ])('%s in place of a stream is refused', async (_, headers) => {
     const { executor } = await chatgpt((_request, response) => sendEvents(response, started, headers))
@@ -582,7 +584,7 @@ describe('any other refusal reaches the caller, asked once', () => {
 })
 
 describe('headers of a reply', () => {
-  test('reach the caller by name', async () => {
+  test('E29 reach the caller by name', async () => {
     const passed = {
       'x-codex-primary-used-percent': '12.5',
       'x-codex-primary-window-minutes': '300',
@@ -664,7 +666,7 @@ describe('a stream', () => {
     }
   })
 
-  test('that falls silent before there is output is given up', async () => {
+  test('E04 that falls silent before there is output is given up', async () => {
     const { upstream, executor } = await chatgpt((_, response) => response.writeHead(200).write(started), ['token-1'], {
       idleMs: 50,
     })
@@ -681,7 +683,7 @@ async function useOnce(executor: Executor): Promise<void> {
 }
 
 describe('connections', () => {
-  test('one that was closed just as it was picked up is replaced, once', async () => {
+  test('E19 one that was closed just as it was picked up is replaced, once', async () => {
     const { upstream, executor } = await chatgpt((request, response) => {
       if (upstream.requests.length === 2) request.socket.destroy()
       else sendEvents(response)
@@ -691,7 +693,7 @@ describe('connections', () => {
     expect(upstream.requests.map(({ body }) => body)).toEqual([call.body, call.body, call.body])
   })
 
-  test('one that breaks after upstream began to answer is not', async () => {
+  test('E19 one that breaks after upstream began to answer is not', async () => {
     const { upstream, executor } = await chatgpt((_, response) => {
       if (upstream.requests.length === 1) sendEvents(response)
       else {
@@ -704,13 +706,13 @@ describe('connections', () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  test('a new one that breaks is not', async () => {
+  test('E19 a new one that breaks is not', async () => {
     const { upstream, executor } = await chatgpt((request) => request.socket.destroy())
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'upstream_unreachable' })
     expect(upstream.requests).toHaveLength(1)
   })
 
-  test('headers that do not come are given up', async () => {
+  test('E04 headers that do not come are given up', async () => {
     const { executor } = await chatgpt(() => {}, ['token-1'], { headersMs: 50 })
     expect(await errorOf(ask(executor))).toEqual({ kind: 'upstream_silent', phase: 'headers', afterMs: 50 })
   })

@@ -10,6 +10,7 @@ import type { CopilotExecutorOptions } from '../../src/executors/copilot.ts'
 import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
 import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
+import { asIs } from '../as-is.ts'
 
 const call: UpstreamCall = {
   path: '/chat/completions',
@@ -77,7 +78,7 @@ function executorFor(tokens: ReturnType<typeof tokensFor>, changed: Partial<Copi
   const all = { ...options, ...changed }
   const pool = createPool({ connectMs: all.connectMs, env: {} })
   const log = recordingLog()
-  const executor = createCopilotExecutor({ tokens, pool, log }, all)
+  const executor = createCopilotExecutor({ tokens, pool, log, redact: asIs }, all)
   closing.push(() => pool.agent.destroy())
   return { executor, log }
 }
@@ -272,6 +273,7 @@ test.each(['<html><body>secret page</body></html>', '<!-- x --><html>secret page
 
 test.each([
   ['a web page', { 'content-type': 'text/html' }, /web page/],
+  ['a web page in capitals', { 'content-type': 'TEXT/HTML; charset=utf-8' }, /web page/],
   ['a compressed stream', { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }, /compressed/],
 ])('refuses %s in place of a stream', async (_, headers, detail) => {
   const upstream = await startUpstream((_request, response) => response.writeHead(200, headers).end('x'))
@@ -290,7 +292,7 @@ test('does not follow redirects', async () => {
 test.each([
   ['closed', (socket: Socket) => socket.destroy()],
   ['reset', (socket: Socket) => socket.resetAndDestroy()],
-])('asks once more, as agent, when a kept connection was %s just as it was picked up', async (_, breakOff) => {
+])('E19 asks once more, as agent, when a kept connection was %s just as it was picked up', async (_, breakOff) => {
   const upstream = await startUpstream((request, response) => {
     if (upstream.requests.length === 2) breakOff(request.socket)
     else sendEvents(response)
@@ -301,7 +303,7 @@ test.each([
   expect(upstream.requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user', 'agent'])
 })
 
-test('does not ask again when a kept connection breaks after upstream had time to work on the request', async () => {
+test('E19 does not ask again when a kept connection breaks after upstream had time to work on the request', async () => {
   const upstream = await startUpstream((request, response) => {
     if (upstream.requests.length === 2) setTimeout(() => request.socket.destroy(), 700)
     else sendEvents(response)
@@ -312,7 +314,7 @@ test('does not ask again when a kept connection breaks after upstream had time t
   expect(upstream.requests).toHaveLength(2)
 })
 
-test('does not ask again when a new connection breaks in the middle of the response head', async () => {
+test('E19 does not ask again when a new connection breaks in the middle of the response head', async () => {
   const upstream = await startUpstream((request) => {
     request.socket.end('HTTP/1.1 200 OK\r\ncontent-ty')
   })
@@ -321,14 +323,14 @@ test('does not ask again when a new connection breaks in the middle of the respo
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('does not ask again when a new connection breaks', async () => {
+test('E19 does not ask again when a new connection breaks', async () => {
   const upstream = await startUpstream((request) => request.socket.destroy())
   const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))
   expect(error).toMatchObject({ kind: 'upstream_unreachable' })
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('reports an endpoint that refuses connections', async () => {
+test('E20 reports an endpoint that refuses connections', async () => {
   const upstream = await startUpstream(() => {})
   await new Promise((resolve) => upstream.server.close(resolve))
   const error = await errorOf(executorFor(tokensFor([upstream.url])).executor.stream(call, { signal: never }))

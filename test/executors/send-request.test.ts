@@ -6,6 +6,7 @@ import { Agent } from 'undici'
 import { afterEach, expect, test } from 'vitest'
 import type { UpstreamBody } from '../../src/executors/executor.ts'
 import { sendRequest } from '../../src/executors/send-request.ts'
+import type { RequestOptions } from '../../src/executors/send-request.ts'
 import { textOf } from './bodies.ts'
 
 const closing: (() => Promise<void> | void)[] = []
@@ -29,8 +30,17 @@ async function startUpstream(handle: (request: IncomingMessage, response: Server
   )
   // A TCP server that listens has an address with a port.
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const ask = (signal: AbortSignal = new AbortController().signal) =>
-    sendRequest(agent, { origin, path: '/', method: 'GET', headers: {}, body: null, headersTimeout: 1000, signal })
+  const ask = (signal: AbortSignal = new AbortController().signal, onBegin?: RequestOptions['onBegin']) =>
+    sendRequest(agent, {
+      origin,
+      path: '/',
+      method: 'GET',
+      headers: {},
+      body: null,
+      headersTimeout: 1000,
+      signal,
+      onBegin,
+    })
   return { ask, sockets, server }
 }
 
@@ -57,6 +67,26 @@ function record(body: UpstreamBody, onData: () => void = () => {}) {
   })
   return { heard, over }
 }
+
+test('what is ended before it could be sent is never sent, and its way to end is given back', async () => {
+  let requests = 0
+  const upstream = await startUpstream((_, response) => {
+    requests += 1
+    response.end('late')
+  })
+  const ends: ((reason: Error) => void)[] = []
+  let left = 0
+  const onBegin = (end: (reason: Error) => void) => {
+    ends.push(end)
+    return () => void (left += 1)
+  }
+  const asked = upstream.ask(new AbortController().signal, onBegin)
+  // Its connection is still being made.
+  for (const end of ends) end(new Error('logged out'))
+  await expect(asked).rejects.toThrow('logged out')
+  expect(await textOf((await upstream.ask(new AbortController().signal, onBegin)).body)).toBe('late')
+  expect([requests, ends.length, left]).toEqual([1, 2, 2])
+})
 
 test('a body that is over before anybody reads is kept, and its connection serves the next request', async () => {
   const upstream = await startUpstream((_, response) => response.writeHead(203, { 'X-One': 'a' }).end('whole'))

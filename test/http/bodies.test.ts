@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { chatBody, saying } from './client.ts'
 import type { Reply } from './client.ts'
 import { chatsOf, openProxy } from './harness.ts'
@@ -145,7 +145,7 @@ async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < text.length; at += 1000) yield Buffer.from(text.slice(at, at + 1000))
 }
 
-test('a body of exactly the limit is read, one byte more is not', async () => {
+test('D01 a body of exactly the limit is read, one byte more is not', async () => {
   const { send } = await openProxy({ file: 'server: { body-limit-mb: 0.01 }' })
   const limit = Math.floor(0.01 * megabyte)
   expect((await send(chat, { body: bodyOf(limit) })).status).toBe(200)
@@ -184,7 +184,7 @@ async function uploadHuge(headers: Record<string, string>, path = chat) {
 test.each([
   ['of stated length', { 'content-length': String(200 * megabyte + 10) }],
   ['of unknown length', {}],
-])('a body of 200 MB %s is answered 413, readable, without being kept', async (_what, headers) => {
+])('D01 a body of 200 MB %s is answered 413, readable, without being kept', async (_what, headers) => {
   const { reply, grownMb } = await uploadHuge(headers)
   expect(reply.status).toBe(413)
   expect(errorOf(reply)).toMatchObject({ code: 'request_too_large', message: expect.stringContaining('4 MB') })
@@ -223,7 +223,9 @@ test.each(Object.entries(encoders))('a body in %s is read', async (encoding, enc
 })
 
 test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
-  'a small body in %s that would become huge is answered 413',
+  'D10 a small body in %s that would become huge is answered 413',
+  // Compressing 100 MB takes its time.
+  { timeout: 60_000 },
   async (encoding) => {
     const { send } = await openProxy({ file: 'server: { body-limit-mb: 1 }' })
     const bomb = encoders[encoding]('a'.repeat(100 * megabyte))
@@ -234,6 +236,62 @@ test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
     expect((process.memoryUsage().arrayBuffers - before) / megabyte).toBeLessThan(20)
   },
 )
+
+/** A chat request of so many MB that says little, and little of it twice. */
+function wordyChat(megabytes: number): string {
+  let content = ''
+  for (let at = 0; content.length < megabytes * megabyte; at += 1) {
+    content += `${Math.sin(at)} is what test number ${at} returned; every line of this log ends with the same long sentence, `
+    content += 'which is there because programs that are run by models print a great deal that was printed before. '
+    content +=
+      'Nothing was written, nothing was changed, and the exit code of the command was the one that was expected.\n'.repeat(
+        4,
+      )
+  }
+  return chatBody({ model: 'demo-bench', ...saying(content) })
+}
+
+describe('D10 P14 a compressed body', () => {
+  test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
+    'in %s is answered 413 where it would cost more than 100 times itself',
+    { timeout: 60_000 },
+    async (encoding) => {
+      const { send, chat: ask } = await openProxy()
+      // Within server.body-limit-mb, and what the blanks surround would be served.
+      const bomb = encoders[encoding](`${' '.repeat(50 * megabyte)}${chatBody({ model: 'demo-bench' })}`)
+      const before = process.memoryUsage().arrayBuffers
+      const reply = await send(chat, { body: bomb, headers: { 'content-encoding': encoding } })
+      expect(reply.status).toBe(413)
+      expect(errorOf(reply)).toMatchObject({
+        code: 'request_too_large',
+        message: expect.stringMatching(/100 times .*without content-encoding/),
+      })
+      expect((process.memoryUsage().arrayBuffers - before) / megabyte).toBeLessThan(20)
+      expect((await ask()).status).toBe(200)
+    },
+  )
+
+  test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
+    'in %s is read where it repeats itself as conversations do',
+    { timeout: 60_000 },
+    async (encoding) => {
+      const { send } = await openProxy()
+      const text = wordyChat(5)
+      const body = encoders[encoding](text)
+      const ratio = text.length / body.length
+      expect(ratio).toBeGreaterThan(15)
+      expect(ratio).toBeLessThan(100)
+      expect((await send(chat, { body, headers: { 'content-encoding': encoding } })).status).toBe(200)
+    },
+  )
+
+  test('of a few bytes may be a megabyte', async () => {
+    const { send } = await openProxy()
+    const body = brotliCompressSync(`${' '.repeat(megabyte - 1000)}${chatBody()}`)
+    expect(body.length).toBeLessThan(200)
+    expect((await send(chat, { body, headers: { 'content-encoding': 'br' } })).status).toBe(200)
+  })
+})
 
 test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
   'a body that is not %s, or only its beginning, is a 400',
@@ -317,7 +375,7 @@ test('a repeated key counts once, and the model asked is the model billed', asyn
   })
 })
 
-test('an upload in small pieces is read, and others are served meanwhile', async () => {
+test('D18 an upload in small pieces is read, and others are served meanwhile', async () => {
   const { send } = await openProxy()
   const text = chatBody(saying('a'.repeat(500)))
   let others = 0

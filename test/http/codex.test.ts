@@ -137,7 +137,7 @@ test('neither provider needs the other', async () => {
   expect(copilotAlone.codex.log).toEqual([])
 })
 
-test('an access token that has expired is renewed once, for all who wait for it', async () => {
+test('E14 an access token of Codex that has expired is renewed once, for all who wait for it', async () => {
   const { send, codex, codexStore } = await openBoth()
   const before = (await codexStore.list())[0]?.metadata.refresh_token
   codex.logins.expireAccess()

@@ -74,7 +74,7 @@ test('a caller that leaves while it waits in the queue never reaches upstream', 
 })
 
 test.each(ways)(
-  'a caller that leaves before upstream answers closes the upstream connection (%s)',
+  'E02 a caller that leaves before upstream answers closes the upstream connection (%s)',
   async (_how, stream) => {
     const proxy = await openProxy({ file: onePlace })
     const controller = new AbortController()
@@ -88,7 +88,7 @@ test.each(ways)(
   },
 )
 
-test('a caller that leaves between the upstream headers and the first event closes the upstream connection', async () => {
+test('E02 a caller that leaves between the upstream headers and the first event closes the upstream connection', async () => {
   const proxy = await openProxy({ file: onePlace })
   const gate = proxy.demo.gateNext()
   const controller = new AbortController()
@@ -100,7 +100,7 @@ test('a caller that leaves between the upstream headers and the first event clos
   await expectClean(proxy)
 })
 
-test.each(ways)('a caller that leaves in mid-answer closes the upstream connection (%s)', async (_how, stream) => {
+test.each(ways)('E01 a caller that leaves in mid-answer closes the upstream connection (%s)', async (_how, stream) => {
   const proxy = await openProxy({ file: onePlace })
   const gate = proxy.demo.gateNext()
   gate.release(3)

@@ -21,8 +21,14 @@ function openStream() {
     return true
   })
   vi.spyOn(response, 'writableNeedDrain', 'get').mockImplementation(() => caller.slow)
-  const stream = createEventStream(response, { heartbeat, headers: () => ({ 'x-one': '1' }), onText: undefined })
-  return { stream, caller, response }
+  const onHead = vi.fn<() => void>()
+  const stream = createEventStream(response, {
+    heartbeat,
+    headers: () => ({ 'x-one': '1' }),
+    onHead,
+    onText: undefined,
+  })
+  return { stream, caller, response, onHead }
 }
 
 test('a silent model is bridged every 15 seconds from upstream’s answer on', () => {
@@ -65,4 +71,15 @@ test('nothing is sent after the stream was stopped', () => {
   vi.advanceTimersByTime(60_000)
   expect(caller.written).toBe('')
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('says once that the head goes out, with the first words', () => {
+  const { stream, onHead, response } = openStream()
+  stream.answered({})
+  expect(onHead).not.toHaveBeenCalled()
+  stream.write('data: 1\n\n')
+  stream.write('data: 2\n\n')
+  expect(onHead).toHaveBeenCalledOnce()
+  expect(response.headersSent).toBe(true)
+  stream.stop()
 })

@@ -93,7 +93,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     expect(status).toBe(403)
   })
 
-  test('takes a listed Host by exact name and port', async () => {
+  test('A04 takes a listed Host by exact name and port', async () => {
     const { send } = await open('server: { allowed-hosts: ["proxy.example:8443"] }')
     const statusFor = async (host: string) => (await send('/v1/models', { headers: { host } })).status
     expect(await statusFor('proxy.example:8443')).toBe(200)
@@ -118,12 +118,14 @@ describe.each(surfaces)('%s', (_name, open) => {
   test.each([
     foreign,
     'null',
+    'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
+    'moz-extension://0f6a2b9e-0000-4000-8000-000000000000',
     'http://localhost:5173',
     'http://localhost',
     'https://localhost:4141',
     'file://',
     'http://127.0.0.1.evil.example',
-  ])('refuses the Origin %s before the body is read', async (origin) => {
+  ])('A05 A07 refuses the Origin %s before the body is read', async (origin) => {
     const surface = await open()
     const reply = await surface.send(chat, { body: 'not even JSON', headers: { origin } })
     expect(reply.status).toBe(403)
@@ -132,7 +134,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     expect(surface.upstreamCalls()).toBe(0)
   })
 
-  test('serves a listed Origin, names exactly it, and says that the answer varies', async () => {
+  test('A07 serves a listed Origin, names exactly it, and says that the answer varies', async () => {
     const { send } = await open('server: { allowed-origins: ["http://localhost:5173"] }')
     const origin = 'http://localhost:5173'
     for (const reply of [
@@ -147,7 +149,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     expect((await send('/v1/models', { headers: { origin: `${origin}.evil.example` } })).status).toBe(403)
   })
 
-  test('answers the preflight of a listed Origin without a key, and no other', async () => {
+  test('A08 answers the preflight of a listed Origin without a key, and no other', async () => {
     const { send } = await open('server: { allowed-origins: ["http://localhost:5173"], api-keys: [example-key] }')
     const preflight = (origin: string) =>
       send(chat, {
@@ -198,7 +200,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     ['the key under another scheme', { authorization: 'Basic example-key' }, 401],
     ['the bare key', { authorization: 'example-key' }, 401],
     ['both keys at once', { 'x-api-key': 'example-key, other-key' }, 401],
-  ])('with keys configured, answers %s accordingly', async (_what, headers, status) => {
+  ])('B02 with keys configured, answers %s accordingly', async (_what, headers, status) => {
     const surface = await open('server: { api-keys: [example-key, other-key] }')
     for (const path of ['/v1/models', '/nowhere', '/v1/models/gpt-5-mini']) {
       const expected = path === '/nowhere' && status === 200 ? 404 : status
@@ -240,7 +242,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     'text/plain; charset=application/json',
     'application/jsonp',
     '',
-  ])('refuses a body of the content type "%s", which a foreign page could send', async (type) => {
+  ])('A09 refuses a body of the content type "%s", which a foreign page could send', async (type) => {
     const surface = await open()
     const reply = await surface.send(chat, { body: chatBody(), headers: { 'content-type': type } })
     expect(reply.status).toBe(415)
@@ -258,7 +260,7 @@ describe.each(surfaces)('%s', (_name, open) => {
   })
 })
 
-test('serves a page of its own origin, under each of its names', async () => {
+test('A06 serves a page of its own origin, under each of its names', async () => {
   const { send, port } = await openProxy()
   for (const name of ['localhost', '127.0.0.1', '[::1]']) {
     const origin = `http://${name}:${port}`
@@ -266,6 +268,11 @@ test('serves a page of its own origin, under each of its names', async () => {
     expect(reply.status).toBe(200)
     expect(reply.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' })
   }
+  const program = await send('/v1/models')
+  expect([program.status, Object.keys(program.headers).filter((name) => name.startsWith('access-control-'))]).toEqual([
+    200,
+    [],
+  ])
   expect((await send('/v1/models', { headers: { origin: `http://localhost:${port + 1}` } })).status).toBe(403)
   expect((await send('/v1/models', { headers: { origin: `https://localhost:${port}` } })).status).toBe(403)
 })

@@ -32,6 +32,10 @@ export interface ProxyOptions {
   readonly login?: 'environment' | 'none'
   /** The login for Codex: stored, an API key, or Codex CLI's own; default none. */
   readonly codexLogin?: 'stored' | 'api-key' | 'codex-cli'
+  /** Settings as variables, laid over those that name the simulated services. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The environment in which the daemon looks for proxies; empty by default. */
+  readonly proxies?: Readonly<Record<string, string>>
   /** Runs before the daemon starts, e.g. to script its first exchange. */
   readonly prepare?: (demo: DemoServer, codex: DemoCodex) => void
 }
@@ -59,6 +63,8 @@ export async function openProxy({
   demo: demoOptions,
   login = 'environment',
   codexLogin,
+  settings,
+  proxies = {},
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startDemoServer({ record: keptRequests, ...demoOptions })
@@ -75,6 +81,7 @@ export async function openProxy({
     COPILOT_PROXY_CODEX_ISSUER: codex.issuer,
     ...(codexLogin === 'api-key' && { COPILOT_PROXY_CODEX_API_KEY: codex.apiKey }),
     ...(codexLogin === 'codex-cli' && { COPILOT_PROXY_CODEX_USE_CLI_LOGIN: 'true' }),
+    ...settings,
   }
   const codexStore = createRecordStore({ kind: codexRecordKind, dir: authDir, log })
   const codexHome = join(authDir, 'codex-home')
@@ -99,7 +106,7 @@ export async function openProxy({
     log,
     demo: false,
     githubToken: login === 'environment' ? demo.tokens.issueGithub() : undefined,
-    env: {},
+    env: proxies,
   })
   const client = createClient(daemon.url)
   onTestFinished(async () => {

@@ -50,11 +50,13 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     completeModels: () => Promise.resolve(undefined),
     executorOf: () => executor,
     codexStatus: () => undefined,
+    isConfigRefused: () => false,
     tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
     account: () => Promise.reject(new Error('not part of this test')),
     version: '0.0.0-test',
     demo: false,
     log: recordingLog(),
+    redact: (text) => text,
     now: Date.now,
     randomId: () => 'request-1',
   })

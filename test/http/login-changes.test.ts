@@ -77,7 +77,7 @@ test('a login is noticed without any request', async () => {
   await expect.poll(() => sourcesOf(proxy)).toMatchObject({ 'claude-sonnet-4.5': 'live' })
 })
 
-test('after a logout the seeds are back, and requests are a 503', async () => {
+test('C12 after a logout the seeds are back, and requests are a 503', async () => {
   const look = fakeIntervals()
   const proxy = await openProxy({ login: 'none' })
   const { chat, store, demo } = proxy
@@ -169,7 +169,7 @@ test('while no list could be fetched, an unknown name is answered with the reaso
   expect((await chat({ model: 'gpt-5-mini' })).status).toBe(200)
 })
 
-test('a record that is empty or corrupt counts as no login, and no path is told', async () => {
+test('C07 a record that is empty or corrupt counts as no login, and no path is told', async () => {
   const proxy = await openProxy({ login: 'none' })
   const { send } = proxy
   for (const text of ['', '{"id":', '[]', 'null']) {

@@ -83,6 +83,11 @@ test('a place is free again after every kind of end', async () => {
 test.each([
   ['keys', { authorization: 'Bearer busy-key' }, { authorization: 'Bearer calm-key' }],
   [
+    'keys, whatever else comes with them,',
+    { authorization: 'Bearer made-up AT', 'x-api-key': 'busy-key' },
+    { authorization: 'Bearer calm-key' },
+  ],
+  [
     'programs',
     { authorization: 'Bearer busy-key', 'user-agent': 'busy' },
     { 'x-api-key': 'calm-key', 'user-agent': 'busy' },
@@ -95,7 +100,8 @@ test.each([
   const replies = [proxy.chat(saying('busy 0'), { headers: busy })]
   await gate.opened
   for (const at of [1, 2, 3, 4]) {
-    replies.push(proxy.chat(saying(`busy ${at}`), { headers: busy }))
+    const headers = { ...busy, authorization: busy.authorization.replace('AT', String(at)) }
+    replies.push(proxy.chat(saying(`busy ${at}`), { headers }))
     await arrived(proxy)
   }
   for (const at of [1, 2]) {

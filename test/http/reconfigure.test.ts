@@ -29,7 +29,7 @@ test('keys change for the next request, also on a connection that is open', asyn
   expect(await ask('new-key')).toBe(200)
 })
 
-test('limits change for the next request', async () => {
+test('F05 limits change for the next request', async () => {
   const { chat, daemon, configure, demo, send } = await openProxy()
   const large = saying('a'.repeat(20_000))
   expect((await chat(large)).status).toBe(200)
@@ -136,7 +136,7 @@ test('a request of several parts is finished on the connection it began on', asy
   expect((await reply).status).toBe(200)
 })
 
-test('under load no request is lost to a change of the configuration', async () => {
+test('F05 under load no request is lost to a change of the configuration', async () => {
   const { chat, daemon, configure } = await openProxy()
   const replies: Promise<number>[] = []
   for (let round = 0; round < 20; round += 1) {

@@ -43,7 +43,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     '/V1/models',
     '//v1/models',
     '/v1/completions',
-  ])('GET and POST %s are unknown, and the answer names the routes there are', async (path) => {
+  ])('D12 GET and POST %s are unknown, and the answer names the routes there are', async (path) => {
     const send = await open()
     for (const ask of [{}, { body: '{}' }]) {
       const told = expectEnvelope(await send(path, ask), 404, 'route_not_found')
@@ -80,7 +80,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     ['DELETE', '/v1/models/gpt-5-mini', 'GET, HEAD'],
     ['PATCH', '/v1/models/copilot/gpt-5-mini', 'GET, HEAD'],
     ['POST', '/healthz', 'GET, HEAD'],
-  ])('%s %s is refused with the methods that are allowed', async (method, path, allow) => {
+  ])('D12 %s %s is refused with the methods that are allowed', async (method, path, allow) => {
     const send = await open()
     const reply = await send(path, { method })
     expect(reply.status).toBe(405)
@@ -97,7 +97,7 @@ describe.each(surfaces)('%s', (_name, open) => {
   })
 
   test.each(['/v1/models/%', '/v1/models/%zz', '/%c0%ae%c0%ae/', '/v1/%ff'])(
-    'a path with broken percent encoding (%s) is a 400',
+    'D11 a path with broken percent encoding (%s) is a 400',
     async (path) => {
       const send = await open()
       expectEnvelope(await send(path), 400, null)
@@ -105,7 +105,7 @@ describe.each(surfaces)('%s', (_name, open) => {
   )
 
   test.each(['?%', '?a=%zz&a=1&a=2', `?${'a'.repeat(8000)}`, '?__proto__[x]=1', '?a[b][c]=1#fragment'])(
-    'the query string does not matter (%s)',
+    'D11 the query string does not matter (%s)',
     async (query) => {
       const send = await open()
       expect((await send(`/v1/models${query}`)).status).toBe(200)

@@ -16,7 +16,7 @@ const longGraceMs = 60_000
 
 const shuttingDown = { type: 'service_unavailable_error', code: 'shutting_down' }
 
-test('requests that are under way may finish within the grace, and no connection is taken any more', async () => {
+test('F01 requests that are under way may finish within the grace, and no connection is taken any more', async () => {
   const { openChat, chat, demo, daemon } = await openProxy()
   demo.script('/chat/completions', { outcome: streamReply([event('one '), event('two'), finish]) })
   const gate = demo.gateNext()
@@ -39,7 +39,7 @@ test.each([
   ['/v1/models', 503, { error: shuttingDown }],
   ['/healthz', 200, { ok: true }],
 ])(
-  'a request for %s that still comes on a busy connection is a %i, and the last one there',
+  'F01 a request for %s that still comes on a busy connection is a %i, and the last one there',
   async (path, status, body) => {
     const { socket, demo, daemon } = await openProxy()
     const client = await socket()
@@ -88,7 +88,7 @@ test('a connection that becomes idle while others still run does not hold it up'
   await closed
 })
 
-test('what outlives the grace ends: a stream in an error event, everything else in a 503', async () => {
+test('F01 what outlives the grace ends: a stream in an error event, everything else in a 503', async () => {
   const { openChat, chat, send, demo, daemon } = await openProxy({
     file: 'server: { max-concurrent-requests: 4, max-queued-requests: 1 }',
   })

@@ -41,10 +41,41 @@ test('a caller that leaves while usage is fetched is nobody’s failure', async 
   await demo.until(() => demo.count('/copilot_internal/user') === 1)
   controller.abort()
   await expect(pending).rejects.toMatchObject({ name: 'AbortError' })
-  await demo.until(() => demo.aborted() === 1)
   expect((await send('/healthz')).status).toBe(200)
   expect(log.filter(({ level }) => level === 'error')).toEqual([])
   held.resolve()
+})
+
+test('all who ask for usage at the same time, and soon after, share one question to GitHub', async () => {
+  const { send, demo, chat } = await openProxy()
+  await chat()
+  const held = Promise.withResolvers<void>()
+  demo.script('/copilot_internal/user', { after: held.promise })
+  const controller = new AbortController()
+  const first = send('/usage', { signal: controller.signal })
+  await demo.until(() => demo.count('/copilot_internal/user') === 1)
+  const second = send('/usage')
+  controller.abort()
+  await expect(first).rejects.toMatchObject({ name: 'AbortError' })
+  held.resolve()
+  expect((await second).json()).toMatchObject({ login: 'demo-user' })
+  expect((await send('/usage')).json()).toMatchObject({ login: 'demo-user' })
+  expect(demo.count('/copilot_internal/user')).toBe(1)
+})
+
+test('usage has totals by model, also where the account cannot be asked and that is said to be enough', async () => {
+  const { send, demo, chat } = await openProxy()
+  await chat()
+  await chat({ stream: true, ...saying('[demo:error 500]') })
+  demo.script('/copilot_internal/user', { outcome: textReply(401, '{"message":"no"}') })
+  expect((await send('/usage')).status).toBe(503)
+  const reply = await send('/usage?partial=true')
+  expect(reply.status).toBe(200)
+  const sums = [expect.objectContaining({ provider: 'copilot', model: 'gpt-5-mini', requests: 2, errors: 1 })]
+  expect(reply.json()).toEqual({
+    problem: expect.stringContaining('COPILOT_GITHUB_TOKEN'),
+    totals: { today: sums, last_7_days: sums, last_30_days: sums },
+  })
 })
 
 test('no prompt, no answer and no key is in the log', async () => {

@@ -66,7 +66,7 @@ async function nextEvent(reply: { readonly next: () => Promise<string | undefine
   }
 }
 
-test('a silent upstream is bridged by comments', async () => {
+test('E05 a silent upstream is bridged by comments', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const { openChat, demo } = await openProxy()
   const gate = demo.gateNext()
@@ -113,7 +113,7 @@ test.each([
 
 const shortTimeouts = 'copilot: { timeouts: { headers-seconds: 0.2, idle-seconds: 0.2 } }'
 
-test('an upstream that never answers is a 504', async () => {
+test('E04 an upstream that never answers is a 504', async () => {
   const { chat, demo } = await openProxy({ file: shortTimeouts })
   for (const stream of [true, false]) {
     const reply = await chat({ ...saying('[demo:silent]'), stream })
@@ -125,7 +125,7 @@ test('an upstream that never answers is a 504', async () => {
   await demo.until(() => demo.aborted() === 2)
 })
 
-test('an upstream that falls silent before its first event is a 504', async () => {
+test('E04 an upstream that falls silent before its first event is a 504', async () => {
   const { chat, demo } = await openProxy({ file: shortTimeouts })
   for (const stream of [true, false]) {
     const reply = await chat({ ...saying('[demo:hang]'), stream })
@@ -135,7 +135,7 @@ test('an upstream that falls silent before its first event is a 504', async () =
   await demo.until(() => demo.aborted() === 2 && demo.openStreams() === 0)
 })
 
-test('an upstream that falls silent in mid-stream ends in an error event, or is a 504', async () => {
+test('E04 an upstream that falls silent in mid-stream ends in an error event, or is a 504', async () => {
   const { chat, openChat, demo } = await openProxy({ file: shortTimeouts })
   const outcome = streamReply([event('one ')], { ending: 'hold' })
   demo.script('/chat/completions', { outcome }, { outcome })
@@ -148,7 +148,7 @@ test('an upstream that falls silent in mid-stream ends in an error event, or is 
   await demo.until(() => demo.aborted() === 2)
 })
 
-test('a stream that is slower than the idle limit in all, but never silent for that long, is served', async () => {
+test('E05 a stream that is slower than the idle limit in all, but never silent for that long, is served', async () => {
   const { openChat } = await openProxy({ file: shortTimeouts })
   const text = await (await openChat(saying('[demo:slow 40] one two three four'))).rest()
   expect(dataOf(text).at(-1)).toBe('[DONE]')
@@ -161,7 +161,7 @@ const broken = [
 ] as const
 
 test.each(broken)(
-  '%s ends in an error event without an end mark, and is a 502 for who wants it whole',
+  'E06 E07 %s ends in an error event without an end mark, and is a 502 for who wants it whole',
   async (prompt, code) => {
     for (const model of ['gpt-5-mini', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1']) {
       const { openChat, chat, demo, log } = await openProxy()
@@ -184,7 +184,7 @@ test.each(broken)(
   },
 )
 
-test('a web page in place of a stream is a 502 that shows nothing of it', async () => {
+test('E30 a web page in place of a stream is a 502 that shows nothing of it', async () => {
   const { chat } = await openProxy()
   for (const stream of [true, false]) {
     const reply = await chat({ ...saying('[demo:html]'), stream })
@@ -203,7 +203,7 @@ test('an empty stream is a 502', async () => {
   for (const stream of [true, false]) expect((await chat({ stream })).status).toBe(502)
 })
 
-test('an error in the very first event is a status, not a stream', async () => {
+test('E10 an error in the very first event is a status, not a stream', async () => {
   const { chat, demo } = await openProxy()
   const outcome = streamReply([`data: {"error":{"message":"quota used up","code":"quota_exceeded"}}\n\n`])
   demo.script('/chat/completions', { outcome }, { outcome })
@@ -214,7 +214,7 @@ test('an error in the very first event is a status, not a stream', async () => {
   }
 })
 
-test('a complete answer without the end mark is complete', async () => {
+test('E08 a complete answer without the end mark is complete', async () => {
   const { chat, openChat } = await openProxy()
   const text = await (await openChat(saying('[demo:no-done] one two'))).rest()
   expect(dataOf(text).at(-1)).toBe('[DONE]')
@@ -226,7 +226,7 @@ test('a complete answer without the end mark is complete', async () => {
 const oddText =
   '\u2028\u2029\u0085\u000b\u000c\r\n\r\ndata: [DONE]\n\n: no comment\nevent: x\nid: 1\n\u0000\u001b[31m\uFEFF\u200d👩‍👩‍👧‍👦é e\u0301 ﷽ 𝕏 \\n \\" </script> %0A \t end'
 
-test('text arrives character by character as upstream wrote it, wherever its bytes are cut', async () => {
+test('E25 text arrives character by character as upstream wrote it, wherever its bytes are cut', async () => {
   const bytes = Buffer.from(event(oddText) + event('', 'stop') + done)
   for (const size of [1, 2, 3, 7, 64, bytes.length]) {
     const { openChat, chat, demo } = await openProxy()
@@ -240,7 +240,7 @@ test('text arrives character by character as upstream wrote it, wherever its byt
   }
 })
 
-test('lone surrogates, which JSON can hold and UTF-8 cannot, keep their escapes', async () => {
+test('E25 lone surrogates, which JSON can hold and UTF-8 cannot, keep their escapes', async () => {
   const { openChat, demo } = await openProxy()
   const said = event('X').replace('"X"', String.raw`"\ud83d"`)
   demo.script('/chat/completions', { outcome: streamReply([said, event('', 'stop'), done]) })
@@ -258,37 +258,41 @@ function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-test('a slow caller slows upstream, memory stays bounded, and every byte arrives', { timeout: 20_000 }, async () => {
-  const { openChat, demo } = await openProxy()
-  const count = 3000
-  const text = 'x'.repeat(16_000)
-  let sent = 0
-  const events = Array.from({ length: count }, (_, at) => event(`${at}:${text}`))
-  const pieces = Object.assign([...events, event('', 'stop'), done], {
-    *[Symbol.iterator](this: readonly string[]) {
-      for (let at = 0; at < this.length; at += 1) {
-        sent += 1
-        yield this[at] ?? ''
-      }
-    },
-  })
-  demo.script('/chat/completions', { outcome: streamReply(pieces) })
-  const before = process.memoryUsage().arrayBuffers
-  const reply = await openChat()
-  expect(await reply.next()).toContain('0:xxx')
-  // Nothing is read: what the sockets and buffers between take is taken, then upstream stands still.
-  let earlier = -1
-  while (sent !== earlier) {
-    earlier = sent
-    await wait(150)
-  }
-  expect(sent).toBeLessThan(count / 2)
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024)
-  const rest = await reply.rest()
-  expect(dataOf(rest).at(-1)).toBe('[DONE]')
-  const expected = Array.from({ length: count - 1 }, (_, at) => `${at + 1}:${text}`).join('')
-  expect(hash(contentOf(rest))).toBe(hash(expected))
-})
+test(
+  'E03 a slow caller slows upstream, memory stays bounded, and every byte arrives',
+  { timeout: 20_000 },
+  async () => {
+    const { openChat, demo } = await openProxy()
+    const count = 3000
+    const text = 'x'.repeat(16_000)
+    let sent = 0
+    const events = Array.from({ length: count }, (_, at) => event(`${at}:${text}`))
+    const pieces = Object.assign([...events, event('', 'stop'), done], {
+      *[Symbol.iterator](this: readonly string[]) {
+        for (let at = 0; at < this.length; at += 1) {
+          sent += 1
+          yield this[at] ?? ''
+        }
+      },
+    })
+    demo.script('/chat/completions', { outcome: streamReply(pieces) })
+    const before = process.memoryUsage().arrayBuffers
+    const reply = await openChat()
+    expect(await reply.next()).toContain('0:xxx')
+    // Nothing is read: what the sockets and buffers between take is taken, then upstream stands still.
+    let earlier = -1
+    while (sent !== earlier) {
+      earlier = sent
+      await wait(150)
+    }
+    expect(sent).toBeLessThan(count / 2)
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024)
+    const rest = await reply.rest()
+    expect(dataOf(rest).at(-1)).toBe('[DONE]')
+    const expected = Array.from({ length: count - 1 }, (_, at) => `${at + 1}:${text}`).join('')
+    expect(hash(contentOf(rest))).toBe(hash(expected))
+  },
+)
 
 test('waiting for a slow caller leaves nothing behind on its response', async () => {
   const { openChat, demo } = await openProxy()
@@ -308,7 +312,7 @@ test('waiting for a slow caller leaves nothing behind on its response', async ()
   expect(most).toBeLessThanOrEqual(before + 1)
 })
 
-test('a caller that takes nothing for as long as upstream may be silent is given up', async () => {
+test('E03 a caller that takes nothing for as long as upstream may be silent is given up', async () => {
   const { openChat, demo, log } = await openProxy({ file: shortTimeouts })
   const pieces = Array.from({ length: 3000 }, () => event('x'.repeat(16_000)))
   demo.script('/chat/completions', { outcome: streamReply(pieces) })
@@ -319,7 +323,7 @@ test('a caller that takes nothing for as long as upstream may be silent is given
   expect(log.filter(({ level }) => level === 'error')).toEqual([])
 })
 
-test('a caller that stops reading and then leaves closes the upstream connection', async () => {
+test('E01 a caller that stops reading and then leaves closes the upstream connection', async () => {
   const { openChat, demo } = await openProxy()
   demo.script('/chat/completions', {
     outcome: streamReply(Array.from({ length: 3000 }, () => event('x'.repeat(16_000)))),
@@ -330,7 +334,7 @@ test('a caller that stops reading and then leaves closes the upstream connection
   await demo.until(() => demo.aborted() === 1 && demo.openStreams() === 0)
 })
 
-test('an event of more than 16 MB is refused instead of kept', async () => {
+test('E24 an event of more than 16 MB is refused instead of kept', async () => {
   const { chat, demo } = await openProxy()
   const huge = streamReply(['data: ', ...Array.from({ length: 20 }, () => 'x'.repeat(1024 * 1024))])
   demo.script('/chat/completions', { outcome: huge })

@@ -24,6 +24,7 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
       type: 'chat',
       family: 'claude-haiku-4.5',
       preview: false,
+      policy: 'enabled',
       source: 'live',
       endpoints: ['/v1/messages', '/chat/completions'],
       routes: { chat: 'chat', responses: 'chat', messages: 'messages' },

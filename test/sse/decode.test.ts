@@ -110,7 +110,7 @@ describe('bounds', () => {
     ['a comment without an end', (n: number) => [`: ${'x'.repeat(n)}`]],
     ['text that is no field', (n: number) => ['x'.repeat(n)]],
     ['a bare body of many lines', (n: number) => ['{\n', ...Array.from({ length: n / 10 }, () => '"a": 12,\n')]],
-  ])('refuses %s', (_title, chunks) => {
+  ])('E24 refuses %s', (_title, chunks) => {
     expect(() => decode(chunks(80), 100)).not.toThrow()
     expect(() => decode(chunks(1000), 100)).toThrow(refusal)
   })
@@ -160,7 +160,7 @@ describe('properties', () => {
     .array(fc.tuple(lines, lineEnds), { maxLength: 30 })
     .map((pairs) => utf8.encode(pairs.map(([line, end]) => line + end).join('')))
 
-  test('any cut of the bytes gives the same events', () => {
+  test('E23 any cut of the bytes gives the same events', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.nat(), { maxLength: 20 }), (bytes, cuts) => {
         expect(decode(cutAt(bytes, cuts))).toEqual(decode([bytes]))
@@ -169,7 +169,7 @@ describe('properties', () => {
     )
   })
 
-  test('one byte at a time gives the same events', () => {
+  test('E23 one byte at a time gives the same events', () => {
     fc.assert(
       fc.property(streams, (bytes) => {
         expect(decode(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(decode([bytes]))

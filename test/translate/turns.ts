@@ -1,6 +1,7 @@
 import type { EncodeContext, ReplySeed, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
+import { asIs } from '../as-is.ts'
 
 /** A dialect's names for its fields, spelled so that a test sees where they come from. */
 const fieldNames: FieldNames = {
@@ -54,6 +55,7 @@ export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): R
       asksForThinking: true,
       echo: undefined,
     },
+    redact: asIs,
     ...parts,
   }
 }

@@ -1,6 +1,7 @@
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../errors.ts'
+import { noteNothing, type NoteSecrets } from '../../known-secrets.ts'
 import type { Logger } from '../../log.ts'
 import { isHeaderSafe } from '../http-json.ts'
 import { watchByPolling } from '../poll-watch.ts'
@@ -18,6 +19,8 @@ export interface CliLoginDeps {
   /** Before a file that was met half written is read again. Resolves in any case. */
   readonly sleep: (ms: number) => Promise<void>
   readonly log: Logger
+  /** Told of every credential that is met. */
+  readonly noteSecrets?: NoteSecrets | undefined
   readonly fs?: CliFileFs
 }
 
@@ -52,7 +55,7 @@ type Found =
  * redeemed, because that would end the CLI's own login. The file is read again when it changes.
  */
 export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOptions): CodexCredentialSource {
-  const { fs = nodeFs, log } = deps
+  const { fs = nodeFs, log, noteSecrets = noteNothing } = deps
   const path = join(options.codexHome, 'auth.json')
   const listeners = new Set<(account: CodexAccount | undefined) => void>()
   let found: Found | undefined
@@ -84,6 +87,7 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
     const signature = await signCliFile(fs, path)
     const file = await readWhole()
     const now = toFound(file, moment())
+    if (now.kind === 'login') noteSecrets(now.credential.value)
     readSignature = signature
     if (now.kind === 'nothing' && (found?.kind !== 'nothing' || found.detail !== now.detail)) {
       log.warn({ path, ...(file.kind === 'unreadable' && { code: file.code }) }, now.detail)

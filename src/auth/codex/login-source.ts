@@ -46,7 +46,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
   })
   const unsaved = createUnsavedRenewals()
   const closing = new AbortController()
-  let flight: { readonly work: Promise<void>; readonly startedAtMs: number } | undefined
+  let flight: { readonly work: Promise<void>; readonly startedAtMs: number; readonly isLook: boolean } | undefined
   let recordsChanged = false
 
   /** Stores what could not be stored before. Never rejects. */
@@ -90,11 +90,14 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     keeper.follow(renewed)
   }
 
-  /** Reads the store and renews where that is due: alone in this process, and under the store's lock among all. */
-  const refresh = async (rejected: string | undefined): Promise<void> => {
+  /**
+   * Reads the store and renews where that is due: alone in this process, and under the store's lock among all.
+   * @param isLook nobody asked for a credential: a record that is corrupt may be whole in a moment
+   */
+  const refresh = async (rejected: string | undefined, isLook: boolean): Promise<void> => {
     try {
       await saveUnsaved()
-      const stored = await store.current()
+      const stored = await store.current({ leaveCorrupt: isLook })
       const record = stored === undefined ? undefined : unsaved.over(stored)
       keeper.follow(record)
       if (record === undefined || !keeper.wantsRenewal(rejected)) return
@@ -122,16 +125,20 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     }
   }
 
+  const startFlight = (rejected: string | undefined, isLook: boolean): Promise<void> => {
+    recordsChanged = false
+    const work = refresh(rejected, isLook).finally(() => {
+      flight = undefined
+      if (recordsChanged && !closing.signal.aborted) void startFlight(undefined, true)
+    })
+    flight = { work, startedAtMs: deps.monotonicMs(), isLook }
+    return work
+  }
+
   /** Joins the refresh under way, or starts one. Never rejects, and nobody who waits for it can cancel it. */
   const join = (rejected?: string): Promise<void> => {
-    if (flight === undefined) {
-      recordsChanged = false
-      const work = refresh(rejected).finally(() => {
-        flight = undefined
-        if (recordsChanged && !closing.signal.aborted) void join()
-      })
-      flight = { work, startedAtMs: deps.monotonicMs() }
-    }
+    if (flight === undefined) return startFlight(rejected, false)
+    if (flight.isLook) return flight.work.then(() => join(rejected))
     return flight.work
   }
 
@@ -147,7 +154,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
   timer.unref()
   const unwatch = store.watch(() => {
     recordsChanged = true
-    if (flight === undefined) void join()
+    if (flight === undefined) void startFlight(undefined, true)
   })
   void join()
 

@@ -1,5 +1,6 @@
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { Fault } from '../../errors.ts'
+import { noteNothing, type NoteSecrets } from '../../known-secrets.ts'
 import type { Logger } from '../../log.ts'
 import { isHeaderSafe } from '../http-json.ts'
 import { RecordStoreError } from '../record-fs.ts'
@@ -29,6 +30,10 @@ export interface CodexKeeperDeps {
   /** 0…1, for jitter. */
   readonly random: () => number
   readonly log: Logger
+  /** Told of every credential that is met. */
+  readonly noteSecrets?: NoteSecrets | undefined
+  /** Hears how each renewal went. */
+  readonly onRefresh?: ((ok: boolean) => void) | undefined
 }
 
 export interface CodexKeeperOptions {
@@ -80,7 +85,7 @@ export function createCodexTokenKeeper(
   options: CodexKeeperOptions,
   announce: (account: CodexAccount | undefined) => void,
 ): CodexTokenKeeper {
-  const { log } = deps
+  const { log, noteSecrets = noteNothing } = deps
 
   let loaded = false
   let login: CodexRecord | undefined
@@ -88,6 +93,8 @@ export function createCodexTokenKeeper(
   let announced: string | undefined
   let trouble: CodexTrouble | undefined
   let failures = 0
+  /** The trouble with the store that was told last. */
+  let toldTrouble = ''
   let lastRenewal: Moment | undefined
   let lastReplacement: Moment | undefined
   /** Renewals after a rejection since upstream last took a token: not one of them has helped so far. */
@@ -131,6 +138,8 @@ export function createCodexTokenKeeper(
   }
 
   const follow = (record: CodexRecord | undefined): void => {
+    const { access_token: access, refresh_token: refresh, id_token: id } = record?.metadata ?? {}
+    noteSecrets(access, refresh, id)
     const isOther = loginKey(record) !== loginKey(login)
     if (isOther) {
       settledRejection = undefined
@@ -150,6 +159,8 @@ export function createCodexTokenKeeper(
     if (record === undefined) {
       held = undefined
       announced = undefined
+      sent = undefined
+      dead = undefined
       if (isNews) announce(undefined)
     } else if (!isKnown) {
       hold(record)
@@ -184,10 +195,13 @@ export function createCodexTokenKeeper(
       neverAborted,
     )
     renewing = false
+    if (outcome.kind !== 'aborted') deps.onRefresh?.(outcome.kind === 'ok')
     switch (outcome.kind) {
       case 'ok':
+        noteSecrets(outcome.tokens.accessToken, outcome.tokens.refreshToken, outcome.tokens.idToken)
         settledRejection = rejected
         if (rejected !== undefined) vainReplacements += 1
+        toldTrouble = ''
         // Where the answer names no other one, it stays good.
         sent = { token: refreshToken, mayBeSpent: false }
         return withRenewedTokens(record, outcome.tokens, deps.now())
@@ -255,8 +269,10 @@ export function createCodexTokenKeeper(
       failures += 1
       const found = storeTrouble(error, troubleContext())
       if (!hasEnded()) trouble = found
-      // The store itself tells of a file it cannot read, by name and once; this is met with every request.
-      const told = error instanceof RecordStoreError && found.state === 'unreadable'
+      // Met with every request: once is enough. Of a file it cannot read the store itself has told, by name.
+      const message = error instanceof Error ? error.message : ''
+      const told = message === toldTrouble || (error instanceof RecordStoreError && found.state === 'unreadable')
+      toldTrouble = message
       log[told ? 'debug' : 'warn']({ err: error }, 'the stored ChatGPT login could not be used')
     },
     noteAccepted(accepted) {

@@ -1,5 +1,6 @@
 import { adviceFor, errnoOf, RecordStoreError } from '../record-fs.ts'
 import type { Moment } from '../token-life.ts'
+import { keychainDetail, keychainFix } from '../keychain.ts'
 import type { CodexLoginStatus } from './credentials.ts'
 import { codexLoginFix } from './record.ts'
 
@@ -73,7 +74,10 @@ export function storeTrouble(error: unknown, context: TroubleContext): CodexTrou
         ...cannotRenew({ detail: 'The login cannot be renewed, because it cannot be stored' }, context),
         fix: `${systemAdvice(error)}${fix}`,
       }
+    case 'keychain':
+      return { ...cannotRenew({ detail: keychainDetail }, context), state: 'unreadable', fix: keychainFix }
     case 'not_a_file':
+    case 'not_private':
     case 'unreadable':
       return { ...cannotRenew({ detail: 'The stored login cannot be read' }, context), state: 'unreadable', fix }
   }

@@ -31,6 +31,7 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
     done: false,
     skipped: 0,
     templates: startEventTemplates(),
+    redact: seed.redact,
   }
   return {
     push: (event) => stepDecode(state, event),
@@ -53,19 +54,20 @@ interface DecodeState {
   skipped: number
   /** What the deltas look like. */
   readonly templates: EventTemplates
+  readonly redact: ReplySeed['redact']
 }
 
 const nothing: readonly TurnEvent[] = []
 
 /**
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_truncated` for an end mark
- * before the end, `upstream_unusable` for a call without a name or with endless whitespace
+ * before the end, `upstream_unusable` for what is not JSON, for a call without a name or with endless whitespace
  */
 function stepDecode(state: DecodeState, sse: SseEvent): readonly TurnEvent[] {
   const { data } = sse
   if (state.done || data === '') return nothing
   if (isEndMark(data)) return endDecode(state)
-  const event = readRepeatedEvent(state.templates, sse)
+  const event = readRepeatedEvent(state.templates, sse, state.redact)
   if (event === undefined) {
     state.skipped += 1
     return nothing

@@ -75,13 +75,13 @@ export function startMend(seed: ReplySeed): MendState {
  * nothing else: an event that is right keeps its text, unknown members stay, unknown events pass. Once `state.done` is
  * true, later events add nothing.
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_truncated` for an end mark
- * before the end, `upstream_unusable` for endless whitespace
+ * before the end, `upstream_unusable` for what is not JSON and for endless whitespace
  */
 export function stepMend(state: MendState, sse: SseEvent): readonly Frame[] {
   const { data } = sse
   if (state.done || data === '') return nothing
   if (isEndMark(data)) return endMend(state)
-  const event = readRepeatedEvent(state.templates, sse)
+  const event = readRepeatedEvent(state.templates, sse, state.seed.redact)
   if (event === undefined) {
     state.skipped += 1
     return nothing

@@ -29,7 +29,10 @@ export function wordError(error: ProxyError, requestId: string): Wording {
     case 'body_too_large':
       return {
         type: 'invalid_request_error',
-        message: `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`,
+        message:
+          error.mostExpansion === undefined
+            ? `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`
+            : `The request body decompresses to more than ${error.mostExpansion} times its size. Send it without content-encoding.`,
         code: 'request_too_large',
       }
     case 'unsupported_media_type':
@@ -41,8 +44,17 @@ export function wordError(error: ProxyError, requestId: string): Wording {
     case 'key_required':
       return {
         type: 'authentication_error',
-        message: 'This copilot-proxy asks for a key: send one of its server.api-keys as "Authorization: Bearer <key>".',
+        message:
+          error.removed === true
+            ? 'The key of this request has been removed from server.api-keys.'
+            : 'This copilot-proxy asks for a key: send one of its server.api-keys as "Authorization: Bearer <key>".',
         code: 'invalid_api_key',
+      }
+    case 'wrong_keys':
+      return {
+        type: 'rate_limit_error',
+        message: `Wrong keys keep coming from this address. Check the key, and try again in ${error.retryAfterSeconds} s.`,
+        code: 'too_many_wrong_keys',
       }
     case 'forbidden':
       return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: 'forbidden' }
@@ -77,6 +89,14 @@ export function wordError(error: ProxyError, requestId: string): Wording {
       return {
         type: 'rate_limit_error',
         message: `copilot-proxy has as many requests waiting as it takes. Try again in ${error.retryAfterSeconds} s.`,
+        code: 'rate_limit_exceeded',
+      }
+    case 'rate_limited':
+      return {
+        type: 'rate_limit_error',
+        message:
+          `More than ${error.perMinute} requests in a minute (server.max-requests-per-minute). ` +
+          `Try again in ${error.retryAfterSeconds} s.`,
         code: 'rate_limit_exceeded',
       }
     case 'shutting_down':

@@ -90,12 +90,13 @@ const inVain: ReadonlySet<string | undefined> = new Set([
 /**
  * The failure an error of the stream reports: `{"error":{"code":…,"message":"…"}}`, an element of `copilot_errors`, or
  * the `error` of a failed response. `code` is a number or a string, `error` itself may be a string.
+ * @param redact takes known credentials out of its words
  * @returns Fault `upstream_status` where the code says which status it would have been, else `upstream_failed`
  */
-export function toStreamFault(error: unknown): Fault {
+export function toStreamFault(error: unknown, redact: (text: string) => string): Fault {
   const fields = isObject(error) ? error : {}
   const text = isObject(error) ? fields['message'] : error
-  const message = isFilled(text) ? toUpstreamMessage(text) : 'Upstream reported a failure without a message.'
+  const message = isFilled(text) ? toUpstreamMessage(text, redact) : 'Upstream reported a failure without a message.'
   // A number is the status once more, not a code that a client could know.
   const told = isFilled(fields['code']) && httpStatus(fields['code']) === undefined ? fields['code'] : undefined
   const type = isFilled(fields['type']) ? fields['type'] : undefined

@@ -1,4 +1,5 @@
 import { Fault } from '../../errors.ts'
+import { scanMembers } from './json-members.ts'
 
 // How upstream's JSON is looked at: nothing about it is promised.
 
@@ -7,8 +8,19 @@ export function isObject(value: unknown): value is { [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The text as a JSON object; undefined where it is not JSON or not an object. */
+/** Levels of arrays and objects that are read. What walks or writes a value later bears some thousands. */
+const deepest = 1000
+
+/** Nested so deeply that nothing is made of it. `JSON.parse` takes seconds for megabytes of brackets. */
+export function isTooDeep(text: string): boolean {
+  // A level takes two characters at least, so that the events of an ordinary stream are not looked through.
+  if (text.length <= 2 * deepest) return false
+  return !scanMembers(text, { maxDepth: deepest, maxMembers: Infinity, maxValues: Infinity }).ok
+}
+
+/** The text as a JSON object; undefined where it is not JSON, not an object, or too deep. */
 export function parseObject(text: string): { [key: string]: unknown } | undefined {
+  if (isTooDeep(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return isObject(value) ? value : undefined

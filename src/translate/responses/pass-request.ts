@@ -85,7 +85,8 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   }
   const lite = toLite({ ...usual, prompt_cache_key: session.key }, warnings)
   for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
-    set(member, lite.body[member])
+    // `constructor` and its like are members only where somebody wrote them.
+    set(member, Object.hasOwn(lite.body, member) ? lite.body[member] : undefined)
   return {
     body: spliceMembers(body, edits),
     headers: { ...session.headers, ...liteHeaders },

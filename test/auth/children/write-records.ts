@@ -1,11 +1,12 @@
-// Writes one record over and over until it is killed; says so after the first time. Arguments: folder.
+// Writes one record over and over until it is killed, each with the next number, and tells each. Arguments: folder,
+// the last number that was written.
 import { copilotRecordKind } from '../../../src/auth/copilot-record-kind.ts'
 import { createRecordStore } from '../../../src/auth/record-store.ts'
 import { exampleRecord, recordingLog } from '../support.ts'
 
-const [, , dir = ''] = process.argv
+const [, , dir = '', last = '0'] = process.argv
 const store = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog() })
-for (let n = 1; ; n += 1) {
+for (let n = Number(last) + 1; ; n += 1) {
   await store.write(exampleRecord({ access_token: 'x'.repeat(20_000), obtained_at: n }))
-  if (n === 1) process.stdout.write('started\n')
+  process.stdout.write(`${n}\n`)
 }

@@ -155,7 +155,7 @@ describe('when a token is renewed', () => {
     expect(seen).toHaveLength(1)
   })
 
-  test('a tick notices the end of a sleep, and a clock that was set back changes nothing', async () => {
+  test('E16 a tick notices the end of a sleep, and a clock that was set back changes nothing', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const seen = answerRenewals()
     const source = start(memory(600))
@@ -169,7 +169,7 @@ describe('when a token is renewed', () => {
     expect(await nameGot(source)).toBe('renewed-1')
   })
 
-  test('a clock that is hours ahead of upstream’s does not make every token look old', async () => {
+  test('E16 a clock that is hours ahead of upstream’s does not make every token look old', async () => {
     const seen = answerRenewals((n) =>
       HttpResponse.json({
         access_token: accessToken({ issuedAtSeconds: clock.now() / 1000 - 20_000, name: `renewed-${n}` }),
@@ -183,7 +183,7 @@ describe('when a token is renewed', () => {
     expect(seen).toHaveLength(1)
   })
 
-  test('many callers share one renewal, and one that leaves does not end it', async () => {
+  test('E14 many callers share one renewal, and one that leaves does not end it', async () => {
     const release = Promise.withResolvers<void>()
     const seen = answerRenewals(async (n) => {
       await release.promise
@@ -212,7 +212,7 @@ describe('when a token is renewed', () => {
 })
 
 describe('a renewal that fails', () => {
-  test('for now: the old token is used until it really ends, and tries are paced', async () => {
+  test('E13 for now: the old token is used until it really ends, and tries are paced', async () => {
     const seen = answerRenewals(refused(503, {}))
     const source = start(memory(HOUR_SECONDS - 200))
     expect(await nameGot(source)).toBe('stored')
@@ -262,7 +262,7 @@ const brokenOff = (): Response => HttpResponse.error()
 const refusedConnection = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' })
 
 describe('a renewal whose answer does not come', () => {
-  test('is listened for longer than any caller waits', async () => {
+  test('E15 is listened for longer than any caller waits', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const arrived = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
@@ -392,7 +392,7 @@ describe('a renewal whose answer does not come', () => {
 })
 
 describe('after upstream’s 401', () => {
-  test('the token is renewed once for all who were refused', async () => {
+  test('E12 the token is renewed once for all who were refused', async () => {
     const seen = answerRenewals()
     const source = start(memory(0))
     const { value } = await source.get(never)
@@ -652,7 +652,7 @@ describe('what cannot be stored', () => {
     expect(await nameGot(source)).toBe('renewed-1')
   })
 
-  test('is renewed when the old one has ended, used from memory, and stored as soon as that works', async () => {
+  test('C05 is renewed when the old one has ended, used from memory, and stored as soon as that works', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const seen = answerRenewals()
     const inner = memory(100_000)
@@ -834,6 +834,29 @@ describe('who is logged in', () => {
       plan: 'plus',
       expiresAtMs: clock.now() + 3000_000,
     })
+  })
+
+  test('a request does not make do with a look at a record that somebody is writing', async () => {
+    const inner = memory(0)
+    const [looking, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isThere = false
+    const source = start({
+      ...inner,
+      current: async (how) => {
+        if (!isThere) return undefined
+        if (how?.leaveCorrupt !== true) return inner.current()
+        looking.resolve()
+        await looked.promise
+        throw new RecordStoreError('unreadable', 'made up')
+      },
+    })
+    await faultOf(source.get(never))
+    isThere = true
+    await inner.write(codexRecord(clock.now(), 0))
+    await looking.promise
+    const got = source.get(never)
+    looked.resolve()
+    expect((await got).value).toBe(codexRecord(clock.now(), 0).metadata.access_token)
   })
 
   test('a store that cannot be read is no reason to give up a token that works', async () => {

@@ -104,7 +104,7 @@ const loginAgain = {
   fix: 'Log in with: copilot-proxy login codex',
 }
 
-describe('a renewal that is killed', () => {
+describe('C04 a renewal that is killed', () => {
   beforeEach(async () => {
     // Due, with two minutes left.
     await store.write(codexRecord(Date.now(), 3480))
@@ -149,7 +149,7 @@ describe('a renewal that is killed', () => {
   }, 30_000)
 })
 
-test('two processes that renew at once redeem one token, and both get the new one', async () => {
+test('C06 two processes that renew at once redeem one token, and both get the new one', async () => {
   await store.write(codexRecord(Date.now(), 4000))
   const release = Promise.withResolvers<void>()
   issuer.holdReplies(release.promise)

@@ -11,6 +11,7 @@ import { parseObject } from '../../../src/translate/parts/wire-json.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../../../src/translate/turn.ts'
 import { bytes, dataOf, fold, readStream, seedOf, streamNames } from './fixture-streams.ts'
 import { decodeStream, encodeFold, encodeStream } from './turn-helpers.ts'
+import { asIs } from '../../as-is.ts'
 
 const start: TurnEvent = { type: 'start', model: 'served' }
 const text = (piece: string, slot = 0): TurnEvent => ({ type: 'text.delta', slot, text: piece })
@@ -110,7 +111,7 @@ describe('worked cases', () => {
 
   test('26: a failure after text', () => {
     const stream = createChatTurnStream(silent)
-    const { error } = toStreamFault({ code: 'server_is_overloaded', message: 'Overloaded' })
+    const { error } = toStreamFault({ code: 'server_is_overloaded', message: 'Overloaded' }, asIs)
     const sent = stream.push(start) + stream.push(text('He')) + encodeChatErrorEvent(error, 'req_1')
     expect(shown(dataOf(sent)).slice(1)).toEqual(outOf('26')['C'])
   })

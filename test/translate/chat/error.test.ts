@@ -98,6 +98,13 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     'rate_limit_exceeded',
   ],
   [
+    { kind: 'rate_limited', perMinute: 60, retryAfterSeconds: 3 },
+    'rate_limit_error',
+    'More than 60 requests in a minute (server.max-requests-per-minute). Try again in 3 s.',
+    null,
+    'rate_limit_exceeded',
+  ],
+  [
     { kind: 'shutting_down' },
     'service_unavailable_error',
     'copilot-proxy is shutting down. Try again once it is back.',
@@ -261,6 +268,7 @@ test.each<[ProxyError, number]>([
   [{ kind: 'upstream_failed', message: 'it broke' }, 502],
   [{ kind: 'upstream_status', status: 529, message: 'Overloaded' }, 503],
   [{ kind: 'queue_full', retryAfterSeconds: 1 }, 429],
+  [{ kind: 'rate_limited', perMinute: 1, retryAfterSeconds: 1 }, 429],
 ])('%j has the status %i', (error, status) => {
   expect(chatErrorStatus(error)).toBe(status)
 })

@@ -4,6 +4,7 @@ import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
 import type { ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
+import { asIs } from '../../as-is.ts'
 
 const folder = new URL('../../fixtures/chat/', import.meta.url)
 
@@ -50,6 +51,7 @@ export function seedOf(options: { readonly usage: boolean; readonly model?: stri
     traits: { id: model, family: model, supports: {} },
     wantsUsage: options.usage,
     notes: noNotes,
+    redact: asIs,
   }
 }
 

@@ -152,10 +152,10 @@ describe('counting', () => {
     expect(stream([bytes(readStream('quirk-13-usage-absent'))]).usage).toBeUndefined()
   })
 
-  test('events that cannot be read are counted and left out', () => {
+  test('events that say nothing are counted and left out', () => {
     const said = chunk({ role: 'assistant', content: 'a' })
-    const { text, skipped } = streamed(said, '{"choices":[{"ind', 'null', '"text"', '[1]', finish('stop'), '[DONE]')
-    expect(skipped).toBe(4)
+    const { text, skipped } = streamed(said, 'null', '"text"', '[1]', finish('stop'), '[DONE]')
+    expect(skipped).toBe(3)
     expect(dataOf(text)).toEqual([JSON.stringify(said), JSON.stringify(finish('stop')), '[DONE]'])
     expect(streamed(said, finish('stop'), '[DONE]').skipped).toBe(0)
   })
@@ -334,14 +334,19 @@ test('of lines joined in one event, those before a failure reach the caller', ()
   expect(fault).toMatchObject({ kind: 'upstream_status', status: 503 })
 })
 
-describe('an answer of which nothing could be read', () => {
-  test('is a failure', () => {
-    expect(streamed('{"choices":', finish('stop'), '[DONE]').fault).toMatchObject({ kind: 'upstream_unusable' })
+describe('an event that is not JSON', () => {
+  const damaged = { kind: 'upstream_unusable', detail: 'it sent an event that is not JSON' }
+
+  test('fails the answer, also where other lines of the event could be read: what they say is passed on', () => {
+    expect(streamed('{"choices":', finish('stop'), '[DONE]').fault).toEqual(damaged)
+    const good = JSON.stringify(chunk({ role: 'assistant', content: 'a' }))
+    const { text, fault } = streamed(`${good}\ndata: {"choices":`, finish('stop'), '[DONE]')
+    expect(fault).toEqual(damaged)
+    expect(dataOf(text)).toEqual([good])
   })
 
-  test('is empty where all was read, or a filter says why', () => {
+  test('is another thing than an answer that is empty', () => {
     expect(streamed(finish('stop'), '[DONE]').fault).toBeUndefined()
-    expect(streamed('{"choices":', finish('content_filter'), '[DONE]').fault).toBeUndefined()
   })
 })
 

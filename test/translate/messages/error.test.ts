@@ -52,6 +52,7 @@ test.each<[ProxyError, number, string, string]>([
   [{ kind: 'body_too_large', limitBytes: 1024 * 1024 }, 413, 'request_too_large', 'larger than 1 MB'],
   [{ kind: 'unsupported_media_type', detail: 'send JSON' }, 415, 'invalid_request_error', 'send JSON.'],
   [{ kind: 'queue_full', retryAfterSeconds: 2 }, 429, 'rate_limit_error', 'Try again in 2 s.'],
+  [{ kind: 'rate_limited', perMinute: 9, retryAfterSeconds: 2 }, 429, 'rate_limit_error', 'More than 9 requests'],
   [{ kind: 'internal' }, 500, 'api_error', 'under request id req_1.'],
   [{ kind: 'upstream_unreachable', detail: 'no such host' }, 502, 'api_error', 'no such host.'],
   [{ kind: 'upstream_truncated' }, 502, 'api_error', 'broke off'],

@@ -141,7 +141,8 @@ describe('a body', () => {
 })
 
 test('an event name that is no name goes nowhere', () => {
-  const { text, skipped } = pass(begin, { type: 'x\ndata: injected' }, ...end)
+  const named = `data: ${JSON.stringify({ type: 'x\ndata: injected' })}\n\n`
+  const { text, skipped } = stream([bytes([begin, ...end].map(wireEvent).join('').replace('\n\n', `\n\n${named}`))])
   expect(text).not.toContain('injected')
   expect(skipped).toBe(1)
 })

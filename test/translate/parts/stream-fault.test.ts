@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { toStreamFault } from '../../../src/translate/parts/stream-fault.ts'
+import { asIs } from '../../as-is.ts'
 
 test.each([
   [{ code: 429, message: 'm' }, 429],
@@ -19,7 +20,7 @@ test.each([
   [{ code: 'insufficient_quota', message: 'm' }, 429],
   [{ code: 'invalid_encrypted_content', message: 'm' }, 400],
 ])('%j would have been status %i', (error, status) => {
-  expect(toStreamFault(error).error).toMatchObject({ kind: 'upstream_status', status, message: 'm' })
+  expect(toStreamFault(error, asIs).error).toMatchObject({ kind: 'upstream_status', status, message: 'm' })
 })
 
 test.each([
@@ -36,11 +37,11 @@ test.each([
   [{ message: { not: 'text' } }, { message: 'Upstream reported a failure without a message.' }],
   [undefined, { message: 'Upstream reported a failure without a message.' }],
 ])('%j is a failure of no known status', (error, expected) => {
-  expect(toStreamFault(error).error).toEqual({ kind: 'upstream_failed', ...expected })
+  expect(toStreamFault(error, asIs).error).toEqual({ kind: 'upstream_failed', ...expected })
 })
 
 test('code, type and param are kept, a status is not repeated as a code', () => {
-  expect(toStreamFault({ code: 'off', type: 't', param: 'p', message: 'm', status: 400 }).error).toEqual({
+  expect(toStreamFault({ code: 'off', type: 't', param: 'p', message: 'm', status: 400 }, asIs).error).toEqual({
     kind: 'upstream_status',
     status: 400,
     message: 'm',
@@ -48,7 +49,7 @@ test('code, type and param are kept, a status is not repeated as a code', () => 
     type: 't',
     param: 'p',
   })
-  expect(toStreamFault({ code: '429', message: 'm' }).error).not.toHaveProperty('code')
+  expect(toStreamFault({ code: '429', message: 'm' }, asIs).error).not.toHaveProperty('code')
 })
 
 const words = "The 'gpt-6-sol' model is not supported when using Codex with a ChatGPT account."
@@ -81,16 +82,16 @@ test.each([
     { status: 429, code: 'rate_limit_exceeded' },
   ],
 ])('%j keeps what the same failure would have by HTTP', (error, expected) => {
-  expect(toStreamFault(error).error).toMatchObject({ kind: 'upstream_status', ...expected })
+  expect(toStreamFault(error, asIs).error).toMatchObject({ kind: 'upstream_status', ...expected })
 })
 
 test.each([-1, 0, 1e9, Number.NaN, '60', null])('%j is no time to wait for', (within) => {
-  const fault = toStreamFault({ code: 'usage_limit_reached', message: 'm', resets_in_seconds: within })
+  const fault = toStreamFault({ code: 'usage_limit_reached', message: 'm', resets_in_seconds: within }, asIs)
   expect(fault.error).not.toHaveProperty('retryAfter')
 })
 
 test('only a spent plan has a time to wait for, and only what is in vain is not repeated', () => {
-  const { error } = toStreamFault({ code: 'rate_limit_exceeded', message: 'm', resets_in_seconds: 60 })
+  const { error } = toStreamFault({ code: 'rate_limit_exceeded', message: 'm', resets_in_seconds: 60 }, asIs)
   expect(error).not.toHaveProperty('retryAfter')
   expect(error).not.toHaveProperty('headers')
 })
@@ -99,13 +100,13 @@ test.each([
   [{ type: 'token_expired', message: 'm' }, 'token_expired'],
   [{ type: 'model_is_resting', message: 'm', status: 503 }, 'model_is_resting'],
 ])('a type that says what happened is the code of a failure without one: %j', (error, code) => {
-  expect(toStreamFault(error).error).toMatchObject({ code })
+  expect(toStreamFault(error, asIs).error).toMatchObject({ code })
 })
 
 test.each(['error', 'server_error', 'invalid_request_error'])(
   'a type that names a kind of failure is none: %s',
   (type) => {
-    expect(toStreamFault({ type, message: 'm' }).error).not.toHaveProperty('code')
+    expect(toStreamFault({ type, message: 'm' }, asIs).error).not.toHaveProperty('code')
   },
 )
 
@@ -114,6 +115,6 @@ test.each([
   ['token ghu_example0000 expired', 'token [redacted] expired'],
   ['x'.repeat(9000), 'x'.repeat(4000)],
 ])('upstream says no more than a caller may read', (message, expected) => {
-  expect(toStreamFault({ code: 502, message }).error).toMatchObject({ message: expected })
-  expect(toStreamFault(message).error).toMatchObject({ message: expected })
+  expect(toStreamFault({ code: 502, message }, asIs).error).toMatchObject({ message: expected })
+  expect(toStreamFault(message, asIs).error).toMatchObject({ message: expected })
 })

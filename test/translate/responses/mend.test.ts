@@ -374,7 +374,7 @@ describe('what upstream says too often or unreadably', () => {
     expectGrammar(stream(readStream('repeated-events')).events)
   })
 
-  test('lines that are no JSON are left out and counted, `[DONE]` is no line of ours', () => {
+  test('events that say nothing are left out and counted, `[DONE]` is no line of ours', () => {
     const { skipped, text } = stream(readStream('lines'))
     expect(skipped).toBe(2)
     expect(text).not.toContain('[DONE]')

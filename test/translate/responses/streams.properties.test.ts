@@ -86,7 +86,7 @@ function dropMember(object: Json, other: number): void {
 }
 
 const damaged = fc.tuple(
-  fc.constantFrom(...streamNames.filter((name) => !/unknown|lines|whole-body|bare|nameless/.test(name))),
+  fc.constantFrom(...streamNames.filter((name) => !/unknown|lines|damaged|whole-body|bare|nameless/.test(name))),
   fc.array(fc.tuple(fc.constantFrom(...Object.keys(damages)), fc.nat(99), fc.nat(99)), { minLength: 1, maxLength: 4 }),
 )
 

@@ -12,6 +12,7 @@ import { draftEvent } from './response-draft.ts'
 import { readResponseEnd } from './response-end.ts'
 import { restOfResponse } from './response-rest.ts'
 import { learnFrame, repeatedFrame } from './repeated-frame.ts'
+import { refuseDamaged } from '../../parts/refuse-damaged.ts'
 import { toStreamFault } from '../../parts/stream-fault.ts'
 import { noteTold } from './told.ts'
 import { areToolCallsComplete } from './tool-calls.ts'
@@ -22,8 +23,8 @@ const nothing: readonly Frame[] = []
  * One upstream event to the chunks it adds to the reply. Mends the quirks of docs/copilot-wire.md and nothing else: a
  * chunk that is right keeps its text, unknown keys stay, and keys of chunks that cannot be sent ride on the next one.
  * Once `state.done` is true the finish and the usage have been returned, and later events add nothing.
- * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an empty
- * answer, a call without a name, or endless whitespace
+ * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for what is not
+ * JSON, an empty answer, a call without a name, or endless whitespace
  */
 export function stepMend(state: MendState, event: SseEvent): readonly Frame[] {
   const repeated = repeatedFrame(state, event)
@@ -63,11 +64,11 @@ function stepOnce(state: MendState, { event, data }: SseEvent): readonly Frame[]
 }
 
 function readEvent(state: MendState, event: string, chunk: WireChunk | undefined, data: string): readonly Frame[] {
-  if (event === 'error') throw toStreamFault(chunk?.error ?? chunk ?? data)
+  if (event === 'error') throw toStreamFault(chunk?.error ?? chunk ?? data, state.seed.redact)
   if (chunk === undefined) return readUnparsed(state, event, data)
   const choices = objectsOf(chunk.choices)
   const error = errorOf(chunk, choices.length > 0)
-  if (error !== undefined) throw toStreamFault(error)
+  if (error !== undefined) throw toStreamFault(error, state.seed.redact)
   const type = event === '' ? chunk.type : event
   if (choices.length === 0 && typeof type === 'string' && type.startsWith('response.')) {
     return readResponseEvent(state, type, chunk)
@@ -77,12 +78,13 @@ function readEvent(state: MendState, event: string, chunk: WireChunk | undefined
   return out
 }
 
-/** Half a line, a proxy's remark: GitHub's own client passes over it too, and it reads line by line. */
+/** GitHub's own client reads line by line, so that several chunks may share an event. */
 function readUnparsed(state: MendState, event: string, data: string): readonly Frame[] {
   const lines = data.trim().split('\n')
   const [only] = lines
   if (only !== undefined && lines.length === 1 && only !== data) return stepOnce(state, { event, data: only })
   if (lines.length > 1) return readLines(state, event, lines)
+  refuseDamaged(data)
   state.skipped += 1
   return nothing
 }
@@ -114,7 +116,8 @@ function errorOf(chunk: WireChunk, hasChoices: boolean): unknown {
 /** Some streams end with an event of the Responses dialect. Its earlier events repeat what the chunks or the end say. */
 function readResponseEvent(state: MendState, type: string, event: WireChunk): readonly Frame[] {
   const { response } = event
-  if (type === 'response.failed') throw toStreamFault(isObject(response) ? response['error'] : undefined)
+  if (type === 'response.failed')
+    throw toStreamFault(isObject(response) ? response['error'] : undefined, state.seed.redact)
   if (type !== 'response.completed' && type !== 'response.incomplete') {
     draftEvent(state.draft, type, event)
     return nothing

@@ -49,11 +49,11 @@ export const contextManagementRules: readonly Rule[] = [
       if (!Array.isArray(edits)) return undefined
       const thinks = body.thinking?.type === 'enabled' || body.thinking?.type === 'adaptive'
       const kept = edits.filter((edit: unknown) => {
-        const type = isObject(edit) ? String(edit['type']) : ''
+        const type = typeOf(edit)
         return !type.startsWith('compact_') && (thinks || !type.startsWith('clear_thinking_'))
       })
       if (kept.length === edits.length) return undefined
-      const compacts = edits.some((edit: unknown) => isObject(edit) && String(edit['type']).startsWith('compact_'))
+      const compacts = edits.some((edit: unknown) => typeOf(edit).startsWith('compact_'))
       return {
         patch: { context_management: kept.length === 0 ? undefined : { ...management, edits: kept } },
         // Thinking that is off leaves nothing to clear.
@@ -64,6 +64,11 @@ export const contextManagementRules: readonly Rule[] = [
     },
   },
 ]
+
+/** '' for an edit that is none. */
+function typeOf(edit: unknown): string {
+  return isObject(edit) && typeof edit['type'] === 'string' ? edit['type'] : ''
+}
 
 function dropContextManagement(detail: string): Outcome {
   return {

@@ -91,8 +91,8 @@ export const blockRows: readonly BlockRow[] = [
     source: 'messages, tool search: a server tool in the history must be among the tools; messages, server tools',
     types: ['server_tool_use', 'mcp_tool_use'],
     adapt(block, { tools, droppedCalls, notes, field }) {
-      if (tools.has(String(block['name']))) return block
-      droppedCalls.add(String(block['id']))
+      if (tools.has(textOf(block['name']))) return block
+      droppedCalls.add(textOf(block['id']))
       notes.add('dropped', field(), 'what a tool on the server did is left out, since upstream does not have the tool')
       return NONE
     },
@@ -101,7 +101,7 @@ export const blockRows: readonly BlockRow[] = [
     name: 'results of server tools without their call dropped',
     source: 'messages, tool search',
     types: ['*_tool_result'],
-    adapt: (block, { droppedCalls }) => (droppedCalls.has(String(block['tool_use_id'])) ? NONE : block),
+    adapt: (block, { droppedCalls }) => (droppedCalls.has(textOf(block['tool_use_id'])) ? NONE : block),
   },
   {
     name: 'documents that are no PDF as text',
@@ -142,6 +142,11 @@ export const blockRows: readonly BlockRow[] = [
     },
   },
 ]
+
+/** Members of blocks that are not checked may be anything. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
 
 /** What a thinking block proves itself with. */
 function stateOf(block: MessagesBlock): string {

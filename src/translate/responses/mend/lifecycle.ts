@@ -1,4 +1,5 @@
 import { Fault } from '../../../errors.ts'
+import { toUpstreamMessage } from '../../../upstream-message.ts'
 import { isFilled, isObject, objectsOf } from '../../parts/wire-json.ts'
 import { itemsOf, outputOf, toItem } from '../fold.ts'
 import type { DraftItem } from '../fold.ts'
@@ -71,9 +72,16 @@ export function endFailed(state: MendState): readonly Frame[] {
     mendResponse(state, response, 'failed'),
     // An empty output says that there is nothing worth keeping.
     isEmpty(response['output']) || mendOutput(state, response),
+    mendWords(state, response['error']),
   ].every(Boolean)
   emit(state, out, 'response.failed', event, right ? text : undefined)
   return out
+}
+
+/** Upstream's words go the way of every message of upstream's. Returns whether they could stay as they were. */
+function mendWords({ seed }: MendState, error: unknown): boolean {
+  if (!isObject(error) || !isFilled(error['message'])) return true
+  return settle(error, 'message', toUpstreamMessage(error['message'], seed.redact))
 }
 
 /** The response object of a reply that cannot go on, with what came so far. */
@@ -190,7 +198,7 @@ function match(known: readonly DraftItem[], stated: readonly WireObject[]) {
   const wholes = new Map<DraftItem, WireObject>()
   const fresh: WireObject[] = []
   for (const whole of stated) {
-    const item = waiting.get(keyOf(String(whole.type), whole))?.pop()
+    const item = isFilled(whole.type) ? waiting.get(keyOf(whole.type, whole))?.pop() : undefined
     if (item === undefined) fresh.push(whole)
     else wholes.set(item, whole)
   }
@@ -198,7 +206,8 @@ function match(known: readonly DraftItem[], stated: readonly WireObject[]) {
 }
 
 function keyOf(type: string, item: WireObject): string {
-  return isCall(type) ? `${type} ${String(item['call_id'])}` : type
+  const { call_id: id } = item
+  return isCall(type) ? `${type} ${isFilled(id) ? id : ''}` : type
 }
 
 /** A call that cannot be read is a fragment, whatever the response says of itself. */

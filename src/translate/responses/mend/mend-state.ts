@@ -65,7 +65,7 @@ export interface MendState {
 /** What differs between the deltas of a text. */
 const holes: readonly Hole[] = [
   { path: ['delta'], kind: 'text' },
-  { path: ['item_id'], kind: 'text' },
+  { path: ['item_id'], kind: 'mark' },
   { path: ['sequence_number'], kind: 'integer' },
   { path: ['obfuscation'], kind: 'text' },
 ]

@@ -1,6 +1,7 @@
 import { Fault } from '../../../errors.ts'
 import type { SseEvent } from '../../../sse/decode.ts'
 import { scanArguments, startArgumentScan } from '../../parts/argument-scan.ts'
+import { refuseDamaged } from '../../parts/refuse-damaged.ts'
 import { toStreamFault } from '../../parts/stream-fault.ts'
 import { isFilled, isObject, parseObject } from '../../parts/wire-json.ts'
 import type { DraftItem, DraftText } from '../fold.ts'
@@ -23,8 +24,8 @@ const nothing: readonly Frame[] = []
  * and nothing else: an event that is right keeps its text. What leaves here has the grammar of OpenAI's API: items are
  * added, told and done once, under one id, and events are numbered without gaps.
  * Once `state.done` is true the final event has been returned, and later events add nothing.
- * @throws Fault `upstream_failed`, `upstream_status` for a failure upstream reports, `upstream_unusable` for endless
- * whitespace in a call
+ * @throws Fault `upstream_failed`, `upstream_status` for a failure upstream reports, `upstream_unusable` for what is not
+ * JSON and for endless whitespace in a call
  */
 export function stepMend(state: MendState, { event: name, data }: SseEvent): readonly Frame[] {
   if (state.done || data === '') return nothing
@@ -46,15 +47,18 @@ export function stepMend(state: MendState, { event: name, data }: SseEvent): rea
 
 /** `[DONE]` is an end mark of other dialects, which some servers send here too. */
 function unread(state: MendState, name: string, data: string): readonly Frame[] {
-  if (name === 'error') throw toStreamFault(data)
-  if (!data.startsWith('[DONE]')) state.skipped += 1
+  if (name === 'error') throw toStreamFault(data, state.seed.redact)
+  if (data.startsWith('[DONE]')) return nothing
+  refuseDamaged(data)
+  state.skipped += 1
   return nothing
 }
 
 function readEvent(state: MendState, name: string, event: WireEvent, data: string, out: Frame[]): void {
   const { type, object } = event
   if (isFilled(type)) return readTyped(state, type, event, data, out)
-  if (name === 'error' || event.error || isFilled(event.message)) throw toStreamFault(event.error ?? event)
+  if (name === 'error' || event.error || isFilled(event.message))
+    throw toStreamFault(event.error ?? event, state.seed.redact)
   // A server that does not stream answers with the response itself.
   if (object === 'response') return readBody(state, event, out)
   if (name === '') return skip(state)
@@ -73,11 +77,11 @@ function readTyped(state: MendState, type: string, event: WireEvent, text: strin
   switch (type) {
     case 'error':
       state.error = errorOf(event)
-      throw toStreamFault(state.error)
+      throw toStreamFault(state.error, state.seed.redact)
     case 'response.failed':
       state.failed = event
       state.failedText = text
-      throw toStreamFault(isObject(event.response) ? event.response['error'] : undefined)
+      throw toStreamFault(isObject(event.response) ? event.response['error'] : undefined, state.seed.redact)
     case 'response.cancelled':
       throw new Fault({ kind: 'upstream_failed', message: 'Upstream cancelled the response.', code: 'cancelled' })
     case 'response.created':

@@ -1,6 +1,5 @@
 import { learnTemplate, matchTemplate, renderMatch } from '../../parts/event-template.ts'
 import { textAt } from '../fold.ts'
-import { isUsableId } from '../item-ids.ts'
 import { deltaKinds } from '../text-events.ts'
 import type { WireEvent } from '../wire-event.ts'
 import type { Frame, MendState } from './mend-state.ts'
@@ -20,9 +19,8 @@ export function matchDelta(state: MendState, text: string): WireEvent | undefine
  * @param out what was made of it
  */
 export function learnDelta(state: MendState, text: string, id: unknown, out: readonly Frame[]): void {
-  // A longer id is another in every event, and takes as long to read as a parse does. One that is no text is no hole: it
-  // would stay what mending made of it.
-  if (out.length !== 1 || !isUsableId(id)) return
+  // An id that is no text is no hole: it would stay what mending made of it.
+  if (out.length !== 1 || typeof id !== 'string') return
   learnTemplate(state.templates, text, (event) => {
     if (!isInPlace(state, event)) return undefined
     event['sequence_number'] = 0

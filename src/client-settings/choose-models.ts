@@ -1,0 +1,90 @@
+import type { ClientModel } from './client-model.ts'
+import type { ClientId } from './clients.ts'
+
+/** Models of equal standing: the newest is taken, of two as new the one whose pattern comes first. */
+type Group = readonly RegExp[]
+
+interface Rule {
+  /** Best first. */
+  readonly groups: readonly Group[]
+  /** Models that upstream serves in this API go before those that have to be translated. */
+  readonly native?: string
+}
+
+const claudeSonnet = /^claude-sonnet-(?<version>\d+(?:\.\d+)?)$/
+const claudeOpus = /^claude-opus-(?<version>\d+(?:\.\d+)?)$/
+const claudeHaiku = /^claude-haiku-(?<version>\d+(?:\.\d+)?)$/
+const gptCodex = /^(?:codex\/)?gpt-(?<version>\d+(?:\.\d+)?)-codex$/
+const gpt = /^(?:codex\/)?gpt-(?<version>\d+(?:\.\d+)?)$/
+const gptMini = /^(?:codex\/)?gpt-(?<version>\d+(?:\.\d+)?)-mini$/
+
+type Role = 'main' | 'small'
+
+/** Sonnet goes before Opus, a request of which counts several times against a Copilot plan. */
+const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
+  claude: {
+    main: { groups: [[claudeSonnet], [claudeOpus], [gptCodex, gpt]], native: 'messages' },
+    small: { groups: [[claudeHaiku], [gptMini]] },
+  },
+  codex: {
+    main: { groups: [[gptCodex, gpt], [claudeSonnet]], native: 'responses' },
+    small: { groups: [[gptMini]] },
+  },
+  opencode: {
+    main: { groups: [[claudeSonnet], [gptCodex, gpt]] },
+    small: { groups: [[claudeHaiku], [gptMini]] },
+  },
+}
+
+/** The models a client starts with. */
+export interface ChosenModels {
+  readonly main: ClientModel
+  /** For titles, summaries and the like. */
+  readonly small: ClientModel
+  /** What Claude Code’s names `opus` and `sonnet` stand for. */
+  readonly opus: ClientModel
+  readonly sonnet: ClientModel
+}
+
+/** @param wanted takes the place of the main model; undefined: the best of the list. Undefined for an empty list. */
+export function chooseModels(
+  client: ClientId,
+  models: readonly ClientModel[],
+  wanted?: ClientModel,
+): ChosenModels | undefined {
+  const main = wanted ?? choose(models, rules[client].main) ?? models[0]
+  if (main === undefined) return undefined
+  return {
+    main,
+    small: choose(models, rules[client].small) ?? main,
+    opus: newest(models, [claudeOpus]) ?? main,
+    sonnet: newest(models, [claudeSonnet]) ?? main,
+  }
+}
+
+function choose(models: readonly ClientModel[], { groups, native }: Rule): ClientModel | undefined {
+  const served = native === undefined ? [] : models.filter(({ routes }) => routes[native] === native)
+  for (const list of [served, models]) {
+    for (const group of groups) {
+      const found = newest(list, group)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
+}
+
+function newest(models: readonly ClientModel[], group: Group): ClientModel | undefined {
+  const matches = group.flatMap((pattern) =>
+    models.flatMap((model) => {
+      const version = pattern.exec(model.id)?.groups?.['version']
+      return version === undefined ? [] : [{ model, version: version.split('.').map(Number) }]
+    }),
+  )
+  // The sort is stable: of two as new, the earlier pattern and the earlier place in the list count.
+  const ordered = matches.toSorted((a, b) => compareVersions(b.version, a.version))
+  return ordered[0]?.model
+}
+
+function compareVersions(a: readonly number[], b: readonly number[]): number {
+  return (a[0] ?? 0) - (b[0] ?? 0) || (a[1] ?? 0) - (b[1] ?? 0)
+}

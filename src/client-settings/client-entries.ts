@@ -1,0 +1,124 @@
+import { claudeVariables } from './claude.ts'
+import type { ClientId } from './clients.ts'
+import { codexSettings, tomlValue } from './codex.ts'
+import { getJsonc, removeJsonc, setJsonc } from './edit-jsonc.ts'
+import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './edit-toml.ts'
+import type { TomlPairs } from './edit-toml.ts'
+import { opencodeSettings } from './opencode.ts'
+import { providerName } from './target.ts'
+import type { Target } from './target.ts'
+
+/** What setup has to say in a client's file, by name, as text of that file. Undefined: nothing is to be there. */
+type Entries = Readonly<Record<string, string | undefined>>
+
+/** How one client's file is read and written. Nothing but the entries is ever touched. */
+export interface EntryFormat {
+  /** @param present what the file holds now */
+  readonly wanted: (target: Target, present: Entries) => Entries
+  /** Every entry there may be; undefined where the text is not understood. */
+  readonly read: (text: string) => Entries | undefined
+  /** The text with these entries; undefined where they cannot be put in without touching anything else. */
+  readonly write: (text: string, entries: Entries) => string | undefined
+  /** Whether these entries lead to the daemon at this address, or once did. */
+  readonly areOurs: (entries: Entries, url: string) => boolean
+}
+
+type Path = readonly [string, ...string[]]
+
+/** Entries of a JSON file, by the paths to them. */
+function jsonFormat(paths: Readonly<Record<string, Path>>): Pick<EntryFormat, 'read' | 'write'> {
+  return {
+    read(text) {
+      if (text.trim() !== '' && setJsonc(text, ['probe'], '1') === undefined) return undefined
+      return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, getJsonc(text, path)]))
+    },
+    write: (text, entries) =>
+      Object.entries(entries).reduce<string | undefined>((before, [name, json]) => {
+        const path = paths[name]
+        if (before === undefined || path === undefined) return undefined
+        const present = getJsonc(before, path)
+        if (present === json || (present !== undefined && json !== undefined && isSameJson(present, json)))
+          return before
+        return json === undefined ? removeJsonc(before, path) : setJsonc(before, path, json)
+      }, text),
+  }
+}
+
+function isSameJson(a: string, b: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(a)) === JSON.stringify(JSON.parse(b))
+  } catch {
+    return false
+  }
+}
+
+const claudeNames = [
+  'ANTHROPIC_BASE_URL',
+  'ANTHROPIC_AUTH_TOKEN',
+  'ANTHROPIC_MODEL',
+  'ANTHROPIC_DEFAULT_OPUS_MODEL',
+  'ANTHROPIC_DEFAULT_SONNET_MODEL',
+  'ANTHROPIC_DEFAULT_HAIKU_MODEL',
+  'ANTHROPIC_SMALL_FAST_MODEL',
+  'CLAUDE_CODE_MAX_CONTEXT_TOKENS',
+] as const
+
+const claude: EntryFormat = {
+  ...jsonFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]]))),
+  wanted: (target) =>
+    Object.fromEntries(Object.entries(claudeVariables(target)).map(([name, value]) => [name, JSON.stringify(value)])),
+  areOurs: (entries, url) => entries['ANTHROPIC_BASE_URL'] === JSON.stringify(url),
+}
+
+const opencode: EntryFormat = {
+  ...jsonFormat({
+    $schema: ['$schema'],
+    model: ['model'],
+    small_model: ['small_model'],
+    provider: ['provider', providerName],
+  }),
+  wanted(target, present) {
+    const { provider, model, small_model } = opencodeSettings(target)
+    return {
+      // opencode writes it by itself into a file that lacks it.
+      $schema: present['$schema'] ?? '"https://opencode.ai/config.json"',
+      model: JSON.stringify(model),
+      small_model: JSON.stringify(small_model),
+      provider: JSON.stringify(provider),
+    }
+  },
+  areOurs: (entries) => entries['provider'] !== undefined,
+}
+
+const codexRootKeys = ['model', 'model_provider', 'model_context_window'] as const
+const codexTable = ['model_providers', providerName]
+
+const codex: EntryFormat = {
+  read(text) {
+    const root = tomlRoot(text)
+    if (root === undefined || isOddlyWritten(text, codexTable)) return undefined
+    const table = tomlTable(text, codexTable)
+    return {
+      ...Object.fromEntries(codexRootKeys.map((key) => [key, root[key]])),
+      table: table && JSON.stringify(table),
+    }
+  },
+  write(text, { table, ...root }) {
+    const withRoot = setTomlRoot(text, root)
+    if (withRoot === undefined || table === undefined) return withRoot && removeTomlTable(withRoot, codexTable)
+    // Proof of the cast: `read` and `wanted` make it of such pairs.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return setTomlTable(withRoot, codexTable, JSON.parse(table) as TomlPairs)
+  },
+  wanted(target) {
+    const { root, provider } = codexSettings(target)
+    return { ...asToml(root), table: JSON.stringify(asToml(provider)) }
+  },
+  areOurs: (entries) => entries['table'] !== undefined,
+}
+
+function asToml(values: Readonly<Record<string, string | number>>): TomlPairs {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, tomlValue(value)]))
+}
+
+export const entryFormats: Readonly<Record<ClientId, EntryFormat>> = { claude, codex, opencode }

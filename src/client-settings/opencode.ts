@@ -1,0 +1,73 @@
+import { callerKeyVariable } from '../config/environment.ts'
+import type { ClientModel } from './client-model.ts'
+import { providerName } from './target.ts'
+import type { Target } from './target.ts'
+
+/** What opencode is told of the proxy. Source: opencode.ai/docs/providers, opencode.ai/config.json (2026-11). */
+export interface OpencodeSettings {
+  readonly model: string
+  readonly small_model: string
+  /** `provider.copilot-proxy`. */
+  readonly provider: object
+}
+
+export function opencodeSettings({ url, key, isKeyAsked, chosen, models }: Target): OpencodeSettings {
+  return {
+    model: `${providerName}/${chosen.main.id}`,
+    small_model: `${providerName}/${chosen.small.id}`,
+    provider: {
+      npm: packages.chat,
+      name: providerName,
+      // It fills in the variable when it reads its settings.
+      options: { baseURL: `${url}/v1`, apiKey: isKeyAsked ? `{env:${callerKeyVariable}}` : key },
+      models: Object.fromEntries(models.map((model) => [model.id, modelSettings(model)])),
+    },
+  }
+}
+
+/** The package that speaks each API. */
+const packages = {
+  chat: '@ai-sdk/openai-compatible',
+  responses: '@ai-sdk/openai',
+  messages: '@ai-sdk/anthropic',
+} as const
+
+/** The API in which upstream serves the model untranslated. */
+export function nativeDialect({ routes }: ClientModel): keyof typeof packages {
+  return (['messages', 'responses', 'chat'] as const).find((dialect) => routes[dialect] === dialect) ?? 'chat'
+}
+
+function modelSettings(model: ClientModel): object {
+  const dialect = nativeDialect(model)
+  const { contextTokens: context, outputTokens: output, vision, thinks } = model
+  return {
+    name: model.id,
+    ...(dialect !== 'chat' && { provider: { npm: packages[dialect] } }),
+    ...(thinks && { reasoning: true }),
+    // Without it images are left out of what is sent.
+    modalities: { input: vision ? ['text', 'image'] : ['text'], output: ['text'] },
+    // Without it opencode does not know when to compact. It wants both or none.
+    ...(context !== undefined && output !== undefined && { limit: { context, output } }),
+  }
+}
+
+/**
+ * The settings as opencode reads them from OPENCODE_CONFIG_CONTENT, which goes before its files.
+ * @param own what the user has there already
+ */
+export function opencodeContent(target: Target, own: string | undefined): string {
+  const { provider, ...models } = opencodeSettings(target)
+  const theirs = readObject(own)
+  const providers = { ...readObject(JSON.stringify(theirs['provider'] ?? null)), [providerName]: provider }
+  return JSON.stringify({ ...theirs, ...models, provider: providers })
+}
+
+/** {} for what is not an object. */
+function readObject(text: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}

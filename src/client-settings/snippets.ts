@@ -1,0 +1,182 @@
+import { claudeVariables } from './claude.ts'
+import { codexSettings, tomlValue } from './codex.ts'
+import { formatJson } from './format-json.ts'
+import { opencodeSettings } from './opencode.ts'
+import { providerName } from './target.ts'
+import type { Target } from './target.ts'
+
+/** What a client that is not set up from here is told, for a person to copy. */
+export interface Snippet {
+  /** For people. */
+  readonly name: string
+  /** Where it belongs. */
+  readonly place: string
+  readonly language: 'json' | 'toml' | 'yaml' | 'shell'
+  /** The API that the client speaks then. */
+  readonly dialect: 'chat' | 'responses' | 'messages'
+  readonly text: (target: Target) => string
+}
+
+function json(value: object): string {
+  return `${formatJson(value)}\n`
+}
+
+/** For a shell: nothing in it is obeyed. */
+function quoted(value: string): string {
+  return /^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", String.raw`'\''`)}'`
+}
+
+function exports(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}=${quoted(value)}\n`)
+    .join('')
+}
+
+function tomlLines(values: Readonly<Record<string, string | number>>): string {
+  return Object.entries(values)
+    .map(([key, value]) => `${key} = ${tomlValue(value)}\n`)
+    .join('')
+}
+
+/** Ids of models hold nothing that JSON and YAML write in different ways. */
+const yamlText = JSON.stringify
+
+export const snippets = {
+  claude: {
+    name: 'Claude Code',
+    place: '~/.claude/settings.json',
+    language: 'json',
+    dialect: 'messages',
+    text: (target) => json({ env: claudeVariables(target) }),
+  },
+  codex: {
+    name: 'Codex CLI',
+    place: '~/.codex/config.toml',
+    language: 'toml',
+    dialect: 'responses',
+    text: (target) => {
+      const { root, provider } = codexSettings(target)
+      return `${tomlLines(root)}\n[model_providers.${providerName}]\n${tomlLines(provider)}`
+    },
+  },
+  opencode: {
+    name: 'opencode',
+    place: '~/.config/opencode/opencode.json',
+    language: 'json',
+    dialect: 'chat',
+    text: (target) => {
+      const { provider, ...models } = opencodeSettings(target)
+      return json({ $schema: 'https://opencode.ai/config.json', ...models, provider: { [providerName]: provider } })
+    },
+  },
+  cursor: {
+    name: 'Cursor',
+    place:
+      'Settings, Models, API Keys. Cursor calls from its own servers, which reach no address of this machine: it needs ' +
+      'one that the internet can reach, and server.api-keys',
+    language: 'yaml',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) =>
+      `OpenAI API Key: ${yamlText(key)}\n` +
+      `Override OpenAI Base URL: ${yamlText(`${url}/v1`)}\n` +
+      `Add model: ${yamlText(chosen.main.id)}\n`,
+  },
+  continue: {
+    name: 'Continue',
+    place: '~/.continue/config.yaml',
+    language: 'yaml',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) =>
+      'name: copilot-proxy\nversion: 1.0.0\nschema: v1\nmodels:\n' +
+      [chosen.main, chosen.small]
+        .filter(({ id }, at, all) => all.findIndex((model) => model.id === id) === at)
+        .map(
+          ({ id }) =>
+            `  - name: ${yamlText(id)}\n    provider: openai\n    model: ${yamlText(id)}\n` +
+            `    apiBase: ${yamlText(`${url}/v1`)}\n    apiKey: ${yamlText(key)}\n`,
+        )
+        .join(''),
+  },
+  cline: {
+    name: 'Cline',
+    place: 'its settings, API Configuration',
+    language: 'yaml',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) =>
+      'API Provider: OpenAI Compatible\n' +
+      `Base URL: ${yamlText(`${url}/v1`)}\nAPI Key: ${yamlText(key)}\nModel ID: ${yamlText(chosen.main.id)}\n`,
+  },
+  aider: {
+    name: 'aider',
+    place: '~/.aider.conf.yml',
+    language: 'yaml',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) =>
+      `openai-api-base: ${yamlText(`${url}/v1`)}\nopenai-api-key: ${yamlText(key)}\n` +
+      `model: ${yamlText(`openai/${chosen.main.id}`)}\nweak-model: ${yamlText(`openai/${chosen.small.id}`)}\n`,
+  },
+  zed: {
+    name: 'Zed',
+    place: '~/.config/zed/settings.json; its key goes into the agent settings, or the variable COPILOT_PROXY_API_KEY',
+    language: 'json',
+    dialect: 'chat',
+    text: ({ url, chosen, models }) =>
+      json({
+        language_models: {
+          openai_compatible: {
+            [providerName]: {
+              api_url: `${url}/v1`,
+              available_models: models.map(({ id, contextTokens, outputTokens, vision }) => ({
+                name: id,
+                // It asks for a number; this one every model has.
+                max_tokens: contextTokens ?? 64_000,
+                ...(outputTokens !== undefined && { max_output_tokens: outputTokens }),
+                capabilities: { tools: true, images: vision, parallel_tool_calls: true, prompt_cache_key: false },
+              })),
+            },
+          },
+        },
+        agent: { default_model: { provider: providerName, model: chosen.main.id } },
+      }),
+  },
+  'open-webui': {
+    name: 'Open WebUI',
+    place: 'a shell. In a container the daemon is not at 127.0.0.1: it has to listen beyond this machine, with a key',
+    language: 'shell',
+    dialect: 'chat',
+    text: ({ url, key }) =>
+      exports({ ENABLE_OPENAI_API: 'true', OPENAI_API_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key }) +
+      'open-webui serve\n',
+  },
+  'openai-sdk': {
+    name: 'OpenAI SDKs',
+    place: 'the shell or the profile that starts your program',
+    language: 'shell',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) =>
+      `${exports({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key })}# a model: ${chosen.main.id}\n`,
+  },
+  'anthropic-sdk': {
+    name: 'Anthropic SDKs',
+    place: 'the shell or the profile that starts your program',
+    language: 'shell',
+    dialect: 'messages',
+    text: ({ url, key, chosen }) =>
+      `${exports({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key })}# a model: ${chosen.main.id}\n`,
+  },
+  curl: {
+    name: 'curl',
+    place: 'a shell',
+    language: 'shell',
+    dialect: 'chat',
+    text: ({ url, key, chosen }) => {
+      const body = JSON.stringify({ model: chosen.main.id, messages: [{ role: 'user', content: 'Say hello' }] })
+      return (
+        `curl ${quoted(`${url}/v1/chat/completions`)} \\\n  -H 'content-type: application/json' \\\n` +
+        `  -H ${quoted(`authorization: Bearer ${key}`)} \\\n  -d ${quoted(body)}\n`
+      )
+    },
+  },
+} as const satisfies Readonly<Record<string, Snippet>>
+
+export type SnippetId = keyof typeof snippets

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import type { CopilotAccount } from '../auth/quota.ts'
+import type { UsageTotals } from '../totals/periods.ts'
+import { daemonUrl } from './ask-daemon.ts'
+import { findCallerKey } from './caller-key.ts'
+import type { CommandContext } from './context.ts'
+import type { LoadedSettings } from './settings.ts'
+
+const count = z.number().catch(0)
+const modelTotals = z.array(
+  z.object({
+    provider: z.string(),
+    model: z.string(),
+    requests: count,
+    errors: count,
+    input_tokens: count,
+    output_tokens: count,
+    cached_input_tokens: count,
+  }),
+)
+
+/** Answer of `GET /usage?partial=true`. Of another version's, what is not as expected is left out. */
+const report = z.object({
+  login: z.string().optional().catch(undefined),
+  plan: z.string().optional().catch(undefined),
+  sku: z.string().optional().catch(undefined),
+  tokenBasedBilling: z.boolean().catch(false),
+  resetsAt: z.iso.datetime().optional().catch(undefined),
+  quotas: z
+    .array(
+      z.object({
+        id: z.string(),
+        unlimited: z.boolean().catch(false),
+        entitlement: z.number().optional().catch(undefined),
+        remaining: z.number().optional().catch(undefined),
+        percentRemaining: z.number().optional().catch(undefined),
+        creditsUsed: z.number().optional().catch(undefined),
+        overageCount: z.number().optional().catch(undefined),
+        overagePermitted: z.boolean().optional().catch(undefined),
+      }),
+    )
+    .catch([]),
+  totals: z.object({ today: modelTotals, last_7_days: modelTotals, last_30_days: modelTotals }).optional(),
+  demo: z.boolean().catch(false),
+})
+
+export interface DaemonUsage {
+  /** Undefined where the daemon could not ask for it. */
+  readonly account: CopilotAccount | undefined
+  /** Undefined where the daemon is of a version that counts nothing. */
+  readonly totals: UsageTotals | undefined
+  /** It answers from the simulated Copilot. */
+  readonly demo: boolean
+}
+
+/** What the running daemon knows of quota and usage; undefined where none answers, or not in time. */
+export async function askUsage(
+  context: CommandContext,
+  { config }: LoadedSettings,
+  timeoutMs: number,
+): Promise<DaemonUsage | undefined> {
+  const key = findCallerKey(context, config)?.key
+  try {
+    const response = await context.fetch(`${daemonUrl(config.server)}/usage?partial=true`, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      redirect: 'error',
+      signal: AbortSignal.any([context.signal, AbortSignal.timeout(timeoutMs)]),
+    })
+    if (!response.ok) return undefined
+    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, totals, demo } = report.parse(await response.json())
+    const account = plan === undefined ? undefined : { login, plan, sku, tokenBasedBilling, resetsAt, quotas }
+    return { account, totals, demo }
+  } catch {
+    return undefined
+  }
+}

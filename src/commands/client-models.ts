@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import type { ClientModel } from '../client-settings/client-model.ts'
+import { visible } from '../terminal/visible.ts'
+import { callerKeyVariable } from '../config/environment.ts'
+import type { CommandContext } from './context.ts'
+import type { RunningDaemon } from './ensure-daemon.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import { modelList, listedModel } from './fetch-models.ts'
+import type { ListedModel } from './fetch-models.ts'
+
+/** Between two looks at a list that is not complete yet, and how many there are at most. */
+const lookEveryMs = 200
+const mostLooks = 25
+
+/** Ms. */
+const answerTimeoutMs = 5000
+
+export interface DaemonAddress {
+  readonly url: string
+  readonly key: string
+}
+
+/**
+ * The chat models that a running daemon lists. One that has just started lists built-in ones until it has the accounts'
+ * own, which are waited for.
+ * @throws CommandFailure
+ */
+export async function fetchClientModels(
+  context: CommandContext,
+  address: DaemonAddress,
+  providers: RunningDaemon['providers'],
+): Promise<readonly ClientModel[]> {
+  for (let look = 1; ; look += 1) {
+    const reply = await ask(context, address, '/v1/models')
+    const list = modelList.safeParse(reply.body)
+    if (!list.success) throw unexpected(address, reply)
+    const live = list.data.data.filter(({ copilot_proxy: { source } }) => source === 'live')
+    const isComplete = providers.every((provider) => live.some((model) => model.copilot_proxy.provider === provider))
+    if (isComplete || look === mostLooks) {
+      const models = (live.length > 0 ? live : list.data.data).flatMap(toClientModels)
+      if (models.length > 0) return models
+      const cause = 'It offers no chat model. See: copilot-proxy models'
+      throw new CommandFailure(exitCode.failed, `copilot-proxy runs at ${address.url}. ${cause}`)
+    }
+    await context.sleep(lookEveryMs, context.signal)
+  }
+}
+
+/**
+ * The model that a name stands for, by the daemon's own rules.
+ * @throws CommandFailure `usage` for a name that stands for none, with those that are near
+ */
+export async function fetchClientModel(
+  context: CommandContext,
+  address: DaemonAddress,
+  name: string,
+): Promise<ClientModel> {
+  const reply = await ask(context, address, `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`)
+  const row = listedModel.safeParse(reply.body)
+  if (row.success) {
+    const [model] = toClientModels(row.data)
+    if (model !== undefined) return model
+    throw new CommandFailure(exitCode.usage, `${visible(name)} is not a chat model.`)
+  }
+  if (reply.status !== 404) throw unexpected(address, reply)
+  throw new CommandFailure(exitCode.usage, errorReply.safeParse(reply.body).data?.error.message ?? 'No such model.')
+}
+
+/** Nothing for a model that cannot chat. */
+export function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly ClientModel[] {
+  const { provider, type, routes, capabilities } = facts
+  if (type !== 'chat' || !Object.values(routes).some((route) => route !== null)) return []
+  return [
+    {
+      id,
+      provider,
+      routes,
+      contextTokens: facts.max_prompt_tokens ?? facts.context_window ?? undefined,
+      outputTokens: facts.max_output_tokens ?? undefined,
+      vision: capabilities.vision === true,
+      thinks: (capabilities.reasoning_effort ?? []).length > 0,
+    },
+  ]
+}
+
+const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
+
+interface Reply {
+  readonly status: number
+  /** Undefined where it is not JSON. */
+  readonly body: unknown
+}
+
+async function ask(context: CommandContext, { url, key }: DaemonAddress, path: string): Promise<Reply> {
+  try {
+    const response = await context.fetch(url + path, {
+      headers: { authorization: `Bearer ${key}` },
+      redirect: 'error',
+      signal: AbortSignal.any([context.signal, AbortSignal.timeout(answerTimeoutMs)]),
+    })
+    return { status: response.status, body: await response.json().catch(() => undefined) }
+  } catch (cause) {
+    context.signal.throwIfAborted()
+    throw new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not answer. See: copilot-proxy doctor`, {
+      cause,
+    })
+  }
+}
+
+function unexpected({ url }: DaemonAddress, { status, body }: Reply): CommandFailure {
+  if (status === 401) {
+    const fix = `Set ${callerKeyVariable} to one of its keys; copilot-proxy key add makes one`
+    return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} refuses the key. ${fix}.`)
+  }
+  const words = errorReply.safeParse(body).data?.error.message ?? `It answered with status ${status}`
+  return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not list its models. ${words}`)
+}

@@ -1,0 +1,70 @@
+import * as nodeFs from 'node:fs/promises'
+import type { ClientId } from '../client-settings/clients.ts'
+import { judgeClients } from '../doctor/clients/client-check.ts'
+import { clientFiles } from '../doctor/clients/client-files.ts'
+import type { ClientHomes } from '../doctor/clients/client-files.ts'
+import type { ClientSettings } from '../doctor/clients/client-settings.ts'
+import { readClientSettings } from '../doctor/clients/read-client-settings.ts'
+import { findCodexHome } from './codex-home.ts'
+import type { CommandContext } from './context.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+
+/** @throws CommandFailure `failed` where there is no home for it */
+export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
+  const path = clientFiles(homesOf(context))[client]
+  if (path === undefined) throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME.')
+  if (client !== 'opencode') return path
+  // opencode reads both; what a person writes by hand is often the one with comments.
+  const commented = `${path}c`
+  return !path.endsWith('.jsonc') && (await exists(commented)) && !(await exists(path)) ? commented : path
+}
+
+function exists(file: string): Promise<boolean> {
+  return nodeFs.access(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Variables that concern no other client. */
+const variablesOf: Readonly<Record<ClientId, RegExp>> = {
+  claude: /^(?!OPENAI_)/,
+  codex: /^(?!ANTHROPIC_|CLAUDE_)/,
+  opencode: /^(?!ANTHROPIC_|CLAUDE_|OPENAI_)/,
+}
+
+/** What is set that would keep this client from using the daemon, and what to do about it: sentences. */
+export async function clientNotes(
+  context: CommandContext,
+  client: ClientId,
+  daemon: string,
+): Promise<readonly string[]> {
+  const settings = await readOwnSettings(context)
+  const none = { claude: undefined, codex: undefined, opencode: undefined }
+  const entries = Object.entries(context.env).filter(([name]) => variablesOf[client].test(name))
+  const own = { ...none, env: Object.fromEntries(entries), [client]: settings[client] }
+  return judgeClients(own, daemon).flatMap((finding) =>
+    'fix' in finding ? [`${finding.detail}. ${finding.fix}.`] : [],
+  )
+}
+
+/** What this user's clients are told now. */
+export function readOwnSettings(context: CommandContext): Promise<ClientSettings> {
+  return readClientSettings({ ...homesOf(context), readFile: readText })
+}
+
+function readText(path: string): Promise<string> {
+  return nodeFs.readFile(path, 'utf8')
+}
+
+function homesOf(context: CommandContext): ClientHomes {
+  return { env: context.env, homeDir: homeOrNone(context), codexHome: findCodexHome(context) }
+}
+
+function homeOrNone({ homeDir }: CommandContext): string | undefined {
+  try {
+    return homeDir()
+  } catch {
+    return undefined
+  }
+}

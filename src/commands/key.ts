@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { keyNameFault, namedApiKeys, apiKeyName, parseApiKeyEntry } from '../config/api-key-entry.ts'
+import { addApiKey, apiKeysOf, removeApiKey } from '../config/edit-api-keys.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Sources } from '../config/load.ts'
+import { maskSecret } from '../config/mask.ts'
+import { formatConfigError, formatSource } from '../config/problem.ts'
+import { formatTable } from '../terminal/table.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
+import { changeConfigFile } from './change-config-file.ts'
+import type { CommandContext } from './context.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { KeyFlags, ReportFlags } from './flags.ts'
+import { generateKey } from './generate-key.ts'
+import { findFiles, loadSettings } from './settings.ts'
+import { writeJson } from './write-json.ts'
+
+const setting = 'server.api-keys'
+
+/** Makes a key, stores its hash in the configuration file, and prints the key: alone on stdout, and never again. */
+export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<ExitCode> {
+  const { configFile: path } = findFiles(context, flags.config)
+  if (flags.name !== undefined) {
+    const fault = keyNameFault(flags.name)
+    if (fault !== undefined) throw new CommandFailure(exitCode.usage, `This is not a name for a key: ${fault}.`)
+  }
+  const { key, sha256 } = generateKey(randomBytes)
+  let name = ''
+  let isFirst = false
+  let isOut = false
+  const edit = (text: string): string | undefined => {
+    const taken = new Set(namesIn(text).map((each) => each.toLowerCase()))
+    name = flags.name ?? freeName(taken)
+    isFirst = taken.size === 0
+    if (taken.has(name.toLowerCase())) {
+      const advice = `Choose another name, or remove it first: copilot-proxy key remove ${name}`
+      throw new CommandFailure(exitCode.usage, `There is a key of the name ${name} already. ${advice}`)
+    }
+    return addApiKey(text, `${name}:sha256:${sha256}`)
+  }
+  const { stdout, stderr } = context
+  // First: a key that is stored and that nobody has seen asks every program for what nobody can give.
+  const writeOut = async (): Promise<void> => {
+    if (flags.json) writeJson(context, { name, key, path })
+    else stdout.write(`${key}\n`)
+    isOut = (await stdout.isDelivered?.()) ?? true
+    if (isOut) return
+    const lost = 'The key could not be written out, and nobody would know it: nothing is stored.'
+    throw new CommandFailure(exitCode.failed, lost)
+  }
+  let sources: Sources
+  try {
+    sources = await change(context, path, edit, writeOut)
+  } catch (error) {
+    if (isOut) stderr.write('The key above is not stored: it opens nothing.\n')
+    throw error
+  }
+  stderr.write(visibleLines(`The key ${name} is stored in ${path}, as a hash: it is shown this once.\n`))
+  if (isFirst) stderr.write('From now on every program needs a key; a running copilot-proxy asks for it at once.\n')
+  tellIfOverruled(context, sources)
+  return exitCode.done
+}
+
+/** Takes a key out of the configuration file. */
+export async function keyRemove(context: CommandContext, flags: KeyFlags): Promise<ExitCode> {
+  const { configFile: path } = findFiles(context, flags.config)
+  const wanted = flags.name?.toLowerCase()
+  let removed = ''
+  let left = 0
+  const sources = await change(context, path, (text) => {
+    const names = namesIn(text)
+    const index = names.findIndex((name) => name.toLowerCase() === wanted)
+    removed = names[index] ?? ''
+    left = names.length - 1
+    if (index >= 0) return removeApiKey(text, index)
+    const known = names.length === 0 ? 'it holds none' : `it holds ${names.join(', ')}`
+    throw new CommandFailure(exitCode.failed, `There is no key of that name in ${path}: ${known}.`)
+  })
+  if (flags.json) writeJson(context, { name: removed, path })
+  const { stderr } = context
+  const effect = left === 0 ? '. That was the last one: no key is asked for any more.' : '; it is refused from now on.'
+  stderr.write(visibleLines(`The key ${removed} is removed from ${path}${effect}\n`))
+  tellIfOverruled(context, sources)
+  return exitCode.done
+}
+
+/** Lists the keys in force: their names, and never more than the end of what is behind them. */
+export async function keyList(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const { config, sources } = await loadSettings(context, flags.config)
+  const source = sources[setting]
+  const rows = namedApiKeys(config.server.apiKeys).map(({ name, entry }) => ({
+    name,
+    form: entry.form,
+    ending: entry.form === 'plain' ? String(maskSecret(entry.key)) : '',
+    source: source === undefined ? '' : formatSource(source),
+  }))
+  if (flags.json)
+    writeJson(context, { keys: rows.map(({ name, form, source: from }) => ({ name, form, source: from })) })
+  else if (rows.length === 0) {
+    context.stdout.write('There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n')
+  } else {
+    const columns = [
+      { title: 'NAME', cell: (row: (typeof rows)[number]) => visible(row.name) },
+      { title: 'STORED', cell: (row: (typeof rows)[number]) => stored(row.form, row.ending) },
+      { title: 'IN', cell: (row: (typeof rows)[number]) => visible(row.source) },
+    ]
+    context.stdout.write(formatTable(columns, rows, context.stdout))
+  }
+  return exitCode.done
+}
+
+function stored(form: 'plain' | 'hash', ending: string): string {
+  return form === 'hash' ? 'as a hash' : visible(`as it is, ${ending}`)
+}
+
+/**
+ * Writes the file that `edit` makes, if the configuration is valid with it.
+ * @param edit returns undefined where the file has to be edited by hand
+ * @param beforeReplace runs before the file changes; when it throws, it does not
+ */
+async function change(
+  context: CommandContext,
+  path: string,
+  edit: (text: string) => string | undefined,
+  beforeReplace?: () => Promise<void>,
+): Promise<Sources> {
+  let sources: Sources = {}
+  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
+    const changed = edit(text) ?? text
+    const loaded = loadConfig({ file: { path, text: changed }, env: context.env, flags: [] })
+    if (!loaded.ok) {
+      const words = `Nothing is changed: the configuration would not be valid.\n${formatConfigError(loaded.error)}`
+      throw new CommandFailure(exitCode.usage, words)
+    }
+    if (changed === text) {
+      throw new CommandFailure(
+        exitCode.failed,
+        `Change ${setting} in ${path} by hand: it is written in an unusual way.`,
+      )
+    }
+    sources = loaded.sources
+    return changed
+  })
+  return sources
+}
+
+/** The names of a file's keys, each in its place; '' for an entry that is not valid. */
+function namesIn(text: string): readonly string[] {
+  return apiKeysOf(text).map((value, index) => {
+    const entry = typeof value === 'string' ? parseApiKeyEntry(value.trim()) : undefined
+    return entry === undefined ? '' : apiKeyName(entry, index)
+  })
+}
+
+function freeName(taken: ReadonlySet<string>): string {
+  let number = 1
+  while (taken.has(`key-${number}`)) number += 1
+  return `key-${number}`
+}
+
+function tellIfOverruled({ stderr }: CommandContext, sources: Sources): void {
+  const source = sources[setting]
+  if (source?.kind !== 'environment') return
+  stderr.write(
+    `${source.name} is set here and wins over the file: where it is set, the keys of the file are not used.\n`,
+  )
+}

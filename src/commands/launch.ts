@@ -1,0 +1,76 @@
+import * as nodeFs from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { clients } from '../client-settings/clients.ts'
+import { launchSettings } from '../client-settings/launch-settings.ts'
+import type { LaunchSettings } from '../client-settings/launch-settings.ts'
+import type { Target } from '../client-settings/target.ts'
+import { visibleLines } from '../terminal/visible.ts'
+import { requireCallerKey } from './caller-key.ts'
+import type { CallerKey } from './caller-key.ts'
+import { readOwnSettings } from './client-notes.ts'
+import type { CommandContext } from './context.ts'
+import { ensureDaemon } from './ensure-daemon.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import { findProgram } from './find-program.ts'
+import type { LaunchFlags } from './flags.ts'
+import { openDemo } from './open-demo.ts'
+import { pickTarget } from './pick-target.ts'
+import { runClient } from './run-client.ts'
+import { loadSettings } from './settings.ts'
+
+/**
+ * Runs a client against the proxy, for one session: nothing of the user's own settings is written.
+ * @returns the client's exit code
+ */
+export async function launch(context: CommandContext, flags: LaunchFlags): Promise<number> {
+  const { client } = flags
+  const { name, program, install } = clients[client]
+  const file = await findProgram(program, context)
+  if (file === undefined) {
+    throw new CommandFailure(exitCode.failed, `${name} is not installed here. Install it with: ${install}`)
+  }
+  const settings = await loadSettings(context, flags.config)
+  if (flags.demo) {
+    const demo = await openDemo(context, settings)
+    try {
+      return await run(context, flags, file, await pickTarget(context, client, demo, demoKey, flags.model))
+    } finally {
+      await demo.close()
+    }
+  }
+  const key = requireCallerKey(context, settings.config)
+  const daemon = await ensureDaemon(context, settings, flags.config)
+  return run(context, flags, file, await pickTarget(context, client, daemon, key, flags.model))
+}
+
+const demoKey: CallerKey = { key: 'copilot-proxy', isAsked: false }
+
+async function run(context: CommandContext, flags: LaunchFlags, file: string, target: Target): Promise<number> {
+  const { client, args } = flags
+  const { main, small } = target.chosen
+  const forSmall = small.id === main.id || client === 'codex' ? '' : `, ${small.id} for small tasks`
+  const simulated = flags.demo ? ', simulated' : ''
+  context.stderr.write(visibleLines(`${clients[client].name} with ${main.id}${forSmall}${simulated}.\n`))
+  const settings = launchSettings(client, { target, env: context.env, claudeEnv: await claudeEnvOf(context) })
+  return withFile(settings, (given) =>
+    runClient(context, { file, args: [...given, ...settings.args, ...args], env: settings.env }),
+  )
+}
+
+async function claudeEnvOf(context: CommandContext): Promise<Readonly<Record<string, string>>> {
+  return (await readOwnSettings(context)).claude?.env ?? {}
+}
+
+/** Readable by this user alone, and gone when the client has ended. */
+async function withFile({ file }: LaunchSettings, work: (args: readonly string[]) => Promise<number>): Promise<number> {
+  if (file === undefined) return work([])
+  const folder = await nodeFs.mkdtemp(join(tmpdir(), 'copilot-proxy-'))
+  try {
+    const path = join(folder, 'settings.json')
+    await nodeFs.writeFile(path, file.text, { mode: 0o600 })
+    return await work([file.option, path])
+  } finally {
+    await nodeFs.rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,138 @@
+import type { Output } from '../terminal/output.ts'
+import { shortCount } from '../terminal/short-count.ts'
+import { fitsTable, formatTable } from '../terminal/table.ts'
+import type { TableColumn } from '../terminal/table.ts'
+import { visible } from '../terminal/visible.ts'
+import type { ListedModel } from './fetch-models.ts'
+
+type Column = TableColumn<ListedModel>
+
+const model: Column = { title: 'MODEL', cell: ({ id }) => visible(id) }
+const vendor: Column = { title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) }
+const provider: Column = { title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) }
+const limits: readonly Column[] = [
+  { title: 'CONTEXT', cell: (row) => tokens(row.copilot_proxy.context_window), align: 'right' },
+  { title: 'OUTPUT', cell: (row) => tokens(row.copilot_proxy.max_output_tokens), align: 'right' },
+]
+const abilities: Column = { title: 'CAN', cell: (row) => abilitiesOf(row).join(' ') }
+const thinking: Column = {
+  title: 'THINKING',
+  cell: (row) => visible(shortLevels(row.copilot_proxy.capabilities.reasoning_effort ?? [])),
+}
+const routes: readonly Column[] = [
+  { title: 'CHAT', cell: (row) => routeOf(row, 'chat') },
+  { title: 'RESP', cell: (row) => routeOf(row, 'responses') },
+  { title: 'MSGS', cell: (row) => routeOf(row, 'messages') },
+]
+const state: Column = { title: 'STATE', cell: (row) => visible(stateOf(row)) }
+
+/**
+ * The models, those that are switched off last and dim, and what the words in it mean. Columns that matter less make room
+ * on a narrow screen.
+ */
+export function modelsText(
+  listed: readonly ListedModel[],
+  disabled: readonly ListedModel[],
+  output: Pick<Output, 'columns' | 'style'>,
+): string {
+  const rows = [...listed, ...disabled]
+  const isMixed = new Set(rows.map((row) => row.copilot_proxy.provider)).size > 1
+  const hasState = rows.some((row) => stateOf(row) !== '')
+  const without = (...left: readonly Column[]): readonly Column[] =>
+    [
+      model,
+      vendor,
+      ...(isMixed ? [provider] : []),
+      ...limits,
+      abilities,
+      thinking,
+      ...routes,
+      ...(hasState ? [state] : []),
+    ].filter((column) => !left.includes(column))
+  const leastFirst = [state, vendor, thinking, provider]
+  const narrower = [0, ...leastFirst.keys().map((at) => at + 1)].map((count) => without(...leastFirst.slice(0, count)))
+  // Where none fits, each model becomes a block, which has room for all.
+  const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? without()
+  const notes = notesOn(listed, disabled).map((note) => `${note}\n`)
+  const table = formatTable(columns, rows, output, (row) => disabled.includes(row))
+  return notes.length === 0 ? table : `${table}\n${notes.join('')}`
+}
+
+function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[]): readonly string[] {
+  const isTranslated = listed.some((row) => callers.some((caller) => !['yes', '-'].includes(routeOf(row, caller))))
+  const unset = listed.filter((row) => row.copilot_proxy.policy === 'unconfigured')
+  const isDemo = listed.some(({ owned_by: owner }) => owner.includes('(demo)'))
+  return [
+    ...(isTranslated
+      ? ['CHAT, RESP, MSGS: the API you call. "yes": the model has it; else the API it is translated to.']
+      : []),
+    ...(disabled.length > 0 ? [`Switched off for this account: ${idsOf(disabled)}. Enable at ${settingsPage}`] : []),
+    ...(unset.length > 0 ? [`May have to be enabled first: ${idsOf(unset)}. At ${settingsPage}`] : []),
+    ...(isDemo ? ['These models are simulated (--demo).'] : []),
+  ]
+}
+
+function idsOf(rows: readonly ListedModel[]): string {
+  return rows.map(({ id }) => visible(id)).join(', ')
+}
+
+const settingsPage = 'https://github.com/settings/copilot/features'
+
+/** In the order in which they grow. */
+const knownLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/** `low-high,max`: of levels in a row the first and the last. */
+function shortLevels(levels: readonly string[]): string {
+  const rows: string[][] = []
+  for (const level of levels) {
+    const row = rows.at(-1)
+    const before = knownLevels.indexOf(level) - 1
+    // `none` is no level to begin a row with.
+    if (row !== undefined && before > 0 && row.at(-1) === knownLevels[before]) row.push(level)
+    else rows.push([level])
+  }
+  return rows.map((row) => (row.length > 2 ? `${row[0]}-${row.at(-1)}` : row.join(','))).join(',')
+}
+
+const knownVendors = ['OpenAI', 'Anthropic', 'Google', 'xAI', 'Microsoft', 'Mistral', 'Meta', 'DeepSeek', 'Moonshot']
+
+/** `OpenAI` for `Azure OpenAI`: who made the model, and not who runs it. */
+function shortVendor(owner: string): string {
+  // Stands where upstream states none.
+  if (owner === 'github-copilot') return ''
+  const known = knownVendors.find((name) => new RegExp(`\\b${name}\\b`, 'i').test(owner))
+  return known ?? owner.slice(0, 12)
+}
+
+/** `264k`; '' where upstream states nothing. */
+function tokens(count: number | null): string {
+  return count === null ? '' : shortCount(count)
+}
+
+function abilitiesOf({ copilot_proxy: { type, capabilities } }: ListedModel): readonly string[] {
+  return [
+    ...(type === 'embeddings' ? ['embeddings'] : []),
+    ...(capabilities.tool_calls ? ['tools'] : []),
+    ...(capabilities.vision ? ['vision'] : []),
+  ]
+}
+
+const callers = ['chat', 'responses', 'messages'] as const
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ['chat', 'chat'],
+  ['responses', 'resp'],
+  ['messages', 'msgs'],
+])
+
+/** How a caller of that API is served: `yes` by the same API upstream, else the one it is translated to; `-` not at all. */
+function routeOf({ copilot_proxy: { routes: taken } }: ListedModel, caller: (typeof callers)[number]): string {
+  const upstream = taken[caller] ?? undefined
+  if (upstream === undefined) return '-'
+  return upstream === caller ? 'yes' : visible(shortNames.get(upstream) ?? upstream)
+}
+
+/** '' for a model that anybody would expect to answer. */
+function stateOf({ copilot_proxy: { policy, preview } }: ListedModel): string {
+  if (policy === 'disabled' || policy === 'unconfigured') return policy
+  return preview ? 'preview' : ''
+}

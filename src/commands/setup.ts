@@ -1,0 +1,216 @@
+import { clients } from '../client-settings/clients.ts'
+import type { ClientId } from '../client-settings/clients.ts'
+import { entryFormats } from '../client-settings/client-entries.ts'
+import { nativeDialect } from '../client-settings/opencode.ts'
+import { setUpText, undoText } from '../client-settings/setup-text.ts'
+import { snippets } from '../client-settings/snippets.ts'
+import type { SnippetId } from '../client-settings/snippets.ts'
+import type { Target } from '../client-settings/target.ts'
+import { callerKeyVariable } from '../config/environment.ts'
+import { redactText } from '../redact.ts'
+import { unifiedDiff } from '../terminal/unified-diff.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
+import { daemonUrl } from './ask-daemon.ts'
+import { requireCallerKey } from './caller-key.ts'
+import { backupPath, changeClientFile, keepBackup, readClientFile, removeBackup } from './change-client-file.ts'
+import { clientNotes, findClientFile } from './client-notes.ts'
+import { confirm } from './confirm.ts'
+import type { CommandContext } from './context.ts'
+import { ensureDaemon } from './ensure-daemon.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { SetupFlags } from './flags.ts'
+import { pickTarget } from './pick-target.ts'
+import { loadSettings } from './settings.ts'
+import { sketchTarget } from './sketch-target.ts'
+import { tryModel } from './try-model.ts'
+
+/** Has a client use the proxy from now on, undoes that, or prints what to set where that is not done from here. */
+export async function setup(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+  const { client } = flags
+  if (flags.print) return print(context, flags)
+  if (isClientId(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
+  const name = snippets[client].name
+  if (flags.undo) {
+    throw new CommandFailure(
+      exitCode.usage,
+      `Nothing is ever written for ${name}: what you set there, you unset there.`,
+    )
+  }
+  if (flags.dryRun) return print(context, flags)
+  const target = await liveTarget(context, flags, 'opencode')
+  tellSnippet(context, client, target)
+  return probe(context, client, target, '')
+}
+
+function isClientId(client: SnippetId): client is ClientId {
+  return Object.hasOwn(clients, client)
+}
+
+/** Without starting anything, or asking more than a list of models. */
+async function print(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  tellSnippet(context, flags.client, await sketchTarget(context, settings, rulesFor(flags.client), flags.model))
+  return exitCode.done
+}
+
+/** Whose rules pick the models: of clients that speak every API, opencode’s. */
+function rulesFor(client: SnippetId): ClientId {
+  return isClientId(client) ? client : 'opencode'
+}
+
+function tellSnippet({ stdout, stderr }: CommandContext, client: SnippetId, target: Target): void {
+  const { name, place, text } = snippets[client]
+  stderr.write(`For ${name}; it belongs into: ${place}.\n`)
+  // In place of a key that is asked for, which is not printed.
+  stdout.write(visibleLines(text(target.isKeyAsked ? { ...target, key: 'YOUR_KEY' } : target)))
+}
+
+async function liveTarget(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<Target> {
+  const settings = await loadSettings(context, flags.config)
+  const key = requireCallerKey(context, settings.config)
+  const daemon = await ensureDaemon(context, settings, flags.config)
+  return pickTarget(context, client, daemon, key, flags.model)
+}
+
+async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+  requirePerson(context, flags)
+  const { name } = clients[client]
+  const file = await readClientFile(await findClientFile(context, client))
+  const target = flags.dryRun
+    ? await sketchTarget(context, await loadSettings(context, flags.config), client, flags.model)
+    : await liveTarget(context, flags, client)
+  const format = entryFormats[client]
+  const text = file.text ?? ''
+  const present = format.read(text)
+  const isSetUp = present !== undefined && format.areOurs(present, target.url)
+  // Without a copy, it was either made by setup or set up by hand.
+  const isOwnFile = isSetUp && format.write('', present) === text
+  const before = isSetUp ? (file.backup ?? (isOwnFile ? '' : text)) : text
+  const next = setUpText(format, text, before, target)
+  if (next === undefined) throw byHand(file.path, `To see what ${name} needs: copilot-proxy setup --print ${client}`)
+  const notes = await clientNotes(context, client, target.url)
+  if (next === text) {
+    context.stderr.write(visibleLines(`${name} is set up already: ${file.path}. There is nothing to do.\n`))
+    tellNotes(context, notes)
+    return exitCode.done
+  }
+  tellDiff(context, unifiedDiff(file.path, text, next))
+  tellNotes(context, notes)
+  if (flags.dryRun) return exitCode.done
+  if (!(await agreed(context, flags, `Write this to ${file.path}?`))) return refused(context)
+  if (before === text) await keepBackup(file)
+  await changeClientFile(file, next)
+  const kept = file.text === undefined ? '' : ` As it was before: ${backupPath(file.path)}.`
+  const undone = `To undo: copilot-proxy setup ${client} --undo`
+  context.stderr.write(
+    visibleLines(`${name} now uses copilot-proxy, with ${target.chosen.main.id}.${kept} ${undone}\n`),
+  )
+  const newNotes = await clientNotes(context, client, target.url)
+  tellNotes(
+    context,
+    newNotes.filter((note) => !notes.includes(note)),
+  )
+  return probe(context, client, target, 'The settings stay. ')
+}
+
+async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+  requirePerson(context, flags)
+  const { config } = await loadSettings(context, flags.config)
+  const { name } = clients[client]
+  const file = await readClientFile(await findClientFile(context, client))
+  const format = entryFormats[client]
+  const text = file.text ?? ''
+  const present = format.read(text)
+  const isSetUp = present !== undefined && format.areOurs(present, daemonUrl(config.server))
+  if (file.text === undefined || (present !== undefined && !isSetUp && file.backup === undefined)) {
+    context.stderr.write(visibleLines(`${name} is not set up to use copilot-proxy. There is nothing to undo.\n`))
+    return exitCode.done
+  }
+  const undone = undoText(format, text, file.backup ?? '')
+  if (undone.kind === 'by-hand') {
+    const how = file.backup === undefined ? '' : `As it was before: ${backupPath(file.path)}`
+    throw byHand(file.path, how)
+  }
+  tellDiff(context, unifiedDiff(file.path, text, undone.text))
+  if (undone.kind === 'entries') {
+    context.stderr.write('The file has changed since; only what setup wrote is taken out.\n')
+  }
+  if (flags.dryRun) return exitCode.done
+  if (!(await agreed(context, flags, `Change ${file.path}?`))) return refused(context)
+  // A file that is only there because of setup goes.
+  const isOurs = undone.kind === 'exact' && file.backup === undefined
+  await changeClientFile(file, isOurs ? undefined : undone.text)
+  await removeBackup(file.path)
+  context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy: ${file.path}.\n`))
+  return exitCode.done
+}
+
+/** @throws CommandFailure `usage` where there is nobody to ask */
+function requirePerson({ interactive }: CommandContext, { yes, dryRun }: SetupFlags): void {
+  if (interactive || yes || dryRun) return
+  const message = 'There is no terminal to ask in whether to write. Give --yes to write, or --dry-run to see what.'
+  throw new CommandFailure(exitCode.usage, message)
+}
+
+async function agreed(context: CommandContext, { yes }: SetupFlags, question: string): Promise<boolean> {
+  return yes === true || confirm(context, visible(question))
+}
+
+function refused({ stderr }: CommandContext): ExitCode {
+  stderr.write('Nothing was changed.\n')
+  return exitCode.failed
+}
+
+function tellDiff({ stdout }: CommandContext, diff: string): void {
+  const paint: Readonly<Record<string, (text: string) => string>> = { '+': stdout.style.green, '-': stdout.style.red }
+  const lines = visibleLines(withoutKeys(diff)).split('\n')
+  stdout.write(lines.map((line) => (paint[line[0] ?? ''] ?? stdout.style.plain)(line)).join('\n'))
+}
+
+/** Lines of the user's own may hold keys of other services. */
+function withoutKeys(diff: string): string {
+  const named = /((?:token|key|secret|password)["']?\s*[:=]\s*["'])(?!\{env:)([^"']+)/gi
+  return diff
+    .split('\n')
+    .map((line) => (ours.test(line) ? line : redactText(line)).replaceAll(named, masked))
+    .join('\n')
+}
+
+function masked(whole: string, name: string, value: string): string {
+  return noKeys.has(value) ? whole : `${name}[redacted]`
+}
+
+/** What we write ourselves in the place of a key. */
+const noKeys: ReadonlySet<string> = new Set(['copilot-proxy', callerKeyVariable])
+const ours = new RegExp(`"(?:${[...noKeys].join('|')}|\\{env:${callerKeyVariable}\\})"`)
+
+function tellNotes({ stderr }: CommandContext, notes: readonly string[]): void {
+  for (const note of notes) stderr.write(visibleLines(`Note: ${note}\n`))
+}
+
+function byHand(path: string, how: string): CommandFailure {
+  const message = `${path} is written in a way that is not understood here; nothing is changed. ${how}`
+  return new CommandFailure(exitCode.failed, message.trimEnd())
+}
+
+/** One request, as the client will make them. */
+async function probe(
+  context: CommandContext,
+  client: SnippetId,
+  target: Target,
+  consolation: string,
+): Promise<ExitCode> {
+  const { main } = target.chosen
+  const dialect = client === 'opencode' ? nativeDialect(main) : snippets[client].dialect
+  context.stderr.write(visibleLines(`Asking ${main.id} …\n`))
+  const trial = await tryModel(context, target, dialect, main.id)
+  if (trial.ok) {
+    const words = trial.text.trim().slice(0, 80)
+    const said = visible(`${trial.model} answered “${words}” after ${trial.tookMs} ms.`)
+    context.stderr.write(`${said}\n`)
+    return exitCode.done
+  }
+  context.stderr.write(visibleLines(`No answer: ${trial.problem}\n${consolation}See: copilot-proxy doctor\n`))
+  return exitCode.failed
+}

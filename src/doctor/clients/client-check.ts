@@ -1,0 +1,159 @@
+import { isLoopbackHost } from '../../config/loopback.ts'
+import { findingsOr, ok } from '../check.ts'
+import type { Finding, Findings } from '../check.ts'
+import { isExempt } from '../proxy-in-use.ts'
+import type { ClientSettings, CodexCliSettings, OpencodeProvider } from './client-settings.ts'
+
+/** Where the daemon is reached, e.g. `http://127.0.0.1:4141`. */
+type DaemonUrl = string
+
+/** A variable that programs read, and where it was set. */
+interface Variable {
+  readonly name: string
+  readonly value: string
+  /** Undefined: in the environment. */
+  readonly file: string | undefined
+}
+
+/**
+ * What is set for Claude Code, Codex CLI, opencode and the SDKs and would go past the proxy, or break on it. What is not
+ * set is not spoken of. Never repeats a key.
+ * @param daemon undefined where the configuration does not tell: addresses are not judged then
+ */
+export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undefined): Findings {
+  const { env, claude, codex, opencode } = settings
+  const variableOf = (name: string): Variable | undefined => {
+    const inFile = claude?.env[name]
+    const value = inFile ?? env[name]
+    return value === undefined || value === ''
+      ? undefined
+      : { name, value, file: inFile === undefined ? undefined : claude?.path }
+  }
+  const findings = [
+    ...judgeKeys(variableOf),
+    ...clouds.flatMap((name) => judgeCloud(variableOf(name))),
+    ...(daemon === undefined
+      ? []
+      : [
+          ...anthropicUrls.flatMap((name) => judgeAnthropicUrl(variableOf(name), daemon)),
+          ...openaiUrls.flatMap((name) => judgeOpenaiUrl(env[name], name, daemon)),
+          ...(codex === undefined ? [] : judgeCodexCli(codex, env, daemon)),
+          ...(opencode?.providers.flatMap((provider) => judgeOpencode(provider, opencode.path, daemon)) ?? []),
+          ...judgeWayThere(env, daemon),
+        ]),
+  ]
+  return findingsOr(findings, ok('Nothing is set that would go past copilot-proxy'))
+}
+
+const anthropicUrls = ['ANTHROPIC_BASE_URL']
+const openaiUrls = ['OPENAI_BASE_URL', 'OPENAI_API_BASE']
+/** Claude Code asks another service with these (code.claude.com/docs/en/third-party-integrations, 2026-11). */
+const clouds = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY']
+
+function warn(detail: string, fix: string): readonly Finding[] {
+  return [{ status: 'warning', detail, fix }]
+}
+
+function setTo(name: string, value: string, file: string | undefined): string {
+  return file === undefined ? `Set ${name}=${value}` : `Set env.${name} to ${value} in ${file}`
+}
+
+function unset({ name, file }: Variable): string {
+  return file === undefined ? `Unset ${name}` : `Remove env.${name} from ${file}`
+}
+
+function placeOf({ name, file }: Variable): string {
+  return file === undefined ? name : `${name} in ${file}`
+}
+
+function judgeKeys(variableOf: (name: string) => Variable | undefined): readonly Finding[] {
+  const key = variableOf('ANTHROPIC_API_KEY')
+  if (key === undefined || variableOf('ANTHROPIC_AUTH_TOKEN') === undefined) return []
+  return warn(
+    `${placeOf(key)} is set beside ANTHROPIC_AUTH_TOKEN: Claude Code takes one of them, and not always the one you mean`,
+    unset(key),
+  )
+}
+
+function judgeCloud(variable: Variable | undefined): readonly Finding[] {
+  if (variable === undefined || /^(?:0|false|no|off)$/i.test(variable.value)) return []
+  return warn(`${placeOf(variable)} sends Claude Code to another service, past copilot-proxy`, unset(variable))
+}
+
+/** Anthropic's clients add `/v1/messages` themselves. */
+function judgeAnthropicUrl(variable: Variable | undefined, daemon: DaemonUrl): readonly Finding[] {
+  if (variable === undefined) return []
+  const { name, value, file } = variable
+  const fix = setTo(name, daemon, file)
+  const url = URL.parse(value)
+  if (url === null) return warn(`${placeOf(variable)} is not an address`, fix)
+  if (!leadsTo(url, daemon)) {
+    return warn(`${placeOf(variable)} leads Claude Code to ${url.host}, past copilot-proxy`, fix)
+  }
+  if (url.protocol === 'https:') return warn(`${placeOf(variable)} says https; copilot-proxy speaks http`, fix)
+  return /\/v1\/*$/.test(url.pathname)
+    ? warn(`${placeOf(variable)} ends in /v1, which Anthropic’s clients add themselves`, fix)
+    : []
+}
+
+function judgeOpenaiUrl(value: string | undefined, name: string, daemon: DaemonUrl): readonly Finding[] {
+  if (value === undefined || value === '') return []
+  const fix = setTo(name, `${daemon}/v1`, undefined)
+  const url = URL.parse(value)
+  if (url === null) return warn(`${name} is not an address`, fix)
+  if (!leadsTo(url, daemon)) return warn(`${name} leads OpenAI’s clients to ${url.host}, past copilot-proxy`, fix)
+  return url.protocol === 'https:' ? warn(`${name} says https; copilot-proxy speaks http`, fix) : []
+}
+
+function judgeCodexCli(
+  { path, provider, baseUrl, envKey }: CodexCliSettings,
+  env: ClientSettings['env'],
+  daemon: DaemonUrl,
+): readonly Finding[] {
+  if (baseUrl === undefined) return []
+  const key = `model_providers.${provider}.base_url`
+  const fix = `Set ${key} to ${daemon}/v1 in ${path}`
+  const url = URL.parse(baseUrl)
+  if (url === null) return warn(`${key} in ${path} is not an address`, fix)
+  if (!leadsTo(url, daemon)) return warn(`${key} in ${path} leads Codex CLI to ${url.host}, past copilot-proxy`, fix)
+  if (url.protocol === 'https:') return warn(`${key} in ${path} says https; copilot-proxy speaks http`, fix)
+  return envKey !== undefined && !env[envKey]
+    ? warn(
+        `Codex CLI wants a key in ${envKey} for its provider ${provider} (${path}), and none is set`,
+        `Set ${envKey} to a key of copilot-proxy, or to any text if it asks for none`,
+      )
+    : []
+}
+
+/** Providers of other services stand beside ours in one file; only those that lead here are judged. */
+function judgeOpencode({ name, npm, baseUrl }: OpencodeProvider, path: string, daemon: DaemonUrl): readonly Finding[] {
+  const url = URL.parse(baseUrl)
+  if (url === null || !leadsTo(url, daemon)) return []
+  const fix = `Set provider.${name}.options.baseURL to ${daemon}/v1 in ${path}`
+  if (url.protocol === 'https:') return warn(`Provider ${name} in ${path} says https; copilot-proxy speaks http`, fix)
+  const isAnthropic = npm === '@ai-sdk/anthropic' || (npm === undefined && name === 'anthropic')
+  return isAnthropic && !/\/v1\/*$/.test(url.pathname)
+    ? warn(`The address of provider ${name} in ${path} lacks /v1, which opencode does not add`, fix)
+    : []
+}
+
+/** Many clients send calls to this very machine through a proxy unless they are told not to. */
+function judgeWayThere(env: ClientSettings['env'], daemon: DaemonUrl): readonly Finding[] {
+  const names = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY']
+  const name = names.find((candidate) => (env[candidate] ?? '').trim() !== '')
+  const url = new URL(daemon)
+  if (name === undefined || isExempt(url, env)) return []
+  const exemptions = [env['no_proxy'] ?? env['NO_PROXY'], '127.0.0.1', 'localhost'].filter(Boolean)
+  return warn(
+    `${name} is set and NO_PROXY does not name ${url.hostname}: clients may look for copilot-proxy at that proxy`,
+    `Set NO_PROXY=${exemptions.join(',')}`,
+  )
+}
+
+/** By name or address: a daemon on this machine is reached by any name of it. */
+function leadsTo(url: URL, daemon: DaemonUrl): boolean {
+  const own = new URL(daemon)
+  const isSameHost = url.hostname === own.hostname || (isLoopbackHost(url.hostname) && isLoopbackHost(own.hostname))
+  // Port 0 is another one at each start, so that none is known to be wrong.
+  return isSameHost && (own.port === '0' || url.port === own.port)
+}

@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+
+export interface ClientHomes {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Undefined where the user has none. */
+  readonly homeDir: string | undefined
+  /** `$CODEX_HOME` or its default. */
+  readonly codexHome: string | undefined
+}
+
+/** Where each client keeps its settings, whether or not there are any; undefined where there is no home for them. */
+export interface ClientFiles {
+  readonly claude: string | undefined
+  readonly codex: string | undefined
+  readonly opencode: string | undefined
+}
+
+/** Source: code.claude.com/docs/en/settings, developers.openai.com/codex/config, opencode.ai/docs/config (2026-11). */
+export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFiles {
+  const inHome = (...names: readonly string[]) => (homeDir === undefined ? undefined : join(homeDir, ...names))
+  const claudeDir = env['CLAUDE_CONFIG_DIR'] || inHome('.claude')
+  const configDir = env['XDG_CONFIG_HOME'] || inHome('.config')
+  return {
+    claude: claudeDir && join(claudeDir, 'settings.json'),
+    codex: codexHome && join(codexHome, 'config.toml'),
+    opencode: env['OPENCODE_CONFIG'] || (configDir && join(configDir, 'opencode', 'opencode.json')),
+  }
+}

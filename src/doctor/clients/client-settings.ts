@@ -1,0 +1,36 @@
+/** What the programs that call the proxy are told, by the environment and by files of their own. */
+export interface ClientSettings {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly claude: ClaudeSettings | undefined
+  readonly codex: CodexCliSettings | undefined
+  readonly opencode: OpencodeSettings | undefined
+}
+
+/** `env` of Claude Code's settings.json, which goes before the environment. */
+export interface ClaudeSettings {
+  readonly path: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** The provider that Codex CLI's config.toml chooses. */
+export interface CodexCliSettings {
+  readonly path: string
+  /** `model_provider`; undefined: OpenAI's own. */
+  readonly provider: string | undefined
+  /** `base_url` of that provider. */
+  readonly baseUrl: string | undefined
+  /** `env_key` of that provider: the variable that has to hold a key. */
+  readonly envKey: string | undefined
+}
+
+export interface OpencodeSettings {
+  readonly path: string
+  readonly providers: readonly OpencodeProvider[]
+}
+
+export interface OpencodeProvider {
+  readonly name: string
+  /** `@ai-sdk/anthropic`, say; undefined for a provider that opencode knows by name. */
+  readonly npm: string | undefined
+  readonly baseUrl: string
+}

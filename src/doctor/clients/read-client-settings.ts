@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { parseJson } from '../../auth/http-json.ts'
+import { clientFiles } from './client-files.ts'
+import type { ClientHomes } from './client-files.ts'
+import type { ClaudeSettings, ClientSettings, CodexCliSettings, OpencodeSettings } from './client-settings.ts'
+import { readToml } from './toml.ts'
+
+export interface ClientPlaces extends ClientHomes {
+  /** The text of a file; rejects where it cannot be read. */
+  readonly readFile: (path: string) => Promise<string>
+}
+
+/**
+ * Reads what the clients are told. Read-only; a file that is not there, or not understood, counts as absent: whether it
+ * is right is for the client itself to say.
+ */
+export async function readClientSettings({ env, homeDir, codexHome, readFile }: ClientPlaces): Promise<ClientSettings> {
+  const read = async <T>(
+    path: string | undefined,
+    parse: (text: string, path: string) => T | undefined,
+  ): Promise<T | undefined> => {
+    if (path === undefined) return undefined
+    const text = await readFile(path).catch(() => undefined)
+    return text === undefined ? undefined : parse(text, path)
+  }
+  const files = clientFiles({ env, homeDir, codexHome })
+  const [claude, codex, opencode] = await Promise.all([
+    read(files.claude, toClaude),
+    read(files.codex, toCodex),
+    read(files.opencode, toOpencode),
+  ])
+  return { env, claude, codex, opencode }
+}
+
+const claudeFile = z.looseObject({ env: z.record(z.string(), z.unknown()) })
+
+function toClaude(text: string, path: string): ClaudeSettings | undefined {
+  const parsed = claudeFile.safeParse(parseJson(text))
+  if (!parsed.success) return undefined
+  const env = Object.entries(parsed.data.env).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  )
+  return { path, env: Object.fromEntries(env) }
+}
+
+function toCodex(text: string, path: string): CodexCliSettings {
+  const toml = readToml(text)
+  const profile = toml.get('profile')
+  const ofProfile = profile === undefined ? undefined : toml.get(`profiles.${profile}.model_provider`)
+  const provider = ofProfile ?? toml.get('model_provider')
+  const table = `model_providers.${provider}`
+  return { path, provider, baseUrl: toml.get(`${table}.base_url`), envKey: toml.get(`${table}.env_key`) }
+}
+
+const opencodeFile = z.looseObject({
+  provider: z.record(
+    z.string(),
+    z.looseObject({
+      npm: z.string().optional().catch(undefined),
+      options: z
+        .looseObject({ baseURL: z.string().optional().catch(undefined) })
+        .optional()
+        .catch(undefined),
+    }),
+  ),
+})
+
+function toOpencode(text: string, path: string): OpencodeSettings | undefined {
+  const parsed = opencodeFile.safeParse(parseJson(text))
+  if (!parsed.success) return undefined
+  const providers = Object.entries(parsed.data.provider).flatMap(([name, { npm, options }]) =>
+    options?.baseURL === undefined ? [] : [{ name, npm, baseUrl: options.baseURL }],
+  )
+  return { path, providers }
+}

@@ -1,0 +1,29 @@
+/** Closes one request and gives whoever waits for it this reason. */
+type End = (reason: Error) => void
+
+/** The requests that run right now, by the account they run as: a logout ends them. */
+export interface AccountRequests {
+  /** @returns what to call when the request is over */
+  readonly begin: (account: string, end: End) => () => void
+  /** Those that have requests running. */
+  readonly accounts: () => readonly string[]
+  readonly endAll: (account: string, reason: Error) => void
+}
+
+export function createAccountRequests(): AccountRequests {
+  const running = new Map<string, Set<End>>()
+  return {
+    begin(account, end) {
+      const own = running.get(account) ?? new Set()
+      if (own.size === 0) running.set(account, own)
+      own.add(end)
+      return () => {
+        if (own.delete(end) && own.size === 0 && running.get(account) === own) running.delete(account)
+      }
+    },
+    accounts: () => [...running.keys()],
+    endAll(account, reason) {
+      for (const end of running.get(account) ?? []) end(reason)
+    },
+  }
+}

@@ -1,0 +1,9 @@
+import { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** The response that a connection is taken up with; later ones of pipelined requests wait behind it. */
+export function currentResponse(socket: Socket): ServerResponse | undefined {
+  // Node's own handler of client errors looks at the same field of the socket; there is no public one.
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return response instanceof ServerResponse ? response : undefined
+}

@@ -1,0 +1,171 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.ts'
+import { Fault, statusOf } from '../errors.ts'
+import type { Initiator, UpstreamProfile } from '../executors/executor.ts'
+import type { Route } from '../models/registry.ts'
+import type { CallerRequest, Dialect, EncodeContext } from '../translate/dialect.ts'
+import { dialectOfPath } from '../translate/dialects.ts'
+import { openExchange } from '../translate/exchange.ts'
+import type { Exchange } from '../translate/exchange.ts'
+import { formatWarning } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
+import type { Admitted } from './admit.ts'
+import { resolveChain } from './chain.ts'
+import { redactValues } from './redact-values.ts'
+import { routeModel } from './route-model.ts'
+import type { ServeDeps } from './serve-deps.ts'
+
+/**
+ * From the caller's body to an open upstream stream. A function of its own so that the body, its text and its parsed
+ * form are gone before the answer is read.
+ * @param onStream called before upstream is asked, where the caller wants an event stream
+ */
+export async function openUpstream(
+  deps: ServeDeps,
+  dialect: Dialect,
+  { readBody: read, signal, meter }: Admitted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  onStream: () => void,
+) {
+  const { chat, copilot, log } = deps.config()
+  const body = await read()
+  if (log.bodies) deps.log.info({ requestId: request.id, text: body.text }, 'request')
+  const asked = dialect.decodeRequest(body.text, body.bytes, request.headers)
+  const chained = resolveChain(dialect, asked, deps.responses)
+  // Not under strict, where the model gets what the caller sent and nothing else.
+  const call = chat.strict ? chained : (dialect.recallReasoning?.(chained, deps.reasoning.recall) ?? chained)
+  const { model, path } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
+  const upstreamDialect = dialectOfPath(path)
+  if (upstreamDialect === undefined) throw new Fault({ kind: 'internal' })
+  const route = `${model.provider}/${upstreamDialect.id}`
+  meter.routed(model, route)
+  const executor = deps.executorOf(model.provider)
+  /** What upstream has refused of this request; known to others once it has taken the rest. */
+  const lessons: string[] = []
+  const contextNow = (): EncodeContext => {
+    const context = encodeContext(deps, model, route, executor.profile)
+    return lessons.length === 0 ? context : { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+  }
+  let exchange = openExchange(dialect, upstreamDialect, call, contextNow())
+  // Before upstream is asked, so that a refusal carries them too.
+  const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(exchange.request.warnings) })
+  announce()
+  if (call.stream) onStream()
+
+  const send = () =>
+    executor.stream(
+      {
+        path,
+        body: exchange.request.body,
+        headers: exchange.request.headers,
+        initiator: initiatorOf(request, call, copilot.initiator),
+        hasImage: call.hasImage,
+        requestId: request.id,
+      },
+      { signal },
+    )
+
+  let notFound: unknown
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const answer = await send()
+      const upstream = { ...answer, headers: redactValues(answer.headers, deps.redact) }
+      for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
+      return {
+        upstream,
+        model,
+        route,
+        reader: exchange.reader,
+        requestedModel: call.model,
+        wantsUsage: call.wantsUsage,
+        warnings: exchange.request.warnings,
+        keptInput: call.chain?.keep === true ? call.chain.input : undefined,
+      }
+    } catch (error) {
+      const next = attempt <= mostRecoveries ? recover(error) : undefined
+      if (next === undefined) throw isRefusedAsSuch(error) ? (notFound ?? error) : error
+      // Whether the model is missing or wants another form shows when the other form is refused too.
+      if (isNotFound(error)) notFound ??= error
+      exchange = next
+      announce()
+    }
+  }
+
+  /** The exchange without what upstream has just refused; undefined where the refusal is the answer. */
+  function recover(error: unknown): Exchange | undefined {
+    if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') return undefined
+    const { error: refusal } = error
+    if (upstreamDialect === undefined || !isRecoverable(refusal.status, executor.profile)) return undefined
+    const context = contextNow()
+    // Under strict nothing is left out: upstream's own words say what it would have been.
+    const recovery = context.strict ? undefined : upstreamDialect.recover(exchange.request, refusal, context)
+    if (recovery === undefined) return undefined
+    const { lesson } = recovery
+    deps.log.info({ requestId: request.id, model: model.id, route, lesson }, 'sending again without what was refused')
+    if (lesson !== undefined) lessons.push(lesson)
+    if (recovery.request === undefined) return openExchange(dialect, upstreamDialect, call, contextNow())
+    return { reader: exchange.reader, request: recovery.request }
+  }
+}
+
+/** A body can be wrong in more than one way, and upstream names one at a time. */
+const mostRecoveries = 8
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Fault && error.error.kind === 'upstream_status' && error.error.status === 404
+}
+
+/** A refusal of the request and not, say, of the account. */
+function isRefusedAsSuch(error: unknown): boolean {
+  return isNotFound(error) || (error instanceof Fault && statusOf(error.error) === 400)
+}
+
+/** Whether a status may be about a part of the body that can go, or about its form. */
+function isRecoverable(status: number, profile: UpstreamProfile | undefined): boolean {
+  // The ChatGPT backend does not find a model that it wants to be asked in another form.
+  return status === 400 || status === 422 || (status === 404 && profile === 'chatgpt')
+}
+
+/** Two upstreams behind one route refuse different things. */
+function upstreamKey(route: string, profile: UpstreamProfile | undefined): string {
+  return profile === undefined ? route : `${route} ${profile}`
+}
+
+/** What a dialect is told about the model and the settings it encodes for. */
+export function encodeContext(
+  deps: Pick<ServeDeps, 'config' | 'lessons'>,
+  model: Route['model'],
+  route: string,
+  profile?: UpstreamProfile,
+): EncodeContext {
+  const { chat, codex } = deps.config()
+  return {
+    model,
+    profile,
+    lite: codex.responsesLite,
+    historyWindow: chat.historyWindow,
+    strict: chat.strict,
+    lessons: deps.lessons.of(upstreamKey(route, profile), model.id),
+  }
+}
+
+/** Who a request counts for (docs/copilot-wire.md, "Request headers"). A caller that knows says so itself. */
+function initiatorOf(request: FastifyRequest, call: CallerRequest, rule: Config['copilot']['initiator']): Initiator {
+  const stated = request.headers['x-initiator']
+  if (stated === 'user' || stated === 'agent') return stated
+  if (rule === 'last-message') return call.endsWithUser ? 'user' : 'agent'
+  return call.hasAgentHistory ? 'agent' : 'user'
+}
+
+const longestWarningHeader = 2000
+
+/** Header values are ASCII; a caller that wants every word finds it in the log. */
+function warningHeader(warnings: readonly Warning[]): Record<string, string> {
+  if (warnings.length === 0) return {}
+  const value = warnings
+    .map(formatWarning)
+    .join(', ')
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+  return { 'x-copilot-proxy-warnings': value.slice(0, longestWarningHeader) }
+}

@@ -1,0 +1,75 @@
+import { shortCount } from './terminal/short-count.ts'
+import type { Style } from './terminal/style.ts'
+import { visible } from './terminal/visible.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A request in the log, for people, and what of its fields that has not told. */
+export interface PrettyRequest {
+  readonly text: string
+  readonly rest: Fields
+}
+
+/** What the places that answer requests say of one that is over. */
+const endings: Readonly<Record<string, string>> = {
+  'request served': '',
+  'request refused': 'refused',
+  'request failed': 'failed',
+  'stream ended in an error event': 'ended in an error event',
+}
+
+/**
+ * `gpt-5-mini → copilot/chat → 200 → first byte 0.4 s → 1.2k in, 340 out → 3.1 s`, what is not known left out, then
+ * the warnings and the name of the key. Undefined where the line is about something else.
+ */
+export function formatRequest(message: string, fields: Fields, style: Style): PrettyRequest | undefined {
+  const ending = Object.hasOwn(endings, message) ? endings[message] : undefined
+  if (ending === undefined || typeof fields['status'] !== 'number') return undefined
+  const {
+    model,
+    route,
+    status,
+    endedAs,
+    stream: _stream,
+    ttfbMs,
+    tokensIn,
+    tokensOut,
+    tokensCached,
+    ms,
+    ...others
+  } = fields
+  const { warnings, key, requestId, ...rest } = others
+  const code = typeof endedAs === 'number' ? endedAs : status
+  const steps = [
+    typeof model === 'string' ? style.bold(visible(model)) : '',
+    typeof route === 'string' ? visible(route) : '',
+    (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),
+    typeof ttfbMs === 'number' ? `first byte ${seconds(ttfbMs)}` : '',
+    tokens(tokensIn, tokensOut, tokensCached),
+    typeof ms === 'number' ? seconds(ms) : '',
+  ].filter((step) => step !== '')
+  const told = listOf(warnings).map((warning) => visible(warning))
+  const notes = [
+    ...(ending === '' ? [] : [style.yellow(ending)]),
+    ...(told.length === 0 ? [] : [style.yellow(`warnings: ${told.join('; ')}`)]),
+    ...(typeof key === 'string' ? [`key ${visible(key)}`] : []),
+    ...(typeof requestId === 'string' ? [style.dim(visible(requestId))] : []),
+  ]
+  return { text: [steps.join(style.dim(' → ')), ...notes].join('  '), rest }
+}
+
+/** Warnings of a served request are a list, those of a refused one a header. */
+function listOf(warnings: unknown): readonly string[] {
+  if (typeof warnings === 'string') return [warnings]
+  return Array.isArray(warnings) ? warnings.filter((warning) => typeof warning === 'string') : []
+}
+
+function tokens(read: unknown, written: unknown, cached: unknown): string {
+  if (typeof read !== 'number' || typeof written !== 'number') return ''
+  const fromCache = typeof cached === 'number' && cached > 0 ? ` (${shortCount(cached)} cached)` : ''
+  return `${shortCount(read)} in${fromCache}, ${shortCount(written)} out`
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,168 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { entryFormats } from '../../src/client-settings/client-entries.ts'
+import type { ClientId } from '../../src/client-settings/clients.ts'
+import { setUpText, undoText } from '../../src/client-settings/setup-text.ts'
+import { parseJsonc } from '../../src/client-settings/jsonc.ts'
+import { tomlStatements } from '../../src/client-settings/toml-statements.ts'
+import { readJsonc } from './read-jsonc.ts'
+import { model, target } from './models.ts'
+
+const ids: readonly ClientId[] = ['claude', 'codex', 'opencode']
+
+function setUp(client: ClientId, text: string, before = text, key = 'copilot-proxy'): string {
+  const next = setUpText(entryFormats[client], text, before, target(client, { key }))
+  if (next === undefined) throw new Error(`not understood: ${text}`)
+  return next
+}
+
+const word = fc.stringMatching(/^[a-z]{1,8}$/)
+const lineEnd = fc.constantFrom('\n', '\r\n')
+
+/** A settings file as people and editors write them: comments, odd indents, last commas, either line end. */
+const jsonFile = fc
+  .record({
+    value: fc.dictionary(
+      fc.oneof(word, fc.constantFrom('env', 'model', 'provider')),
+      fc.oneof(fc.dictionary(fc.oneof(word, fc.constantFrom('ANTHROPIC_MODEL', 'FOO', 'copilot-proxy')), fc.string())),
+    ),
+    indent: fc.constantFrom<string | number>(0, 2, 4, '\t'),
+    comment: fc.boolean(),
+    lastComma: fc.boolean(),
+    end: lineEnd,
+    bom: fc.boolean(),
+    lastLine: fc.boolean(),
+  })
+  .map(({ value, indent, comment, lastComma, end, bom, lastLine }) => {
+    let text = JSON.stringify(value, null, indent)
+    if (indent !== 0 && lastComma) text = text.replaceAll(/(["}])\n/g, '$1,\n')
+    if (indent !== 0 && comment) text = text.replaceAll(/^(\s+"[^]*?)$/gm, '$1 // a remark, "quoted"')
+    return (bom ? '\uFEFF' : '') + text.replaceAll('\n', end) + (lastLine ? end : '')
+  })
+
+const tomlLine = fc.oneof(
+  fc.tuple(word, fc.string()).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
+  word.map((text) => `# ${text}`),
+  fc.constant(''),
+  word.map((key) => `list_${key} = [\n  "a", # one\n  "]",\n]`),
+  word.map((key) => `text_${key} = """\n[model_providers.copilot-proxy]\nmodel = "no"\n"""`),
+)
+const tomlFile = fc
+  .record({
+    root: fc.array(tomlLine),
+    model: fc.constantFrom('', 'model = "theirs" # mine\n', "model_provider = 'theirs'\n"),
+    tables: fc.array(fc.tuple(word, fc.array(tomlLine))),
+    end: lineEnd,
+    lastLine: fc.boolean(),
+  })
+  .map(({ root, model: own, tables, end, lastLine }) => {
+    const text =
+      own +
+      [...root, ...tables.flatMap(([name, lines]) => [`[table.${name}]`, ...lines])].map((line) => `${line}\n`).join('')
+    return (lastLine ? text : text.trimEnd()).replaceAll('\n', end)
+  })
+
+const files: Readonly<Record<ClientId, fc.Arbitrary<string>>> = {
+  claude: jsonFile,
+  codex: tomlFile,
+  opencode: jsonFile,
+}
+
+describe.each(ids)('%s', (client) => {
+  const format = entryFormats[client]
+
+  test('setup, then undo: the file is as it was, to the byte', () => {
+    fc.assert(
+      fc.property(files[client], (text) => {
+        const next = setUp(client, text)
+        expect(undoText(format, next, text)).toEqual({ kind: 'exact', text })
+      }),
+    )
+  })
+
+  test('a second setup changes nothing', () => {
+    fc.assert(
+      fc.property(files[client], (text) => {
+        const next = setUp(client, text)
+        expect(setUp(client, next, text)).toBe(next)
+      }),
+    )
+  })
+
+  test('what setup leaves is well formed, says what is wanted, and keeps all else', () => {
+    fc.assert(
+      fc.property(files[client], (text) => {
+        const next = setUp(client, text)
+        expect(client === 'codex' ? tomlStatements(next) : parseJsonc(next)).toBeDefined()
+        expect(format.areOurs(format.read(next) ?? {}, 'http://127.0.0.1:4141')).toBe(true)
+        if (client === 'codex') expect(otherLines(next)).toEqual(otherLines(text))
+        else expect(others(readJsonc(next))).toEqual(others(readJsonc(text)))
+      }),
+    )
+  })
+
+  test('undo after another change takes out what setup wrote, and nothing else', () => {
+    fc.assert(
+      fc.property(files[client], (text) => {
+        const next = setUp(client, text)
+        // A line of a comment at the end is a change of somebody else's in each of the formats.
+        const changed = client === 'codex' ? `${next}\n# later\n` : `${next}\n// later\n`
+        const undone = undoText(format, changed, text)
+        if (undone.kind !== 'entries') throw new Error(undone.kind)
+        expect(undone.text).toContain('later')
+        if (client === 'codex') expect(format.read(undone.text)).toEqual(format.read(text))
+        else {
+          expect(withoutEmpty(readJsonc(undone.text))).toEqual(withoutEmpty(readJsonc(text)))
+        }
+      }),
+    )
+  })
+
+  test('of a file that was not there, undo leaves nothing', () => {
+    const next = setUp(client, '')
+    expect(undoText(format, next, '')).toEqual({ kind: 'exact', text: '' })
+  })
+
+  test('a file that is not understood is left alone', () => {
+    const text = client === 'codex' ? 'model = [' : '{"env": '
+    expect(setUpText(format, text, text, target(client))).toBeUndefined()
+    expect(undoText(format, text, '')).toEqual({ kind: 'by-hand' })
+  })
+})
+
+const ours = new Set(['$schema', 'model', 'small_model', 'copilot-proxy'])
+
+/** All of a JSON file but what setup has to say. */
+function others(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([name]) => !ours.has(name) && !/^(?:ANTHROPIC|CLAUDE_CODE)_/.test(name))
+  return withoutEmpty(Object.fromEntries(entries.map(([name, entry]) => [name, others(entry)])))
+}
+
+/** All lines of a TOML file but those that setup has to say, and empty ones. */
+function otherLines(text: string): readonly string[] {
+  const added = /^(?:model|model_provider|name|base_url|wire_api) = |^\[model_providers\.copilot-proxy\]|^$/
+  return text.split(/\r?\n/).filter((line) => !added.test(line))
+}
+
+/** An object that held nothing goes with the last entry that was put into it. */
+function withoutEmpty(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => JSON.stringify(entry) !== '{}'))
+}
+
+test('an entry that another model made necessary goes with it', () => {
+  const gpt = target('claude', { models: [model('gpt-5.4', ['responses'])] })
+  const first = setUpText(entryFormats.claude, '{}', '{}', gpt) ?? ''
+  expect(first).toContain('CLAUDE_CODE_MAX_CONTEXT_TOKENS')
+  expect(setUp('claude', first, '{}')).not.toContain('CLAUDE_CODE_MAX_CONTEXT_TOKENS')
+})
+
+test.each([
+  'model_providers = { theirs = {} }\n',
+  'model_providers.copilot-proxy.name = "x"\n',
+  '[model_providers]\ncopilot-proxy = { name = "x" }\n',
+  '[model_providers.copilot-proxy.headers]\na = "b"\n',
+])('a provider that is written in an unusual way is left to the user: %j', (text) => {
+  expect(setUpText(entryFormats.codex, text, text, target('codex'))).toBeUndefined()
+})

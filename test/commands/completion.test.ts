@@ -1,0 +1,120 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Argument, Command, Option } from 'commander'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bashCompletion } from '../../src/commands/completion/bash.ts'
+import { toCommandTree } from '../../src/commands/completion/command-tree.ts'
+import { fishCompletion } from '../../src/commands/completion/fish.ts'
+import { zshCompletion } from '../../src/commands/completion/zsh.ts'
+import { createUser } from './harness.ts'
+
+/** Has one of each kind of thing, so that the golden files do not change with every command of the real one. */
+function smallProgram(): Command {
+  const program = new Command('copilot-proxy')
+    .option('--config <file>', 'read this [file]: "yours"')
+    .configureHelp({ showGlobalOptions: true })
+    .helpCommand('help [command]', 'show help')
+  program
+    .command('login')
+    .description("connect an account; it's easy")
+    .addArgument(new Argument('[provider]', 'whose'))
+    .option('--host <host>', 'which host')
+    .addOption(new Option('--secret').hideHelp())
+  program
+    .command('serve')
+    .description('answer requests')
+    .option('--log-level <level>', 'how much')
+    .option('-f, --follow', 'go on')
+  program.command('key').description('keys').command('add').description('make one').argument('[name]')
+  program
+    .command('completion')
+    .description('this')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
+  return program
+}
+
+test.each([
+  ['bash', bashCompletion],
+  ['zsh', zshCompletion],
+  ['fish', fishCompletion],
+] as const)('the script for %s is what it was', async (shell, render) => {
+  await expect(render(toCommandTree(smallProgram()))).toMatchFileSnapshot(`../golden/completion/copilot-proxy.${shell}`)
+})
+
+async function scriptFile(shell: string): Promise<string> {
+  const user = await createUser()
+  const { code, stdout } = await user.run(`completion ${shell}`)
+  expect(code).toBe(0)
+  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-completion-'))
+  onTestFinished(() => rm(dir, { recursive: true }))
+  const file = join(dir, `script.${shell}`)
+  await writeFile(file, stdout)
+  return file
+}
+
+const hasShell = (shell: string): boolean => spawnSync(shell, ['-c', ':']).status === 0
+
+describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
+  test.runIf(hasShell(shell))('can read the script of the whole program', async () => {
+    expect((await promisify(execFile)(shell, ['-n', await scriptFile(shell)])).stderr).toBe('')
+  })
+})
+
+/** What it offers for the last of these words. */
+async function offered(file: string, words: readonly string[]): Promise<readonly string[]> {
+  const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _copilot_proxy; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', file, ...words])
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+describe.runIf(hasShell('bash'))('in bash', () => {
+  test.each([
+    [['lo'], ['login', 'logout', 'logs']],
+    [
+      ['login', ''],
+      ['copilot', 'codex'],
+    ],
+    [['login', 'copilot', ''], []],
+    [['login', '--host', ''], []],
+    [
+      ['login', '--host', 'octocorp.ghe.com', 'co'],
+      ['copilot', 'codex'],
+    ],
+    [['--config', 'serve', 'config', 's'], ['show']],
+    [['config', 'show', '--j'], ['--json']],
+    [
+      ['serve', '--d'],
+      ['--demo', '--detach'],
+    ],
+    [['serve', '--log-level', 'd'], ['debug']],
+    [['serve', '--log-level', '=', 'd'], ['debug']],
+    [
+      ['serve', '--log-level', '='],
+      ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    ],
+    [['serve', '--log-level', '=', 'debug', '--dem'], ['--demo']],
+    [['logs', '-f', '--li'], ['--lines']],
+    [['service', 'i'], ['install']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
+    [['help', 'comp'], ['completion']],
+    [['launch', 'claude', '--', ''], []],
+    [['nothing', 'lo'], []],
+  ])('%j', async (words, expected) => {
+    expect(await offered(await scriptFile('bash'), ['copilot-proxy', ...words])).toEqual(expected)
+  })
+
+  test('options that are hidden are not offered', async () => {
+    expect(await offered(await scriptFile('bash'), ['copilot-proxy', 'serve', '--backg'])).toEqual([])
+  })
+})
+
+test('another shell is wrong usage', async () => {
+  const user = await createUser()
+  expect(await user.run('completion tcsh')).toMatchObject({ code: 2, stdout: '' })
+})

@@ -1,0 +1,269 @@
+import { readFile, stat, writeFile, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { CommandContext } from '../../src/commands/context.ts'
+import type { ServiceFlags } from '../../src/commands/flags.ts'
+import { serviceInstall, serviceStatus, serviceUninstall } from '../../src/commands/service.ts'
+import { restartService } from '../../src/commands/service/control.ts'
+import type { CommandResult, ServiceSystem } from '../../src/commands/service/control.ts'
+import { launchdAgent } from '../../src/commands/service/launchd-agent.ts'
+import { systemdUnit } from '../../src/commands/service/systemd-unit.ts'
+import type { ServiceDefinition } from '../../src/commands/service/definition.ts'
+import { findBackgroundPlace } from '../../src/commands/background/place.ts'
+import { writeDaemonRecord } from '../../src/commands/background/daemon-record.ts'
+import type { DaemonRecord } from '../../src/commands/background/daemon-record.ts'
+import { findProcessStart } from '../../src/commands/background/process-start.ts'
+import { createUser, recordOutput } from './harness.ts'
+import type { TestUser } from './harness.ts'
+
+const definition: ServiceDefinition = {
+  command: [
+    '/usr/bin/node',
+    '/opt/copilot proxy/bin/copilot-proxy.cjs',
+    'serve',
+    '--background=service',
+    '--config=/home/ada/100% "mine" $HOME & <co>.yaml',
+  ],
+  environment: { COPILOT_PROXY_HOME: '/srv/ada\\proxy', NO_PROXY: 'localhost,10%' },
+  stopSeconds: 45,
+  logFile: '/home/ada/.local/state/copilot-proxy/daemon.log',
+}
+
+test('a systemd unit is what it was', async () => {
+  await expect(systemdUnit(definition)).toMatchFileSnapshot('../golden/service/copilot-proxy.service')
+})
+
+test('a launchd agent is what it was', async () => {
+  await expect(launchdAgent(definition)).toMatchFileSnapshot('../golden/service/local.copilot-proxy.plist')
+})
+
+interface Machine {
+  readonly system: ServiceSystem
+  /** Command lines in the order in which they were run. */
+  readonly ran: string[]
+}
+
+/**
+ * A machine whose service manager answers as told, by the first words of a command; everything else succeeds.
+ * @param onStart what the service does when it is started
+ */
+function createMachine(
+  answers: Readonly<Record<string, Partial<CommandResult>>> = {},
+  onStart: () => Promise<void> = () => Promise.resolve(),
+): Machine {
+  const ran: string[] = []
+  return {
+    ran,
+    system: {
+      async run(command) {
+        const line = command.join(' ')
+        ran.push(line)
+        if (/ restart | bootstrap | kickstart /.test(line)) await onStart()
+        const known = Object.entries(answers).find(([begin]) => line.startsWith(begin))
+        return { code: 0, stdout: '', stderr: '', ...known?.[1] }
+      },
+      uid: () => 501,
+      startLimitMs: 0,
+    },
+  }
+}
+
+/** A user in whose name this very process poses as the service, once it is started. */
+async function createServiceUser(change: Partial<CommandContext> = {}) {
+  const user = await createUser()
+  const start = (await findProcessStart(process.pid, { platform: process.platform, env: process.env })) ?? ''
+  const place = findBackgroundPlace(user.context())
+  const record = (changed: Partial<DaemonRecord> = {}): DaemonRecord => ({
+    pid: process.pid,
+    process_start: start,
+    url: 'http://127.0.0.1:4141',
+    version: '0.0.0-test',
+    started_at: '2026-11-22T00:00:00.000Z',
+    starter: 'service',
+    flags: {},
+    ...changed,
+  })
+  return {
+    user,
+    place,
+    record,
+    unit: join(user.home, '.config/systemd/user/copilot-proxy.service'),
+    pose: async () => {
+      await mkdir(place.dir, { recursive: true })
+      await writeDaemonRecord(place.recordFile, record())
+    },
+    run: (command: typeof serviceInstall, machine: Machine, flags: ServiceFlags = {}) =>
+      runWith(user, change, (context) => command(context, flags, machine.system)),
+  }
+}
+
+async function runWith(
+  user: TestUser,
+  change: Partial<CommandContext>,
+  command: (context: CommandContext) => Promise<number>,
+) {
+  const stdout = recordOutput()
+  const stderr = recordOutput()
+  const code = await command(user.context({ stdout, stderr, ...change }))
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+describe('with systemd', () => {
+  test('install writes the unit and starts it, as often as one likes', async () => {
+    const { run, pose, unit } = await createServiceUser()
+    const machine = createMachine({}, pose)
+    const first = await run(serviceInstall, machine)
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: `copilot-proxy is a service now, listening on http://127.0.0.1:4141, process ${process.pid}\n`,
+    })
+    expect(first.stderr).toContain('loginctl enable-linger')
+    expect(machine.ran).toEqual([
+      'systemctl --user show-environment',
+      'systemctl --user daemon-reload',
+      'systemctl --user enable copilot-proxy.service',
+      'systemctl --user restart copilot-proxy.service',
+    ])
+    const text = await readFile(unit, 'utf8')
+    expect(text).toMatch(/^ExecStart="\/.*node.*" ".*main\.ts" "serve" "--background=service"$/m)
+  })
+
+  test('--dry-run prints the unit and touches nothing', async () => {
+    const { run, unit } = await createServiceUser()
+    const machine = createMachine()
+    const { stdout, stderr } = await run(serviceInstall, machine, { dryRun: true })
+    expect(stdout).toMatch(/^# Written by copilot-proxy service install[^]*\[Install\]\nWantedBy=default\.target\n$/)
+    expect(stderr).toContain(unit)
+    expect(machine.ran).toEqual([])
+    await expect(stat(unit)).rejects.toThrow('ENOENT')
+  })
+
+  test('no secret of the terminal goes into the unit, and what is missing there is told', async () => {
+    const { run, user } = await createServiceUser()
+    Object.assign(user.env, {
+      COPILOT_GITHUB_TOKEN: 'ghu_example',
+      COPILOT_PROXY_SERVER_API_KEYS: 'sk-example',
+      HTTPS_PROXY: 'http://ada:secret@proxy.example:3128',
+      HTTP_PROXY: 'http://proxy.example:3128',
+      NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
+    })
+    const { stdout } = await run(serviceInstall, createMachine(), { dryRun: true })
+    expect(stdout).not.toMatch(/ghu_example|sk-example|secret/)
+    expect(stdout).toContain('"HTTP_PROXY=http://proxy.example:3128"')
+    expect(stdout).toContain('"NODE_EXTRA_CA_CERTS=/etc/ca.pem"')
+    const noManager = createMachine({ 'systemctl --user show-environment': { code: 1 } })
+    const { stderr } = await run(serviceInstall, noManager)
+    expect(stderr).toContain(
+      'does not have COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY of',
+    )
+  })
+
+  test.each([{ code: undefined }, { code: 1 }])(
+    'where there is no service manager (%o), the two commands to run are said',
+    async (answer) => {
+      const { run, unit } = await createServiceUser()
+      const machine = createMachine({ systemctl: answer })
+      expect(await run(serviceInstall, machine)).toMatchObject({
+        code: 0,
+        stdout:
+          `${unit} is written. systemd cannot be used from here; run where it can:\n` +
+          '  systemctl --user daemon-reload\n  systemctl --user enable --now copilot-proxy.service\n',
+      })
+      expect(machine.ran).toHaveLength(1)
+      const { stdout } = await run(serviceInstall, machine, { json: true })
+      expect(JSON.parse(stdout)).toMatchObject({ file: unit, active: false, daemon: null })
+    },
+  )
+
+  test('what systemd refuses is told in its words', async () => {
+    const { run } = await createServiceUser()
+    const machine = createMachine({ 'systemctl --user enable': { code: 1, stderr: 'Failed to enable unit: masked\n' } })
+    await expect(run(serviceInstall, machine)).rejects.toThrow(
+      'systemctl --user enable copilot-proxy.service failed: Failed to enable unit: masked',
+    )
+  })
+
+  test('a service that does not come up is a failure that says where to look', async () => {
+    const { run } = await createServiceUser()
+    await expect(run(serviceInstall, createMachine())).rejects.toThrow('journalctl --user -u copilot-proxy.service')
+  })
+
+  test('a unit of somebody else is neither replaced nor removed', async () => {
+    const { run, unit } = await createServiceUser()
+    await mkdir(dirname(unit), { recursive: true })
+    await writeFile(unit, '[Service]\nExecStart=/bin/true\n')
+    const machine = createMachine()
+    for (const command of [serviceInstall, serviceUninstall]) {
+      await expect(run(command, machine)).rejects.toThrow('was not written by copilot-proxy')
+    }
+    expect(machine.ran).toEqual([])
+    expect(await readFile(unit, 'utf8')).toContain('/bin/true')
+  })
+
+  test('uninstall takes it all back, and is done where there is nothing', async () => {
+    const { run, pose, unit } = await createServiceUser()
+    await run(serviceInstall, createMachine({}, pose))
+    const machine = createMachine()
+    expect((await run(serviceUninstall, machine)).stdout).toBe(`The service is gone, and so is ${unit}\n`)
+    expect(machine.ran).toEqual([
+      'systemctl --user show-environment',
+      'systemctl --user disable --now copilot-proxy.service',
+      'systemctl --user daemon-reload',
+    ])
+    await expect(stat(unit)).rejects.toThrow('ENOENT')
+    expect((await run(serviceUninstall, machine)).stdout).toBe('There is no service to remove.\n')
+    expect(machine.ran).toHaveLength(3)
+  })
+
+  test('status says what the system knows, and whether the unit is the one that would be written now', async () => {
+    const { run, pose, unit, user } = await createServiceUser()
+    const shown = 'ActiveState=active\nSubState=running\nUnitFileState=enabled\nMainPID=4242\nResult=success\n'
+    const machine = createMachine({ 'systemctl --user show ': { stdout: shown } }, pose)
+    expect((await run(serviceStatus, machine)).stdout).toContain('not a service')
+    await run(serviceInstall, machine)
+    expect((await run(serviceStatus, machine)).stdout).toBe(
+      'Service  active (running), process 4242, starts with your session\n' +
+        `Address  http://127.0.0.1:4141\nFile     ${unit}\n`,
+    )
+    Object.assign(user.env, { NODE_EXTRA_CA_CERTS: '/etc/ca.pem' })
+    expect((await run(serviceStatus, machine)).stdout).toContain('renew it with: copilot-proxy service install')
+    const { stdout } = await run(serviceStatus, machine, { json: true })
+    expect(JSON.parse(stdout)).toMatchObject({ installed: true, current: false, running: true })
+    const failed = 'ActiveState=failed\nSubState=failed\nUnitFileState=enabled\nMainPID=0\nResult=exit-code\n'
+    const dead = createMachine({ 'systemctl --user show ': { stdout: failed } })
+    expect((await run(serviceStatus, dead)).stdout).toContain('failed (failed), result: exit-code, starts with')
+  })
+
+  test('restart has the system restart it, and waits for the new one', async () => {
+    const { user, place, record, pose } = await createServiceUser()
+    const machine = createMachine({}, pose)
+    const before = record({ process_start: 'an older one' })
+    const started = await restartService(user.context(), place, before, machine.system)
+    expect(started.record.pid).toBe(process.pid)
+    expect(machine.ran).toEqual(['systemctl --user restart copilot-proxy.service'])
+  })
+})
+
+describe('with launchd', () => {
+  const mac = { platform: 'darwin' } as const
+
+  test('install, status and uninstall', async () => {
+    const { run, user } = await createServiceUser(mac)
+    const file = join(user.home, 'Library/LaunchAgents/local.copilot-proxy.plist')
+    const noSession = createMachine({ 'launchctl print gui/501': { code: 125 } })
+    expect((await run(serviceInstall, noSession)).stdout).toContain(`launchctl bootstrap gui/501 '${file}'`)
+    expect(await readFile(file, 'utf8')).toContain('<string>--background=service</string>')
+
+    const printed =
+      'gui/501/local.copilot-proxy = {\n\tactive count = 1\n\tstate = running\n\n\tpid = 4242\n\tlast exit code = (never exited)\n}\n'
+    const machine = createMachine({ 'launchctl print gui/501/local': { stdout: printed } })
+    expect((await run(serviceStatus, machine)).stdout).toMatch(/^Service {2}running, process 4242$/m)
+    expect((await run(serviceUninstall, machine)).stdout).toContain(file)
+    expect(machine.ran.slice(1)).toEqual(['launchctl print gui/501', 'launchctl bootout gui/501/local.copilot-proxy'])
+  })
+})
+
+test('a system without either is told what to use instead', async () => {
+  const { run } = await createServiceUser({ platform: 'win32' })
+  await expect(run(serviceUninstall, createMachine())).rejects.toThrow('copilot-proxy serve --detach')
+})

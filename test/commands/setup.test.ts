@@ -1,0 +1,284 @@
+import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
+import type { Proxy, ProxyOptions } from '../http/harness.ts'
+import { createUser, inputOf } from './harness.ts'
+import type { TestUser } from './harness.ts'
+
+/** A user whose daemon runs, with the simulated Copilot behind it. */
+async function openUser(options: ProxyOptions = {}): Promise<{ readonly user: TestUser; readonly proxy: Proxy }> {
+  const proxy = await openProxy(options)
+  const user = await createUser()
+  Object.assign(user.env, {
+    COPILOT_PROXY_SERVER_PORT: new URL(proxy.url).port,
+    // Who is logged in is the daemon's business; the command only sees that somebody is.
+    COPILOT_GITHUB_TOKEN: 'ghu_somebody',
+  })
+  return { user, proxy }
+}
+
+const places = {
+  claude: '.claude/settings.json',
+  codex: '.codex/config.toml',
+  opencode: '.config/opencode/opencode.json',
+}
+
+const theirs = {
+  claude: '{\n  "theme": "dark", // mine\n  "env": {\n    "FOO": "1"\n  }\n}\n',
+  codex: 'model = "theirs" # mine\napproval_policy = "never"\n\n[tui]\ntheme = "dark"\n',
+  opencode: '{\n  "$schema": "https://opencode.ai/config.json",\n  "theme": "x"\n}\n',
+}
+
+async function put(user: TestUser, place: string, text: string): Promise<string> {
+  const path = join(user.home, place)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text)
+  return path
+}
+
+const clients = ['claude', 'codex', 'opencode'] as const
+
+describe.each(clients)('setup %s', (client) => {
+  test('shows the difference, writes, asks the model, and undoes it all', async () => {
+    const { user, proxy } = await openUser()
+    const path = await put(user, places[client], theirs[client])
+    const done = await user.run(`setup ${client} --yes`)
+    expect(done.stderr).toMatch(/ now uses copilot-proxy, with [\w.-]+\. .* To undo: copilot-proxy setup \w+ --undo\n/)
+    expect(done.stderr).toMatch(/ answered “Hello from .*” after \d+ ms\.\n$/)
+    expect(done.code).toBe(0)
+    const shown = done.stdout.replaceAll(user.home, '/home/me').replaceAll(proxy.url, 'http://127.0.0.1:4141')
+    await expect(shown).toMatchFileSnapshot(`../golden/setup/${client}.diff`)
+    expect(await readFile(`${path}.copilot-proxy-backup`, 'utf8')).toBe(theirs[client])
+
+    const again = await user.run(`setup ${client} --yes`)
+    expect(again).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('There is nothing to do.') })
+
+    const undone = await user.run(`setup ${client} --undo --yes`)
+    expect(undone).toMatchObject({ code: 0, stderr: expect.stringContaining('no longer uses copilot-proxy') })
+    expect(await readFile(path, 'utf8')).toBe(theirs[client])
+    expect(await readdir(dirname(path))).toHaveLength(1)
+    expect(await user.run(`setup ${client} --undo --yes`)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('There is nothing to undo.'),
+    })
+  })
+
+  test('makes a file where there is none, for its owner alone, which undo takes away', async () => {
+    const { user } = await openUser()
+    const path = join(user.home, places[client])
+    expect(await user.run(`setup ${client} --yes`)).toMatchObject({ code: 0 })
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect(await user.run(`setup ${client} --undo --yes`)).toMatchObject({ code: 0 })
+    expect(await readdir(dirname(path))).toEqual([])
+  })
+
+  test('--dry-run shows the same and writes nothing', async () => {
+    const { user, proxy } = await openUser()
+    const path = await put(user, places[client], theirs[client])
+    const dry = await user.run(`setup ${client} --dry-run`)
+    expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('+') })
+    expect(await readFile(path, 'utf8')).toBe(theirs[client])
+    expect(proxy.demo.count('/chat/completions') + proxy.demo.count('/v1/messages')).toBe(0)
+    expect((await user.run(`setup ${client} --yes`)).stdout).toBe(dry.stdout)
+    const undo = await user.run(`setup ${client} --undo --dry-run`)
+    expect(undo.stdout).toContain('-')
+    expect(await readFile(path, 'utf8')).not.toBe(theirs[client])
+  })
+
+  test('leaves a file alone that it does not understand', async () => {
+    const { user } = await openUser()
+    const path = await put(user, places[client], client === 'codex' ? 'model = [' : '{"env"')
+    const { code, stderr } = await user.run(`setup ${client} --yes`)
+    expect(stderr).toContain(`copilot-proxy setup --print ${client}`)
+    expect(code).toBe(1)
+    expect(await readdir(dirname(path))).toHaveLength(1)
+  })
+})
+
+test('a person is asked, and anything but yes is no', async () => {
+  const { user } = await openUser()
+  const path = await put(user, places.claude, theirs.claude)
+  for (const answer of ['', '\n', 'no\n']) {
+    const { code, stderr } = await user.run('setup claude', { interactive: true, stdin: inputOf(answer) })
+    expect(stderr).toContain(`Write this to ${path}? [y/N] Nothing was changed.\n`)
+    expect(code).toBe(1)
+    expect(await readFile(path, 'utf8')).toBe(theirs.claude)
+  }
+  expect(await user.run('setup claude', { interactive: true, stdin: inputOf('y\n') })).toMatchObject({ code: 0 })
+  expect(await readFile(path, 'utf8')).toContain('ANTHROPIC_BASE_URL')
+})
+
+test('without a person and without --yes nothing is done', async () => {
+  const { user } = await openUser()
+  expect(await user.run('setup claude')).toMatchObject({ code: 2, stderr: expect.stringContaining('Give --yes') })
+  expect(await readdir(user.home)).toEqual([])
+})
+
+test('an interrupted question changes nothing', async () => {
+  const { user } = await openUser()
+  const interrupt = new AbortController()
+  const stdin = (async function* () {
+    interrupt.abort('SIGINT')
+    await new Promise(() => {})
+    yield ''
+  })()
+  const { code } = await user.run('setup claude', { interactive: true, stdin, signal: interrupt.signal })
+  expect(code).toBe(130)
+  expect(await readdir(user.home)).toEqual([])
+})
+
+test('mode and link of a file stay', async () => {
+  const { user } = await openUser()
+  const real = await put(user, 'dotfiles/claude.json', theirs.claude)
+  await chmod(real, 0o640)
+  const path = join(user.home, places.claude)
+  await mkdir(dirname(path))
+  await symlink(real, path)
+  expect(await user.run('setup claude --yes')).toMatchObject({ code: 0 })
+  expect((await lstat(path)).isSymbolicLink()).toBe(true)
+  expect((await stat(real)).mode & 0o777).toBe(0o640)
+  expect(await readFile(real, 'utf8')).toContain('ANTHROPIC_BASE_URL')
+})
+
+test('undo keeps what has changed since', async () => {
+  const { user } = await openUser()
+  const path = await put(user, places.claude, theirs.claude)
+  await user.run('setup claude --yes')
+  await writeFile(path, (await readFile(path, 'utf8')).replace('"dark"', '"light"'))
+  const { code, stderr } = await user.run('setup claude --undo --yes')
+  expect(stderr).toContain('only what setup wrote is taken out')
+  expect(code).toBe(0)
+  expect(await readFile(path, 'utf8')).toBe(theirs.claude.replace('"dark"', '"light"'))
+})
+
+test('a client that was set up by hand gets that back', async () => {
+  const { user, proxy } = await openUser()
+  const own = `{ "env": { "ANTHROPIC_BASE_URL": "${proxy.url}", "ANTHROPIC_MODEL": "gpt-4.1" } }\n`
+  const path = await put(user, places.claude, own)
+  expect(await user.run('setup claude --yes')).toMatchObject({ code: 0 })
+  expect(await user.run('setup claude --undo --yes')).toMatchObject({ code: 0 })
+  expect(await readFile(path, 'utf8')).toBe(own)
+})
+
+test('a second setup with another model leaves undo as it was', async () => {
+  const { user } = await openUser()
+  const path = await put(user, places.codex, theirs.codex)
+  await user.run('setup codex --yes')
+  await user.run('setup codex --model claude-haiku-4.5 --yes')
+  expect(await readFile(path, 'utf8')).toContain('model = "claude-haiku-4.5" # mine')
+  await user.run('setup codex --yes')
+  expect(await readFile(path, 'utf8')).not.toContain('model_context_window')
+  await user.run('setup codex --undo --yes')
+  expect(await readFile(path, 'utf8')).toBe(theirs.codex)
+})
+
+test('an entry of the user’s own comes back, and is shown without its key', async () => {
+  const { user } = await openUser()
+  const own = '{\n  "env": {\n    "ANTHROPIC_AUTH_TOKEN": "my-own-key",\n    "OTHER_API_KEY": "another"\n  }\n}\n'
+  const path = await put(user, places.claude, own)
+  const { stdout } = await user.run('setup claude --yes')
+  expect(stdout).toContain('-    "ANTHROPIC_AUTH_TOKEN": "[redacted]"')
+  expect(stdout).toContain('+    "ANTHROPIC_AUTH_TOKEN": "copilot-proxy"')
+  expect(stdout).not.toMatch(/my-own-key|another/)
+  await user.run('setup claude --undo --yes')
+  expect(await readFile(path, 'utf8')).toBe(own)
+})
+
+test('settings that are in the way are named, those of other clients are not', async () => {
+  const { user } = await openUser()
+  await put(user, places.claude, '{ "env": { "ANTHROPIC_API_KEY": "sk-ant-example", "CLAUDE_CODE_USE_BEDROCK": "1" } }')
+  user.env['OPENAI_BASE_URL'] = 'https://theirs.example'
+  const { stderr } = await user.run('setup claude --yes')
+  expect(stderr).toMatch(/Note: ANTHROPIC_API_KEY in .* is set beside ANTHROPIC_AUTH_TOKEN/)
+  expect(stderr).toMatch(/Note: CLAUDE_CODE_USE_BEDROCK in .* sends Claude Code to another service/)
+  expect(stderr).not.toContain('OPENAI')
+})
+
+test('a request that fails is told, and the exit code says so', async () => {
+  const { user, proxy } = await openUser()
+  proxy.demo.tokens.revokeAll()
+  const { code, stderr } = await user.run('setup claude --yes')
+  expect(stderr).toMatch(/No answer: \d{3}: .*\nThe settings stay\. See: copilot-proxy doctor\n$/)
+  expect(code).toBe(1)
+})
+
+describe('a daemon that asks for a key', () => {
+  const file = 'server: { api-keys: [right-key-of-mine] }'
+
+  test('gets it, and it is not shown', async () => {
+    const { user } = await openUser({ file })
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = 'right-key-of-mine'
+    const { code, stdout, stderr } = await user.run('setup claude --yes')
+    expect(code).toBe(0)
+    expect(stdout + stderr).not.toContain('right-key-of-mine')
+    expect(await readFile(join(user.home, places.claude), 'utf8')).toContain('right-key-of-mine')
+    expect((await user.run('setup codex --yes')).stderr).toContain('Codex CLI wants a key in COPILOT_PROXY_API_KEY')
+    for (const client of ['codex', 'opencode'] as const) {
+      expect(await user.run(`setup ${client} --yes`)).toMatchObject({ code: 0 })
+      expect(await readFile(join(user.home, places[client]), 'utf8')).not.toContain('right-key-of-mine')
+    }
+    expect((await user.run('setup --print openai-sdk')).stdout).toContain('OPENAI_API_KEY=YOUR_KEY')
+  })
+
+  test('is told what to do where only the hash of it is known', async () => {
+    const { user } = await openUser({ file })
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = `mine:sha256:${'0'.repeat(64)}`
+    expect(await user.run('setup claude --yes')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('export COPILOT_PROXY_API_KEY=$(copilot-proxy key add)'),
+    })
+    user.env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
+    expect(await user.run('setup claude --yes')).toMatchObject({ code: 0 })
+    user.env['COPILOT_PROXY_API_KEY'] = 'wrong'
+    expect(await user.run('setup claude --yes')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('refuses the key'),
+    })
+  })
+})
+
+describe('setup --print', () => {
+  test('prints settings with the address and a model of the daemon', async () => {
+    const { user, proxy } = await openUser()
+    const { code, stdout } = await user.run('setup --print openai-sdk')
+    expect(code).toBe(0)
+    expect(stdout).toBe(
+      `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# a model: claude-sonnet-5\n`,
+    )
+    expect(proxy.demo.count('/v1/messages') + proxy.demo.count('/chat/completions')).toBe(0)
+  })
+
+  test('works without a daemon and without a login', async () => {
+    const user = await createUser()
+    const { code, stdout, stderr } = await user.run('setup --print claude')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:1')
+    expect(stderr).toContain('built-in list')
+  })
+
+  test('knows near misses of a model that there is not', async () => {
+    const user = await createUser()
+    expect(await user.run('setup --print claude --model gpt-5-mimi')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no model gpt-5-mimi.*gpt-5-mini/),
+    })
+  })
+})
+
+test('what is not written from here is printed, and tried', async () => {
+  const { user } = await openUser()
+  const { code, stdout, stderr } = await user.run('setup openai-sdk')
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('export OPENAI_BASE_URL=') })
+  expect(stderr).toMatch(/ answered “Hello from /)
+  expect(await user.run('setup openai-sdk --undo')).toMatchObject({ code: 2 })
+})
+
+test('nobody who is logged in: it is not set up', async () => {
+  const user = await createUser()
+  expect(await user.run('setup claude --yes')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('copilot-proxy login'),
+  })
+  expect(await readdir(user.home)).toEqual([])
+})

@@ -1,0 +1,201 @@
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { usageLine } from '../../src/commands/usage-line.ts'
+import { dayOf } from '../../src/totals/tally.ts'
+import type { Tally } from '../../src/totals/tally.ts'
+import { openUsageStore } from '../../src/totals/store.ts'
+import { createUser, inputOf, openGithub } from './harness.ts'
+import type { TestUser } from './harness.ts'
+import { openProxy } from '../http/harness.ts'
+
+const tally: Omit<Tally, 'day'> = {
+  provider: 'copilot',
+  model: 'gpt-5-mini',
+  requests: 12,
+  errors: 1,
+  inputTokens: 34_200,
+  outputTokens: 5100,
+  cachedInputTokens: 20_000,
+}
+
+function storeTotals(user: TestUser): void {
+  const store = openUsageStore(join(user.home, 'usage.sqlite'), { waitMs: 0 })
+  const [today, earlier, longAgo] = [0, 3, 40].map((daysBack) => dayOf(Date.now(), daysBack))
+  store.add([
+    { ...tally, day: today ?? '' },
+    { ...tally, day: earlier ?? '', provider: 'codex', model: 'gpt-5.5', errors: 0, cachedInputTokens: 0 },
+    { ...tally, day: longAgo ?? '' },
+  ])
+  store.close()
+}
+
+async function loggedIn(): Promise<TestUser> {
+  const github = await openGithub()
+  const user = await createUser(github)
+  await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+  return user
+}
+
+describe('usage without a daemon', () => {
+  test('ends in what went through copilot-proxy, a table for each period that adds something', async () => {
+    const user = await loggedIn()
+    storeTotals(user)
+    const { code, stdout } = await user.run('usage')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^premium requests +\[#/m)
+    expect(stdout.slice(stdout.indexOf('Today'))).toBe(
+      [
+        'Today, through copilot-proxy',
+        'MODEL       REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT',
+        'gpt-5-mini        12       1        34k     20k        5.1k',
+        '',
+        'Last 7 days, through copilot-proxy',
+        'MODEL          REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT',
+        'gpt-5-mini           12       1        34k     20k        5.1k',
+        'codex/gpt-5.5        12                34k                5.1k',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('says that nothing was counted', async () => {
+    expect((await (await loggedIn()).run('usage')).stdout).toMatch(/^No request has gone through copilot-proxy/m)
+  })
+
+  test('has the totals in its JSON', async () => {
+    const user = await loggedIn()
+    storeTotals(user)
+    const { totals } = JSON.parse((await user.run('usage --json')).stdout)
+    expect(totals.today).toEqual([
+      {
+        provider: 'copilot',
+        model: 'gpt-5-mini',
+        requests: 12,
+        errors: 1,
+        input_tokens: 34_200,
+        output_tokens: 5100,
+        cached_input_tokens: 20_000,
+      },
+    ])
+    expect(totals.last_7_days).toHaveLength(2)
+    expect(totals.last_30_days).toHaveLength(2)
+  })
+
+  test('shows totals also to who is not logged in to Copilot, and exits with 3 all the same', async () => {
+    const user = await createUser()
+    storeTotals(user)
+    const { code, stdout, stderr } = await user.run('usage')
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/^Today, through copilot-proxy$/m)
+    expect(stderr).toContain('copilot-proxy login')
+    expect(JSON.parse((await user.run('usage --json')).stdout)).toMatchObject({ account: null, quotas: [] })
+  })
+
+  test('goes on without totals that cannot be read, and says so', async () => {
+    const user = await loggedIn()
+    writeFileSync(join(user.home, 'usage.sqlite'), 'not a database'.repeat(99))
+    const { code, stdout, stderr } = await user.run('usage')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^premium requests/m)
+    expect(stderr).toMatch(/^Note: The totals in .*usage\.sqlite cannot be used/)
+  })
+
+  test('--line has the totals of today and asks nobody', async () => {
+    const github = await openGithub({ record: 9 })
+    const user = await createUser(github)
+    await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+    const asked = github.log.length
+    storeTotals(user)
+    expect(await user.run('usage --line')).toEqual({
+      code: 0,
+      stdout: 'today 12 req 34k in 5.1k out\n',
+      stderr: '',
+    })
+    expect(github.log.length).toBe(asked)
+  })
+
+  test('--line and --json exclude each other', async () => {
+    expect(await (await createUser()).run('usage --line --json')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('usage of a running daemon', () => {
+  test('is what the daemon knows, what it has not written yet included', async () => {
+    const proxy = await openProxy({ file: 'server: { api-keys: [a-key-of-mine] }' })
+    await proxy.chat({}, { headers: { authorization: 'Bearer a-key-of-mine' } })
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(proxy.port)
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = 'a-key-of-mine'
+    const { code, stdout } = await user.run('usage')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Copilot Pro of demo-user$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +1 /m)
+    const line = await user.run('usage --line')
+    expect(line.stdout).toMatch(/^premium 89 % left · resets [A-Z][a-z]{2} 1 · today 1 req \d+ in \d+ out\n$/)
+    expect(proxy.demo.count('/copilot_internal/user')).toBe(1)
+  })
+
+  test('--line does not wait for a daemon that is busy', async () => {
+    const user = await userOf((_request, _response) => {})
+    storeTotals(user)
+    expect((await user.run('usage --line')).stdout).toBe('today 12 req 34k in 5.1k out\n')
+  })
+
+  test.each(['{}', 'no JSON', '{"totals":{"today":7}}', '{"plan":"free","quotas":7,"totals":null}'])(
+    '--line goes on after an answer such as %s',
+    async (body) => {
+      const user = await userOf((_request, response) => void response.end(body))
+      storeTotals(user)
+      expect((await user.run('usage --line')).stdout).toMatch(/today 12 req 34k in 5\.1k out\n$/)
+    },
+  )
+})
+
+/** A user at whose port this answers. */
+async function userOf(answer: RequestListener): Promise<TestUser> {
+  const server = createServer(answer)
+  const { promise: listening, resolve } = Promise.withResolvers<void>()
+  server.listen(0, '127.0.0.1', resolve)
+  await listening
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  const user = await createUser()
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(typeof address === 'object' ? address?.port : undefined)
+  return user
+}
+
+describe('the line', () => {
+  const none = { today: [], last_7_days: [], last_30_days: [] }
+  const premium = { id: 'premium_interactions', unlimited: false, percentRemaining: 37.4 }
+  const account = { plan: 'individual', tokenBasedBilling: false, quotas: [premium] }
+
+  test.each([
+    ['premium requests', account, 'premium 37 % left · today 0 req 0 in 0 out'],
+    [
+      'credits, and the day they start over',
+      { ...account, tokenBasedBilling: true, resetsAt: '2026-12-01T00:00:00.000Z' },
+      'credits 37 % left · resets Dec 1 · today 0 req 0 in 0 out',
+    ],
+    [
+      'the chats of the free plan',
+      {
+        ...account,
+        quotas: [
+          { id: 'completions', unlimited: false, percentRemaining: 3 },
+          { ...premium, id: 'chat' },
+        ],
+      },
+      'chat 37 % left · today 0 req 0 in 0 out',
+    ],
+    ['no limit', { ...account, quotas: [{ id: 'chat', unlimited: true }] }, 'unlimited · today 0 req 0 in 0 out'],
+    ['an account of which nothing is told', { ...account, quotas: [] }, 'today 0 req 0 in 0 out'],
+  ])('tells of %s', (_what, of, expected) => {
+    expect(usageLine(of, none)).toBe(expected)
+  })
+})

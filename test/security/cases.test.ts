@@ -1,0 +1,35 @@
+import { globSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+// Each case of what is promised about safety has an id, which its tests carry in their titles. This one looks that none
+// is lost.
+
+/** Group by group, how many cases there are. */
+const groups = { A: 15, B: 6, C: 22, D: 18, E: 30, F: 12, J: 7 } as const
+
+/** Cases about parts that do not exist. */
+const without = new Map([
+  ['A11', 'there is no tool gateway'],
+  ['A12', 'there is no web page'],
+  ['A13', 'there is no web page to sign in to'],
+  ['F11', 'there are no WebSockets: an upgrade is answered 426 (A10)'],
+])
+
+const ids = Object.entries(groups).flatMap(([group, count]) =>
+  Array.from({ length: count }, (_, at) => `${group}${String(at + 1).padStart(2, '0')}`),
+)
+
+/** Where a title begins, or a row of a table of cases: one id or several. */
+const named = /['"`]((?:[A-FJ]\d{2}[, ]*)+)/g
+const testFiles = globSync('test/**/*.{test,soak}.ts', {
+  exclude: ['**/node_modules/**', 'test/security/cases.test.ts'],
+})
+const found = new Set(
+  testFiles
+    .flatMap((file) => Array.from(readFileSync(file, 'utf8').matchAll(named)))
+    .flatMap(([, list = '']) => list.match(/[A-FJ]\d{2}/g) ?? []),
+)
+
+test.each(ids)('%s has a test, or a reason why there is none', (id) => {
+  expect(found.has(id)).toBe(!without.has(id))
+})

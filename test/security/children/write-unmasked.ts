@@ -1,0 +1,9 @@
+// Writes a record so many times with no umask. Arguments: folder, times.
+import { copilotRecordKind } from '../../../src/auth/copilot-record-kind.ts'
+import { createRecordStore } from '../../../src/auth/record-store.ts'
+import { exampleRecord, recordingLog } from '../../auth/support.ts'
+
+const [, , dir = '', times = '0'] = process.argv
+process.umask(0)
+const store = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog() })
+for (let n = 0; n < Number(times); n += 1) await store.write(exampleRecord({ obtained_at: n }))

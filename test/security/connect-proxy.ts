@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export interface ConnectProxy {
+  /** `host:port`. */
+  readonly address: string
+  /** What CONNECT was asked for, in order. */
+  readonly tunnels: readonly string[]
+  /** `proxy-authorization` of each, decoded; '' without one. */
+  readonly logins: readonly string[]
+  /** Destroys every tunnel. */
+  readonly drop: () => void
+}
+
+interface ProxyOptions {
+  /** `user:password` that it asks for. */
+  readonly login?: string
+  /** Takes CONNECT and says nothing. */
+  readonly isSilent?: boolean
+}
+
+/** A proxy on loopback that knows these names, by `host:port`, and the local port behind each; closed with the test. */
+export async function openConnectProxy(
+  names: Readonly<Record<string, number>>,
+  { login, isSilent = false }: ProxyOptions = {},
+): Promise<ConnectProxy> {
+  const tunnels: string[] = []
+  const logins: string[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((_request, response) => response.writeHead(501).end())
+  server.on('connection', (socket) => sockets.add(socket))
+  server.on('connect', (request, socket: Socket) => {
+    tunnels.push(request.url ?? '')
+    const said = /^Basic (.*)$/.exec(request.headers['proxy-authorization'] ?? '')?.[1] ?? ''
+    logins.push(Buffer.from(said, 'base64').toString())
+    socket.on('error', () => {})
+    if (isSilent) return
+    const port = names[request.url ?? '']
+    if (login !== undefined && logins.at(-1) !== login) {
+      socket.end(
+        'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="proxy"\r\ncontent-length: 0\r\n\r\n',
+      )
+    } else if (port === undefined) {
+      socket.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n')
+    } else {
+      const inner = connect(port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+        socket.pipe(inner).pipe(socket)
+      })
+      sockets.add(inner)
+      inner.on('error', () => socket.destroy()).on('close', () => socket.destroy())
+      socket.on('close', () => inner.destroy())
+    }
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
+  onTestFinished(() => {
+    drop()
+    server.close()
+  })
+  // A TCP server that listens has an address with a port.
+  const { port } = server.address() as AddressInfo
+  return { address: `127.0.0.1:${port}`, tunnels, logins, drop }
+}

@@ -1,0 +1,150 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startDemoCodex } from '../../src/demo/codex/server.ts'
+import { streamReply } from '../../src/demo/outcome.ts'
+import { startDemoServer } from '../../src/demo/server.ts'
+import { openProxy } from '../http/harness.ts'
+import type { Proxy } from '../http/harness.ts'
+import { createAuthority, createCertificate } from '../tls-certificate.ts'
+import { openConnectProxy } from './connect-proxy.ts'
+import { openForgetfulRouter } from './forgetful-router.ts'
+import type { ForgetfulRouter } from './forgetful-router.ts'
+import { openTlsFront } from './tls-front.ts'
+import { answers } from './upstream-answers.ts'
+
+const authority = createAuthority()
+const usual = getCACertificates('default')
+beforeAll(() => setDefaultCACertificates([...usual, authority.cert]))
+afterAll(() => setDefaultCACertificates(usual))
+
+/** An answer to any token. */
+const { begin, finish, mark } = answers.chat
+const answered = streamReply([...begin, ...finish(''), ...mark])
+
+/** A simulated upstream behind a router that can forget its connections. */
+interface Upstream {
+  readonly port: number
+  /** A name of it that only a proxy knows. */
+  readonly host: string
+  readonly model: string
+  /** Settings that point a daemon at an origin. */
+  readonly settings: (origin: string) => Readonly<Record<string, string>>
+  /** Model requests that arrived. */
+  readonly count: () => number
+  readonly until: (condition: () => boolean) => Promise<void>
+  /** The next so many requests are answered after that. */
+  readonly hold: (times: number, after: Promise<unknown>) => void
+}
+
+async function startCopilot(): Promise<Upstream> {
+  const demo = await startDemoServer()
+  onTestFinished(() => demo.close())
+  return {
+    port: demo.port,
+    host: 'copilot.githubcopilot.com',
+    model: 'gpt-5-mini',
+    settings: (origin) => ({ COPILOT_PROXY_COPILOT_BASE_URL: origin }),
+    count: () => demo.count('/chat/completions'),
+    until: demo.until,
+    hold: (times, after) => demo.script('/chat/completions', { outcome: answered, times, after }),
+  }
+}
+
+async function startCodex(): Promise<Upstream> {
+  const codex = await startDemoCodex()
+  onTestFinished(() => codex.close())
+  return {
+    port: codex.port,
+    host: 'codex.example.test',
+    model: 'codex/gpt-5.3-codex',
+    settings: (origin) => ({
+      COPILOT_PROXY_CODEX_API_BASE_URL: `${origin}/v1`,
+      COPILOT_PROXY_CODEX_API_KEY: codex.apiKey,
+    }),
+    count: () => codex.count('/v1/responses'),
+    until: codex.until,
+    hold: (times, after) => codex.script('/v1/responses', { times, after }),
+  }
+}
+
+interface Way {
+  readonly router: ForgetfulRouter
+  readonly proxy: Proxy
+}
+
+async function goDirectly({ port, settings }: Upstream): Promise<Way> {
+  const router = await openForgetfulRouter(port)
+  return { router, proxy: await openProxy({ settings: settings(`http://127.0.0.1:${router.port}`) }) }
+}
+
+/** The router stands between the proxy and the upstream: a tunnel breaks at its far end. */
+async function goThroughProxy({ port, host, settings }: Upstream): Promise<Way> {
+  const front = await openTlsFront(port, createCertificate({ authority, hosts: [host] }))
+  const router = await openForgetfulRouter(front.port)
+  const tunnel = await openConnectProxy({ [`${host}:443`]: router.port })
+  const proxies = { HTTPS_PROXY: `http://${tunnel.address}` }
+  return { router, proxy: await openProxy({ settings: settings(`https://${host}`), proxies }) }
+}
+
+describe.each([
+  ['Copilot', startCopilot],
+  ['Codex', startCodex],
+])('%s', (_provider, start) => {
+  describe.each([
+    ['directly', goDirectly],
+    ['through a proxy', goThroughProxy],
+  ])('%s', (_way, go) => {
+    async function open() {
+      const upstream = await start()
+      const { router, proxy } = await go(upstream)
+      const ask = async (times: number): Promise<readonly number[]> => {
+        const replies = Array.from({ length: times }, () => proxy.chat({ model: upstream.model }))
+        return (await Promise.all(replies)).map(({ status }) => status)
+      }
+      /** So many exchanges at once: none is answered before upstream has them all. As many connections are kept. */
+      const exchange = async (times: number): Promise<void> => {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        upstream.hold(times, promise)
+        const before = upstream.count()
+        const asked = ask(times)
+        await upstream.until(() => upstream.count() === before + times)
+        resolve()
+        expect(await asked).toEqual(all(times, 200))
+        // The pool takes a connection back a moment after its answer was complete.
+        await new Promise(setImmediate)
+      }
+      return { upstream, router, ask, exchange }
+    }
+
+    test('E18 20 connections that are all dead after a sleep cost none of 20 requests at once', async () => {
+      const { router, exchange } = await open()
+      await exchange(20)
+      const opened = router.opened()
+      router.forget()
+      await exchange(20)
+      expect(router.opened() - opened).toBe(20)
+    })
+
+    test('E18 nor do those that are dead where there are more of them than requests', async () => {
+      const { router, exchange } = await open()
+      await exchange(12)
+      router.forget()
+      for (const times of [1, 3, 5]) await exchange(times)
+    })
+
+    test('E19 of requests at once those on kept connections are repeated, once, and those on new ones are not', async () => {
+      const { upstream, router, ask, exchange } = await open()
+      await exchange(4)
+      const [opened, before] = [router.opened(), upstream.count()]
+      router.breakAll()
+      expect(await ask(10)).toEqual(all(10, 502))
+      expect(upstream.count()).toBe(before)
+      // Six that were new from the start, and one more for each of the four.
+      expect(router.opened() - opened).toBe(10)
+    })
+  })
+})
+
+function all(times: number, status: number): readonly number[] {
+  return Array.from({ length: times }, () => status)
+}

@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify'
+import { onTestFinished } from 'vitest'
+import { buildApp } from '../../src/app.ts'
+import type { Deadlines } from '../../src/http/deadlines.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import { loaded } from '../config/loading.ts'
+import { recordingLog } from '../recording-log.ts'
+
+export interface OpenAppOptions {
+  readonly deadlines?: Partial<Deadlines>
+  /** Adds routes of the test's own. */
+  readonly routes?: (fastify: FastifyInstance) => void
+  readonly log?: ReturnType<typeof recordingLog>
+}
+
+/** The HTTP surface on a socket, without an upstream. Returns its address. */
+export async function openApp({ deadlines = {}, routes, log = recordingLog() }: OpenAppOptions): Promise<string> {
+  const { config } = loaded()
+  const registry = createModelRegistry(config.models)
+  registry.register(seedClientId, copilotSeeds)
+  const app = buildApp({
+    config: () => config,
+    registry,
+    completeModels: () => Promise.resolve(undefined),
+    executorOf: () => {
+      throw new Error('not part of this test')
+    },
+    codexStatus: () => undefined,
+    isConfigRefused: () => false,
+    tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
+    account: () => Promise.reject(new Error('not part of this test')),
+    version: '0.0.0-test',
+    demo: false,
+    log,
+    redact: (text) => text,
+    now: Date.now,
+    randomId: () => 'request-1',
+    deadlines,
+  })
+  routes?.(app.fastify)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => app.close(0))
+  return `http://127.0.0.1:${app.address().port}`
+}

@@ -1,0 +1,24 @@
+import { expect } from 'vitest'
+import type { Proxy } from '../http/harness.ts'
+
+/** A stack trace, or a place in the file system of whoever runs the program. */
+const inside = /\n\s+at |\.ts:\d|node_modules|node:internal|\/(?:home|root|tmp|work|Users)\//
+
+/** What every hostile request has in common: it told nothing of the inside, and the next one is served. */
+export async function expectUnharmed({ send }: Pick<Proxy, 'send'>, ...told: readonly string[]): Promise<void> {
+  for (const text of told) expect(text).not.toMatch(inside)
+  expect((await send('/v1/models')).status).toBe(200)
+}
+
+/** The error envelope that a path answers with. */
+export function envelopeOf(path: string): unknown {
+  const message = expect.stringMatching(/./)
+  if (path.startsWith('/v1/messages')) {
+    return {
+      type: 'error',
+      error: expect.objectContaining({ type: expect.any(String), message }),
+      request_id: expect.any(String),
+    }
+  }
+  return { error: expect.objectContaining({ message, type: expect.any(String) }) }
+}

@@ -1,0 +1,138 @@
+import { Fault } from '../../../src/errors.ts'
+import type { CallerRequest, Dialect, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
+import { openExchange } from '../../../src/translate/exchange.ts'
+import { countRequestBody } from '../../../src/translate/messages/count-request.ts'
+import { decodeCountRequest } from '../../../src/translate/messages/decode-request.ts'
+import { textsOfMessages } from '../../../src/translate/messages/estimate-tokens.ts'
+import { isObject } from '../../../src/translate/parts/is-object.ts'
+import { contextOf } from './contexts.ts'
+import { dialectIds, requests, vocabulary } from './corpus.ts'
+import { mutateJson, mutateText } from './mutate.ts'
+import type { Edit } from './mutate.ts'
+
+/** One request: a body of the corpus with its changes, and what it is encoded for. */
+export interface RequestCase {
+  readonly caller: number
+  readonly base: number
+  readonly edits: readonly Edit[]
+  /** Of the text; most cases have none, for JSON that is broken is refused at once. */
+  readonly textEdits: readonly Edit[]
+  readonly context: number
+  readonly refusal: number
+}
+
+const headers = [
+  {},
+  { 'anthropic-beta': 'context-1m-2025-08-07,fine-grained-tool-streaming-2025-05-14', 'x-session-id': 's' },
+  { 'anthropic-beta': ['a', ''], session_id: ['x', 'y'], 'content-type': 'application/json' },
+]
+
+export function bodyOf({ caller, base, edits, textEdits }: RequestCase): string {
+  const bodies = requests[dialectIds[caller % 3] ?? 'chat']
+  return mutateText(mutateJson(bodies[base % bodies.length] ?? '', edits, vocabulary), textEdits)
+}
+
+/**
+ * Sends the body through its decoder and all three encoders. Throws what is not an answer to the caller.
+ * @returns whether any of the upstreams would be asked
+ */
+export function checkRequest(requestCase: RequestCase): boolean {
+  const caller = dialects[dialectIds[requestCase.caller % 3] ?? 'chat']
+  const text = bodyOf(requestCase)
+  const { context, refusal } = requestCase
+  const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), headers[context % headers.length]))
+  if (caller.id === 'messages') {
+    const counted = refusable(() => decodeCountRequest(text))
+    if (counted !== undefined) {
+      textsOfMessages(counted)
+      refusable(() => countRequestBody(counted, contextOf(context)))
+    }
+  }
+  if (request === undefined) return false
+  const recalled = caller.recallReasoning?.(request, () => (context % 2 === 0 ? 'opaque' : undefined)) ?? request
+  const joined = withHistory(caller, recalled)
+  return dialectIds.map((id) => encodeAll(caller, dialects[id], joined, context, refusal)).some(Boolean)
+}
+
+/** As a chain of stored responses is resolved. */
+function withHistory(caller: Dialect, request: CallerRequest): CallerRequest {
+  const { chain } = request
+  if (chain === undefined || caller.joinHistory === undefined) return request
+  const history = chain.previousId === undefined ? [] : chain.input.filter(isObject)
+  const stored = { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text: 'x' }] }
+  const { joinHistory } = caller
+  return refusable(() => joinHistory(request, history, new Map(chain.references.map((id) => [id, stored])))) ?? request
+}
+
+const refusals: readonly Pick<UpstreamRefusal, 'message' | 'code' | 'param' | 'status'>[] = [
+  { status: 400, message: "Unsupported parameter: 'temperature' is not supported with this model." },
+  { status: 400, message: "Unknown parameter: 'input[0].phase'.", param: 'input[0].phase', code: 'unknown_parameter' },
+  { status: 400, message: 'messages.0.content.0.cache_control: Extra inputs are not permitted' },
+  { status: 400, message: "Use 'max_completion_tokens' instead of unsupported parameter: 'max_tokens'" },
+  { status: 400, message: 'Invalid `signature` in `thinking` block' },
+  { status: 400, message: 'Function call is missing a thought_signature in functionCall parts.' },
+  { status: 400, message: 'The encrypted content could not be verified', code: 'invalid_encrypted_content' },
+  { status: 400, message: 'tools.0.type: bash_20250124 is not supported' },
+  { status: 400, message: 'adaptive thinking is not supported on this model' },
+  { status: 400, message: 'Unexpected value(s) `context-1m-2025-08-07` for the `anthropic-beta` header' },
+  { status: 404, message: 'Model not found gpt-5.3-codex' },
+  { status: 422, message: "unknown field: '__proto__.a[99999].b'", param: '__proto__' },
+  {
+    status: 400,
+    message: '"output_config.effort: Input should be low, medium or high"',
+    param: 'output_config.effort',
+  },
+]
+
+function encodeAll(
+  caller: Dialect,
+  upstream: Dialect,
+  request: CallerRequest,
+  pick: number,
+  refusalPick: number,
+): boolean {
+  const context = contextOf(pick)
+  let exchange = refusable(() => openExchange(caller, upstream, request, context))
+  if (exchange === undefined) return false
+  let sent: EncodedRequest = exchange.request
+  expectBody(sent)
+  const lessons: string[] = []
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const words = refusals[(refusalPick + attempt * (refusalPick % 3)) % refusals.length]
+    if (words === undefined) return true
+    const refusal: UpstreamRefusal = { kind: 'upstream_status', ...words }
+    const now = { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+    const sentNow = sent
+    const recovery = upstream.recover(sentNow, refusal, now)
+    if (recovery === undefined) return true
+    if (recovery.lesson !== undefined) lessons.push(recovery.lesson)
+    const after = { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+    exchange =
+      recovery.request === undefined ? refusable(() => openExchange(caller, upstream, request, after)) : exchange
+    if (exchange === undefined) return true
+    sent = recovery.request ?? exchange.request
+    expectBody(sent)
+  }
+  return true
+}
+
+/** What goes out is JSON in UTF-8 that upstream can read, and headers that can be sent. */
+function expectBody({ body, headers: sentHeaders = {} }: EncodedRequest): void {
+  const value: unknown = JSON.parse(body.toString())
+  if (!isObject(value)) throw new Error('the upstream body is not an object')
+  for (const header of Object.values(sentHeaders)) {
+    if (/[^\t\u0020-\u007e]/.test(header)) throw new Error(`a header that cannot be sent: ${JSON.stringify(header)}`)
+  }
+}
+
+/** The result, or undefined where the caller is told that the request will not do; anything else is a defect. */
+function refusable<Result>(run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch (error) {
+    const isAnswer = error instanceof Fault && /^(invalid_request|malformed_body)$/.test(error.error.kind)
+    if (!isAnswer) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,93 @@
+import type { EncodeContext, ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
+import type { ModelTraits } from '../../../src/translate/model-traits.ts'
+import { asIs } from '../../as-is.ts'
+
+/** Models that differ in what is adapted for them. */
+const models: readonly ModelTraits[] = [
+  { id: 'gpt-5-mini', family: 'gpt-5-mini', vendor: 'Azure OpenAI', supports: { reasoningEffort: ['low', 'high'] } },
+  {
+    id: 'gpt-4.1',
+    family: 'gpt-4.1',
+    vendor: 'OpenAI',
+    maxOutputTokens: 100,
+    supports: { toolCalls: false, vision: false },
+  },
+  {
+    id: 'claude-opus-4.8',
+    family: 'claude-opus-4.8',
+    vendor: 'Anthropic',
+    maxOutputTokens: 64_000,
+    supports: { adaptiveThinking: true, reasoningEffort: ['low', 'medium', 'high', 'max'], parallelToolCalls: true },
+  },
+  {
+    id: 'claude-opus-4.5',
+    family: 'claude-opus-4.5',
+    vendor: 'Anthropic',
+    supports: { minThinkingBudget: 1024, maxThinkingBudget: 32_000 },
+  },
+  { id: 'gemini-3-pro-preview', family: 'gemini-3', vendor: 'Google', supports: {} },
+  { id: 'grok-code-fast-1', family: 'grok-code', vendor: 'xAI', supports: { structuredOutputs: false } },
+  {
+    id: 'gpt-5.3-codex',
+    family: 'gpt-5.3-codex',
+    provider: 'codex',
+    supports: { verbosity: true, reasoningSummary: true },
+  },
+]
+
+const lessonSets: readonly (readonly string[])[] = [
+  [],
+  [],
+  ['rename:max_tokens', 'field:temperature', 'marks:copilot_cache_control'],
+  ['namespaces', 'custom_tools', 'encrypted_content', 'item_ids'],
+  ['lite', 'field:reasoning.summary', 'tool:web_search', 'efforts:low,high'],
+  ['beta:context-1m field:context_management', 'tag:tools:bash_20250124', 'thinking:always', 'max-tokens:100'],
+  ['thinking:budget efforts:', 'system-messages:no', 'thinking:unforced'],
+]
+
+function of<Item>(list: readonly Item[], pick: number): Item {
+  // Proof of the cast: the index is within the list, which is not empty.
+  return list[pick % list.length] as Item
+}
+
+/** Settings and a model, by a number. */
+export function contextOf(pick: number): EncodeContext {
+  const isChatgpt = pick % 5 === 0
+  return {
+    model: of(models, pick),
+    historyWindow: of([0, 0, 0, 1, 2], pick >> 3),
+    strict: (pick >> 5) % 8 === 7,
+    lessons: new Set(of(lessonSets, pick >> 8)),
+    ...(isChatgpt && { profile: 'chatgpt' as const, lite: of(['auto', 'never'] as const, pick >> 4) }),
+  }
+}
+
+const renamed: ReadonlyMap<string, ToolIdentity> = new Map([
+  ['read', { kind: 'function', name: 'read', namespace: 'files' }],
+  ['get_weather', { kind: 'custom', name: 'weather' }],
+  ['run', { kind: 'custom', name: 'run' }],
+])
+
+/** What a reply knows of its request, by a number. */
+export function seedOf(pick: number): ReplySeed {
+  const traits = of(models, pick)
+  const notes: ReplyNotes = {
+    tools: pick % 3 === 0 ? renamed : new Map(),
+    stop: of<readonly string[]>([[], [], ['END', 'e'], ['']], pick >> 2),
+    hasFormat: (pick >> 4) % 2 === 0,
+    hidesThinking: (pick >> 5) % 4 === 0,
+    asksForThinking: (pick >> 7) % 2 === 0,
+    echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
+    ...((pick >> 9) % 2 === 0 && { calls: { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 } }),
+  }
+  return {
+    id: 'seed-0001',
+    createdSeconds: 1_790_000_000,
+    model: traits.id,
+    requestedModel: 'alias',
+    traits,
+    wantsUsage: (pick >> 11) % 2 === 0,
+    notes,
+    redact: asIs,
+  }
+}

@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { createUsageRecorder } from '../../src/totals/recorder.ts'
+import { openUsageStore } from '../../src/totals/store.ts'
+import type { UsageEntry } from '../../src/totals/tally.ts'
+import { recordingLog } from '../recording-log.ts'
+import { newFile } from './folder.ts'
+
+const entry: UsageEntry = {
+  provider: 'copilot',
+  model: 'gpt-5-mini',
+  failed: false,
+  inputTokens: 10,
+  outputTokens: 3,
+  cachedInputTokens: 0,
+}
+
+/** A recorder whose clock stands still, and whose timer goes off when the test says so. */
+function record(file: string | undefined) {
+  const timers = new Set<() => void>()
+  const log = recordingLog()
+  const recorder = createUsageRecorder({
+    file,
+    now: () => new Date(2026, 10, 20, 12).getTime(),
+    setTimer: (run) => {
+      timers.add(run)
+      return () => void timers.delete(run)
+    },
+    log,
+  })
+  onTestFinished(recorder.close)
+  return {
+    recorder,
+    warnings: () => log.lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`),
+    timers,
+    elapse: () => {
+      const due = [...timers]
+      timers.clear()
+      for (const run of due) run()
+    },
+  }
+}
+
+function requestsIn(file: string): number {
+  const store = openUsageStore(file, { readOnly: true, waitMs: 0 })
+  const sum = store.since('').reduce((total, { requests }) => total + requests, 0)
+  store.close()
+  return sum
+}
+
+const today = '2026-11-20'
+
+test('requests gather in memory and are written together; nothing is opened before the first', async () => {
+  const file = await newFile()
+  const { recorder, timers, elapse } = record(file)
+  expect(recorder.since(today)).toEqual([])
+  expect(timers.size).toBe(0)
+  recorder.note(entry)
+  recorder.note({ ...entry, failed: true })
+  expect(timers.size).toBe(1)
+  expect(existsSync(file)).toBe(false)
+  const sums = { requests: 2, errors: 1, inputTokens: 20, outputTokens: 6, cachedInputTokens: 0 }
+  expect(recorder.since(today)).toEqual([{ day: today, provider: 'copilot', model: 'gpt-5-mini', ...sums }])
+  elapse()
+  expect(requestsIn(file)).toBe(2)
+  expect(recorder.since(today)).toMatchObject([sums])
+  recorder.note(entry)
+  expect(recorder.since(today).reduce((sum, { requests }) => sum + requests, 0)).toBe(3)
+})
+
+test('closing writes what is left', async () => {
+  const file = await newFile()
+  const { recorder } = record(file)
+  recorder.note(entry)
+  recorder.close()
+  expect(requestsIn(file)).toBe(1)
+})
+
+test('without a file nothing is written and nothing waits', () => {
+  const { recorder, timers } = record(undefined)
+  recorder.note(entry)
+  expect(timers.size).toBe(0)
+  expect(recorder.since(today)).toMatchObject([{ requests: 1 }])
+})
+
+test('a write that another process keeps waiting is made later', async () => {
+  const file = await newFile()
+  const { recorder, elapse, warnings } = record(file)
+  recorder.note(entry)
+  elapse()
+  const writer = new DatabaseSync(file)
+  writer.exec('BEGIN IMMEDIATE')
+  recorder.note(entry)
+  elapse()
+  expect(requestsIn(file)).toBe(1)
+  writer.exec('COMMIT')
+  writer.close()
+  elapse()
+  expect(requestsIn(file)).toBe(2)
+  expect(warnings()).toEqual([])
+})
+
+test('a damaged file is put aside with one warning, and counting starts anew', async () => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  writeFileSync(file, 'not a database'.repeat(99))
+  const { recorder, elapse, warnings } = record(file)
+  recorder.note(entry)
+  elapse()
+  expect(warnings()).toEqual([expect.stringContaining(`"file":"${file}.damaged"`)])
+  elapse()
+  expect(requestsIn(file)).toBe(1)
+})
+
+test('where nothing can be written, totals stay in memory, with one warning', async () => {
+  const file = await newFile()
+  // A file stands where the folder belongs; a folder that is read-only would not stop the superuser.
+  writeFileSync(dirname(file), '')
+  const { recorder, elapse, warnings } = record(file)
+  for (let each = 0; each < 3; each += 1) {
+    recorder.note(entry)
+    elapse()
+  }
+  expect(warnings()).toEqual([expect.stringMatching(/^totals are kept in memory only: .*usage\.sqlite/)])
+  expect(recorder.since(today)).toMatchObject([{ requests: 3 }])
+})
