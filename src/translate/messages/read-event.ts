@@ -1,6 +1,6 @@
 import type { SseEvent } from '../../sse/decode.ts'
 import type { ReplySeed } from '../dialect.ts'
-import { learnTemplate, matchTemplate, startTemplates } from '../parts/event-template.ts'
+import { eventsLetGo, learnTemplate, matchTemplate, startTemplates } from '../parts/event-template.ts'
 import type { EventTemplates, Hole } from '../parts/event-template.ts'
 import { refuseDamaged } from '../parts/refuse-damaged.ts'
 import { toStreamFault } from '../parts/stream-fault.ts'
@@ -19,7 +19,7 @@ const holes: readonly Hole[] = ['text', 'thinking', 'partial_json'].map((key) =>
 }))
 
 export function startEventTemplates(): EventTemplates {
-  return startTemplates(holes)
+  return startTemplates(holes, eventsLetGo)
 }
 
 /**

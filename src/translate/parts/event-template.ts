@@ -20,7 +20,7 @@ export interface EventTemplates {
   /** None at all turns templates off. */
   readonly holes: readonly Hole[]
   last: Template | undefined
-  /** How many more events were learned than matched, lately. */
+  /** How many more events were learned than matched, lately. Below 0: how many are still let go. */
   unmatched: number
 }
 
@@ -86,8 +86,12 @@ const NINE = 57
 const BACKSLASH = 92
 const SPACE = 32
 
-export function startTemplates(holes: readonly Hole[]): EventTemplates {
-  return { holes, last: undefined, unmatched: 0 }
+/** So many events go by before the first is learned: a short answer would be over before it is worth anything. */
+export const eventsLetGo = 4
+
+/** @param letGo how many events go by before the first is learned */
+export function startTemplates(holes: readonly Hole[], letGo = 0): EventTemplates {
+  return { holes, last: undefined, unmatched: -letGo }
 }
 
 /**
@@ -126,6 +130,7 @@ export function learnTemplate(
 ): void {
   if (templates.holes.length === 0 || text.length > longestEvent) return
   templates.unmatched += 1
+  if (templates.unmatched <= 0) return
   if (templates.unmatched > patience) {
     if (templates.unmatched < patience + rarely) return
     templates.unmatched = patience

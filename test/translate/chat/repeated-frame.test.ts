@@ -7,8 +7,14 @@ import type { Frame, MendState } from '../../../src/translate/chat/mend/mend-sta
 import { endMend, stepMend } from '../../../src/translate/chat/mend/mend.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
 import { matchTemplate, startTemplates } from '../../../src/translate/parts/event-template.ts'
+import type { EventTemplates } from '../../../src/translate/parts/event-template.ts'
 import { stringify } from '../../../src/translate/parts/wire-json.ts'
 import { seedOf } from './fixture-streams.ts'
+
+/** Learns from the first event on. */
+function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
+  return { ...state, templates: startTemplates(state.templates.holes) }
+}
 
 const seed = seedOf({ usage: true })
 
@@ -114,7 +120,7 @@ describe('a chunk that repeats another', patient, () => {
     let repeated = 0
     fc.assert(
       fc.property(streams, fc.constantFrom('', 'note'), (texts, name) => {
-        const fast = startMend(seed, true)
+        const fast = eager(startMend(seed, true))
         const slow = { ...startMend(seed, true), templates: startTemplates([]) }
         for (const [at, data] of texts.entries()) {
           const event = { event: at === 3 ? name : '', data }
@@ -141,7 +147,7 @@ describe('a chunk that repeats another', patient, () => {
   })
 
   test.each(wrappings.slice(0, 4))('is what most chunks of a stream are: %s', (wrap) => {
-    const state = startMend(seed, true)
+    const state = eager(startMend(seed, true))
     const pieces = Array.from({ length: 50 }, (_, at) => wrap(`" word ${at}\\n"`))
     for (const data of pieces) stepMend(state, { event: '', data })
     expect(matchTemplate(state.templates, wrap('"more"'))).toBeDefined()

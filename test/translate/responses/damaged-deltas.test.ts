@@ -30,19 +30,21 @@ function tell(deltas: readonly string[]): string {
 }
 
 test('a delta with a control character in its padding ends the answer, also where it is one of many', () => {
-  const right = [1, 2, 3].map((at) => delta(at))
-  expect(() => tell([...right, delta(4, 'msg_1', 'x\u0000')])).toThrow(Fault)
-  expect(() => tell([...right, delta(4, 'msg_1', 'x\t')])).toThrow(Fault)
+  const right = [1, 2, 3, 4, 5, 6, 7].map((at) => delta(at))
+  expect(() => tell([...right, delta(8, 'msg_1', 'x\u0000')])).toThrow(Fault)
+  expect(() => tell([...right, delta(8, 'msg_1', 'x\t')])).toThrow(Fault)
 })
 
 test('of upstream’s ids that change, whatever is in them, nothing reaches the caller', () => {
-  const ids = ['a'.repeat(300), 'b"'.replace('"', '\\"'), 'c\u0000', 'd\t', 'e\\u0000', '', 'f'.repeat(400)]
+  const ids = Array.from('123456')
+    .map((one) => one.repeat(300))
+    .concat(['a'.repeat(300), 'b"'.replace('"', '\\"'), 'c\u0000', 'd\t', 'e\\u0000', '', 'f'.repeat(400)])
   const text = tell(ids.map((id, at) => delta(at + 1, id)))
   const events = text
     .split('\n')
     .filter((line) => line.startsWith('data: '))
     .map((line): Record<string, unknown> => JSON.parse(line.slice(6)))
   const told = events.filter(({ type }) => type === 'response.output_text.delta')
-  expect(told.map((event) => event['delta'])).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'])
+  expect(told.map((event) => event['delta'])).toEqual(ids.map((_id, at) => `a${at + 1}`))
   expect(new Set(told.map((event) => event['item_id'])).size).toBe(1)
 })

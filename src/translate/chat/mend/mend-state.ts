@@ -1,7 +1,7 @@
 import type { Fault } from '../../../errors.ts'
 import type { ReplySeed } from '../../dialect.ts'
 import type { Extras } from '../extras.ts'
-import { startTemplates } from '../../parts/event-template.ts'
+import { eventsLetGo, startTemplates } from '../../parts/event-template.ts'
 import type { EventTemplates, Hole } from '../../parts/event-template.ts'
 import type { ResponseDraft } from './response-draft.ts'
 import { startTold } from './told.ts'
@@ -115,7 +115,7 @@ export function startMend(seed: ReplySeed, wantsUsage: boolean): MendState {
     done: false,
     failure: undefined,
     skipped: 0,
-    templates: startTemplates(holes),
+    templates: startTemplates(holes, eventsLetGo),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ArgumentScan } from '../../parts/argument-scan.ts'
 import type { ReplySeed } from '../../dialect.ts'
-import { startTemplates } from '../../parts/event-template.ts'
+import { eventsLetGo, startTemplates } from '../../parts/event-template.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
 import type { EventTemplates, Hole } from '../../parts/event-template.ts'
 import { foldEvent, startDraft } from '../fold.ts'
@@ -98,7 +98,7 @@ export function startMend(seed: ReplySeed, options: MendOptions): MendState {
     done: false,
     hasFailed: false,
     skipped: 0,
-    templates: startTemplates(holes),
+    templates: startTemplates(holes, eventsLetGo),
   }
 }
 
