@@ -87,6 +87,7 @@ function expectQuiet({ daemon, secrets }: Stage): void {
 async function warmUp(stage: Stage): Promise<Footprint> {
   await load(stage, { kind: 'calls', url: stage.url, seed: seed + 900_000, count: scaled(3000), parallel: 50 })
   await load(stage, { kind: 'aborts', url: stage.url, seed: seed + 800_000, count: scaled(500), parallel: 100 })
+  while (!stage.hasTotals()) await sleep(500)
   return settled(stage, 0)
 }
 

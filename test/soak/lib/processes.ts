@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -91,6 +91,8 @@ export interface Stage {
   readonly upstream: (ask: 'stats' | 'expire' | 'drop') => Promise<UpstreamStats>
   /** After garbage is collected. */
   readonly footprint: () => Promise<Footprint>
+  /** The daemon has opened the file of its totals, which it does some seconds after its first request. */
+  readonly hasTotals: () => boolean
   /** As it is. Bytes. */
   readonly rss: () => Promise<number>
   readonly close: () => Promise<void>
@@ -148,6 +150,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
     secrets: [githubToken, 'tid=demo', pipeToken],
     upstream: async (ask) => (await upstream.ask({ ask })) as UpstreamStats,
     footprint: async () => (await daemon.ask({ ask: 'footprint' })) as Footprint,
+    hasTotals: () => globSync('**/usage.sqlite-wal', { cwd: home }).length > 0,
     rss: async () => (await daemon.ask({ ask: 'rss' })) as number,
     async close() {
       const all = [daemon, load, upstream]
