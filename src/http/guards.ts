@@ -116,13 +116,18 @@ const exposedHeaders = [
   'x-copilot-proxy-token-count',
 ].join(', ')
 
+/** What a page may send: what the three APIs know, and what their SDKs say of themselves. */
+const allowedHeader =
+  /^(?:accept|authorization|content-type|x-api-key|x-initiator|x-request-id|(?:anthropic|openai|x-stainless)-[a-z0-9-]+)$/
+
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const asked = request.headers['access-control-request-headers']
+  const asked = (request.headers['access-control-request-headers'] ?? 'authorization, content-type').toLowerCase()
+  const allowed = asked.split(/[\s,]+/).filter((name) => allowedHeader.test(name))
   return reply
     .code(204)
     .header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')
-    .header('access-control-allow-headers', asked ?? 'authorization, content-type')
+    .header('access-control-allow-headers', allowed.join(', '))
     .header('access-control-max-age', '600')
     .send()
 }

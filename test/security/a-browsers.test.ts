@@ -115,6 +115,23 @@ test('A08 a preflight from a listed origin names that origin, and one from a str
   await expectUnharmed(proxy)
 })
 
+test('A08 a listed origin may send the headers of the APIs and their SDKs, and no others', async () => {
+  const proxy = await openProxy({ file: 'server: { allowed-origins: ["https://app.example"] }' })
+  const asked =
+    'Authorization,content-type, x-api-key, anthropic-version,x-stainless-retry-count, x-forwarded-for, cookie, evil'
+  const { headers } = await proxy.send('/v1/messages', {
+    method: 'OPTIONS',
+    headers: {
+      origin: 'https://app.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': asked,
+    },
+  })
+  expect(headers['access-control-allow-headers']).toBe(
+    'authorization, content-type, x-api-key, anthropic-version, x-stainless-retry-count',
+  )
+})
+
 test('A10 no route takes a WebSocket, whoever asks', async () => {
   const proxy = await openProxy()
   const handshake = (origin: string) =>
