@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { eventsPerSecond, stallMs } from './lib/agents.ts'
 import { ask, askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName } from './lib/load.ts'
 import { cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
@@ -22,13 +23,17 @@ interface Target extends Running {
 const upstream = await startNode([join(root, 'bench/upstream.ts')])
 const { url, githubToken, copilotToken } = JSON.parse(upstream.firstLine) as Record<string, string>
 
-async function startPipe(): Promise<Target> {
-  const running = await startNode([join(root, 'bench/pipe.ts'), url ?? ''], { BENCH_COPILOT_TOKEN: copilotToken ?? '' })
+const probe = ['--import', join(root, 'bench/lib/loop-probe.ts')]
+
+async function startPipe(flags: readonly string[] = []): Promise<Target> {
+  const running = await startNode([...flags, join(root, 'bench/pipe.ts'), url ?? ''], {
+    BENCH_COPILOT_TOKEN: copilotToken ?? '',
+  })
   return { ...running, ...(JSON.parse(running.firstLine) as { url: string }) }
 }
 
-async function startProxy(): Promise<Target> {
-  const running = await startNode([join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0'], {
+async function startProxy(flags: readonly string[] = []): Promise<Target> {
+  const running = await startNode([...flags, join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0'], {
     COPILOT_PROXY_HOME: home,
     COPILOT_GITHUB_TOKEN: githubToken ?? '',
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url ?? '',
@@ -74,6 +79,22 @@ async function measureEvents() {
     }
   }
   return cells
+}
+
+type DeskFigures = readonly [perSecond: number, stallMs: number]
+
+async function sitDown(target: Target): Promise<DeskFigures> {
+  return [await eventsPerSecond(target), await stallMs(target, history)]
+}
+
+/** The desk of agents, in processes of their own: the probe in them is not what is measured elsewhere. */
+async function measureAgents() {
+  const [pipe, proxy] = [await startPipe(probe), await startProxy(probe)]
+  for (const target of [pipe, proxy]) for (let i = 0; i < 3; i++) await stallMs(target, history)
+  const seen: { pipe: DeskFigures; proxy: DeskFigures }[] = []
+  for (let round = 0; round < rounds; round++) seen.push({ pipe: await sitDown(pipe), proxy: await sitDown(proxy) })
+  await Promise.all([stop(pipe), stop(proxy)])
+  return seen
 }
 
 async function startSeconds(): Promise<number> {
@@ -124,6 +145,7 @@ const starts: number[] = []
 await startSeconds()
 for (let i = 0; i < rounds; i++) starts.push(await startSeconds())
 const { idle, perHeld } = await memory()
+const desk = await measureAgents()
 await stop(upstream)
 rmSync(home, { recursive: true, force: true })
 
@@ -147,6 +169,10 @@ const eventRow = (pair: string) => {
     caller === behind ? '≤ 1.3 ×' : '≤ 2.5 ×',
   ]
 }
+const deskRow = (label: string, figure: 0 | 1, unit: string) => {
+  const [base, ours] = (['pipe', 'proxy'] as const).map((side) => median(desk.map((round) => round[side][figure])))
+  return [label, `${base?.toFixed(0)}${unit}`, `${ours?.toFixed(0)}${unit}`, '', '']
+}
 const rows = [
   ['figure', 'pipe', 'copilot-proxy', 'result', 'budget'],
   ['---', '---', '---', '---', '---'],
@@ -160,6 +186,8 @@ const rows = [
   ],
   ratioRow('CPU per MB of request body (8 MB of history)', 'perMegabyte', 'µs', '≤ 4 ×'),
   ...[...(events[0]?.keys() ?? [])].map(eventRow),
+  deskRow('events per second, 16 agents', 0, ''),
+  deskRow('longest stall of the event loop, 16 agents streaming, 8 MB arriving', 1, ' ms'),
   ['memory idle', '', `${(idle / 1e6).toFixed(0)} MB`, '', '≤ 90 MB'],
   ['memory per held stream', '', `${(perHeld / 1e3).toFixed(0)} KB`, '', '≤ 60 KB'],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],

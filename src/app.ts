@@ -107,7 +107,10 @@ export function buildApp(deps: AppDeps): App {
     },
     // Bodies are checked by the dialects; Fastify's schema compilers would cost 30 ms at start and never be used.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.randomId()),
+    clientErrorHandler: (error, socket) => {
+      const status = answerClientError(error, socket, deps.randomId())
+      if (status !== undefined) metrics.refused(status)
+    },
     frameworkErrors: refuseUrl,
   })
   const admission = createAdmission(() => {
@@ -271,13 +274,14 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 /**
  * What Node could not parse as HTTP never becomes a request; it is answered on the bare socket, unless an answer is under
  * way there, which a second one would corrupt, or has been given already to the request that breaks off.
+ * @returns the status it was answered with; undefined where it was not
  */
-function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
+function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): number | undefined {
   const response = currentResponse(socket)
   const isAnswered = response === undefined ? currentRequest(socket)?.complete === false : response.headersSent
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswered) {
     socket.destroy()
-    return
+    return undefined
   }
   const [status, message] = clientErrors[error.code ?? ''] ?? ['400 Bad Request', 'The request is not valid HTTP.']
   const body = JSON.stringify({ error: { message, type: 'invalid_request_error', code: null, param: null } })
@@ -285,4 +289,5 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, req
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n` +
       `X-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
+  return Number.parseInt(status, 10)
 }

@@ -10,6 +10,7 @@ import { Fault } from './errors.ts'
 import { createAccountRequests } from './executors/account-requests.ts'
 import { createPool } from './executors/agent.ts'
 import { createCodexExecutor } from './executors/codex.ts'
+import type { CodexExecutorDeps } from './executors/codex.ts'
 import type { Executor } from './executors/executor.ts'
 import type { NoteSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
@@ -29,8 +30,8 @@ export interface CodexConnectionDeps {
   readonly noteSecrets?: NoteSecrets | undefined
   /** Takes those credentials out of what upstream says of a failure. */
   readonly redact: (text: string) => string
-  /** Hears the status of every answer of upstream. */
-  readonly onStatus?: ((status: number) => void) | undefined
+  /** Hears the status of every answer of upstream, and its headers. */
+  readonly onStatus?: CodexExecutorDeps['onStatus']
   /** Hears how each renewal of the token went. */
   readonly onRefresh?: ((ok: boolean) => void) | undefined
   /** Takes what should end before the process does: a renewal under way. */

@@ -5,6 +5,8 @@ import { fetchAccountInUse } from './account-in-use.ts'
 import { completeModels, createAccountModels } from './account-models.ts'
 import { buildApp } from './app.ts'
 import type { CodexAccount, CodexLoginStatus } from './auth/codex/credentials.ts'
+import { readPlanUse } from './auth/codex/plan-use.ts'
+import type { PlanUse } from './auth/codex/plan-use.ts'
 import { codexRecordKind, toCodexRecord } from './auth/codex/record.ts'
 import type { CodexRecord } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot-record-kind.ts'
@@ -94,9 +96,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
   })
   const copilotDeps = { ...shared, ...observe('copilot'), store: stores.copilot, githubToken }
+  /** Of the account that was last followed. */
+  let planUse: PlanUse | undefined
+  let planUseOf: string | undefined
   const codexDeps = {
     ...shared,
     ...observe('codex'),
+    onStatus(status: number, headers: Parameters<typeof readPlanUse>[0]) {
+      metrics.upstreamAnswered('codex', status)
+      planUse = readPlanUse(headers, Date.now()) ?? planUse
+    },
     store: stores.codex,
     codexHome: options.codexHome,
     version,
@@ -180,6 +189,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   /** Whether it is known if somebody is logged in to Codex; where it is switched off, nobody is. */
   let codexRead = codex === undefined
   function followCodex(account: CodexAccount | undefined): void {
+    // A new connection announces the account that is in use again.
+    if (account?.id !== planUseOf) planUse = undefined
+    planUseOf = account?.id
     codexModels.follow(account?.id)
     codexRead = true
     if (account === undefined) tellNobody()
@@ -217,6 +229,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     executorOf,
     tokenStatus: () => copilot.tokens.status(),
     codexStatus: () => codex?.credentials.status(),
+    planUse: () => (codex === undefined ? undefined : planUse),
     account: accountInUse.get,
     totals,
     metrics,

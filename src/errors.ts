@@ -61,33 +61,43 @@ export type ProxyError =
       readonly retryAfterSeconds?: number
     }
   /** Upstream still says 401 after the one refresh that is allowed. */
-  | { readonly kind: 'upstream_unauthorized'; readonly upstreamMessage: string }
+  | { readonly kind: 'upstream_unauthorized'; readonly upstreamMessage: string; readonly headers?: PassedHeaders }
   /** Upstream answered with an error status. `message` is upstream's own, redacted, never HTML. */
   | {
       readonly kind: 'upstream_status'
       readonly status: number
       readonly message: string
+      /** When a limit ends, where that is known, and the one thing to do: sentences of ours. */
+      readonly advice?: string
       readonly code?: string
       readonly type?: string
       readonly param?: string
       /** As received: seconds or an HTTP date. */
       readonly retryAfter?: string
-      /** Further headers of upstream's that a caller may see: quota, rate limit, GitHub's request id. */
-      readonly headers?: Readonly<Record<string, string>>
+      readonly headers?: PassedHeaders
     }
   /** Upstream reported a failure inside a 200 stream. */
-  | { readonly kind: 'upstream_failed'; readonly message: string; readonly code?: string }
+  | {
+      readonly kind: 'upstream_failed'
+      readonly message: string
+      readonly code?: string
+      readonly headers?: PassedHeaders
+    }
   | { readonly kind: 'upstream_unreachable'; readonly detail: string }
   | {
       readonly kind: 'upstream_silent'
       readonly phase: 'connect' | 'headers' | 'idle'
       readonly afterMs: number
+      readonly headers?: PassedHeaders
     }
   /** The stream ended before upstream said it was finished. */
-  | { readonly kind: 'upstream_truncated' }
+  | { readonly kind: 'upstream_truncated'; readonly headers?: PassedHeaders }
   /** Upstream answered something that is not the API: HTML, a wrong content type, endless whitespace. */
-  | { readonly kind: 'upstream_unusable'; readonly detail: string }
+  | { readonly kind: 'upstream_unusable'; readonly detail: string; readonly headers?: PassedHeaders }
   | { readonly kind: 'internal' }
+
+/** Further headers of upstream's that a caller may see: quota, rate limit, its request id. */
+type PassedHeaders = Readonly<Record<string, string>>
 
 /** How a ProxyError travels; `cause` keeps what the library threw, for the log. */
 export class Fault extends Error {
@@ -103,6 +113,36 @@ export class Fault extends Error {
 /** A fault as log fields: what went wrong, and what a library threw, where one did. */
 export function faultFields({ error, cause }: Fault): Record<string, unknown> {
   return { error, ...(cause !== undefined && { cause }) }
+}
+
+/**
+ * The error with the headers of the answer it was met in, so that whoever reads it has upstream's request id. Its own
+ * headers win; errors that are not about an answer of upstream's stay as they are.
+ */
+export function withHeaders(error: unknown, headers: PassedHeaders): unknown {
+  if (!(error instanceof Fault) || !isAboutAnswer(error.error)) return error
+  const told = { ...error.error, headers: { ...headers, ...error.error.headers } }
+  return new Fault(told, { cause: error.cause })
+}
+
+type AnswerError = Extract<ProxyError, { readonly headers?: PassedHeaders }>
+
+const aboutAnswers: ReadonlySet<ProxyError['kind']> = new Set([
+  'upstream_unauthorized',
+  'upstream_status',
+  'upstream_failed',
+  'upstream_silent',
+  'upstream_truncated',
+  'upstream_unusable',
+] satisfies readonly AnswerError['kind'][])
+
+function isAboutAnswer(error: ProxyError): error is AnswerError {
+  return aboutAnswers.has(error.kind)
+}
+
+/** The headers of upstream's answer that an error carries. */
+export function headersOf(error: ProxyError): PassedHeaders {
+  return (isAboutAnswer(error) ? error.headers : undefined) ?? {}
 }
 
 /** Statuses upstream sends that a caller can act on; anything else unexpected becomes 502. */

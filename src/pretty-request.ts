@@ -1,3 +1,4 @@
+import { formatError } from './pretty-error.ts'
 import { shortCount } from './terminal/short-count.ts'
 import type { Style } from './terminal/style.ts'
 import { visible } from './terminal/visible.ts'
@@ -16,17 +17,20 @@ const endings: Readonly<Record<string, string>> = {
   'request refused': 'refused',
   'request failed': 'failed',
   'stream ended in an error event': 'ended in an error event',
+  'the caller left before the answer was complete': 'the caller left',
 }
 
 /**
  * `gpt-5-mini → copilot/chat → 200 → first byte 0.4 s → 1.2k in, 340 out → 3.1 s`, what is not known left out, then
- * the warnings and the name of the key. Undefined where the line is about something else.
+ * what went wrong, the warnings and the name of the key. A request without a model begins with what was asked. Undefined
+ * where the line is about something else.
  */
 export function formatRequest(message: string, fields: Fields, style: Style): PrettyRequest | undefined {
   const ending = Object.hasOwn(endings, message) ? endings[message] : undefined
   if (ending === undefined || typeof fields['status'] !== 'number') return undefined
   const {
     model,
+    asked,
     route,
     status,
     endedAs,
@@ -38,24 +42,26 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     ms,
     ...others
   } = fields
-  const { warnings, key, requestId, ...rest } = others
+  const { warnings, key, requestId, error, cause, ...rest } = others
   const code = typeof endedAs === 'number' ? endedAs : status
   const steps = [
-    typeof model === 'string' ? style.bold(visible(model)) : '',
+    typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',
     typeof route === 'string' ? visible(route) : '',
     (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),
     typeof ttfbMs === 'number' ? `first byte ${seconds(ttfbMs)}` : '',
     tokens(tokensIn, tokensOut, tokensCached),
     typeof ms === 'number' ? seconds(ms) : '',
   ].filter((step) => step !== '')
+  const failure = formatError(error)
   const told = listOf(warnings).map((warning) => visible(warning))
   const notes = [
-    ...(ending === '' ? [] : [style.yellow(ending)]),
+    ...(ending === '' ? [] : [style.yellow(failure === '' ? ending : `${ending}: ${failure}`)]),
     ...(told.length === 0 ? [] : [style.yellow(`warnings: ${told.join('; ')}`)]),
     ...(typeof key === 'string' ? [`key ${visible(key)}`] : []),
     ...(typeof requestId === 'string' ? [style.dim(visible(requestId))] : []),
   ]
-  return { text: [steps.join(style.dim(' → ')), ...notes].join('  '), rest }
+  const unsaid = { ...(failure === '' && error !== undefined && { error }), ...(cause !== undefined && { cause }) }
+  return { text: [steps.join(style.dim(' → ')), ...notes].join('  '), rest: { ...rest, ...unsaid } }
 }
 
 /** Warnings of a served request are a list, those of a refused one a header. */

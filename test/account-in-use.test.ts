@@ -20,10 +20,14 @@ function refusal(status: number, githubToken: string | undefined): Promise<unkno
 }
 
 test.each([
-  [undefined, 'GitHub does not accept the stored login: no', 'Log in with: copilot-proxy login'],
+  [
+    undefined,
+    'GitHub does not accept the stored login: no (GitHub request id EXAMPLE)',
+    'Log in with: copilot-proxy login',
+  ],
   [
     'ghu_example',
-    'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: no',
+    'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: no (GitHub request id EXAMPLE)',
     'Set COPILOT_GITHUB_TOKEN to a token that is valid',
   ],
   [

@@ -12,9 +12,12 @@ export interface Running {
 
 /** Starts `node <args>` and waits for its first line on stdout. Its log goes nowhere. */
 export async function startNode(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+    env: { ...process.env, ...env },
+  })
   const { pid, stdout } = child
-  if (pid === undefined) throw new Error(`could not start ${args.join(' ')}`)
+  if (pid === undefined || stdout === null) throw new Error(`could not start ${args.join(' ')}`)
   const firstLine = await new Promise<string>((resolve, reject) => {
     createInterface({ input: stdout }).once('line', resolve)
     child.once('exit', (code) => reject(new Error(`${args.join(' ')} exited with ${code}`)))
@@ -27,6 +30,13 @@ export async function stop({ child }: Running, signal: 'SIGTERM' | 'SIGKILL' = '
   const exited = new Promise((resolve) => child.once('exit', resolve))
   child.kill(signal)
   await exited
+}
+
+/** How long its event loop was stalled at most since the last question. The process has `loop-probe.ts` in it. Ms. */
+export async function longestStallMs({ child }: Running): Promise<number> {
+  const told = new Promise<number>((resolve) => child.once('message', (ms) => resolve(Number(ms))))
+  child.send('stall')
+  return told
 }
 
 /** CPU time of all threads of a process so far, from the kernel's own accounting (Linux). Microseconds. */

@@ -1,6 +1,14 @@
 import { isLoopbackHost } from '../config/loopback.ts'
 import { describeRefusal, parseJsonOrForm } from './access-token.ts'
-import { describeWebPage, isHeaderSafe, sendRequest, type RequestDeps, type RequestOutcome } from './http-json.ts'
+import {
+  describeWebPage,
+  isHeaderSafe,
+  sendRequest,
+  type Reply,
+  type RequestDeps,
+  type RequestOutcome,
+} from './http-json.ts'
+import { nameRequestId } from '../upstream-request-id.ts'
 import { accessTokenReply, deviceCodeReply } from './wire.ts'
 
 export interface DeviceFlowDeps extends RequestDeps {
@@ -68,7 +76,7 @@ export async function startDeviceFlow(
       refusal.success && refusal.data.error
         ? `GitHub gave no login code: ${describeRefusal(refusal.data)}`
         : (describeWebPage(outcome) ?? `GitHub gave no login code (status ${outcome.status})`)
-    return { kind: 'failed', detail }
+    return { kind: 'failed', detail: `${detail}${requestIdOf(outcome)}` }
   }
   const { device_code, user_code, verification_uri, expires_in, interval } = reply.data
   if (!isOwnPage(verification_uri, options.githubBaseUrl)) {
@@ -149,8 +157,14 @@ function readPoll(
       return { kind: 'denied' }
     // incorrect_client_credentials, incorrect_device_code, unsupported_grant_type, device_flow_disabled and new ones
     default:
-      return { kind: 'failed', detail: describeRefusal(reply.data) }
+      return { kind: 'failed', detail: `${describeRefusal(reply.data)}${requestIdOf(outcome)}` }
   }
+}
+
+/** For the end of a sentence; '' where the reply names none. */
+function requestIdOf({ headers }: Reply): string {
+  const id = nameRequestId((name) => headers.get(name))
+  return id === undefined ? '' : ` (${id})`
 }
 
 function post(

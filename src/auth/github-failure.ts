@@ -1,5 +1,6 @@
 import { describeWebPage, isFromGithub, parseJson, type Reply, type RequestOutcome } from './http-json.ts'
 import { explainNotification } from './notifications.ts'
+import { nameRequestId } from '../upstream-request-id.ts'
 import { toPlainLine } from './plain-text.ts'
 import { originWords, type TokenOrigin } from './token-origin.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
@@ -57,7 +58,13 @@ export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): Gith
 
 /** Something that is not what the API sends, with a status that says that all is well. */
 export function toUnusableReply(reply: Reply, what: string): GithubFailure {
-  return { kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }
+  return withRequestId({ kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }, reply)
+}
+
+/** The same with GitHub's request id at the end of what happened. */
+function withRequestId(failure: Exclude<GithubFailure, { kind: 'aborted' }>, { headers }: Reply): GithubFailure {
+  const id = nameRequestId((name) => headers.get(name))
+  return id === undefined ? failure : { ...failure, detail: `${failure.detail} (${id})` }
 }
 
 function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: GithubCall): GithubFailure {
@@ -71,24 +78,19 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
   const limited = reply.status === 429 || (reply.status === 403 && /rate limit/i.test(body.message ?? ''))
   if (limited) {
     const retryAfterSeconds = retryAfterSecondsOf(reply.headers, nowMs)
-    return {
-      kind: 'rate_limited',
-      detail: `GitHub asks to slow down${said}`,
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    }
+    const detail = `GitHub asks to slow down${said}`
+    const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    return withRequestId({ kind: 'rate_limited', detail, ...wait }, reply)
   }
   // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
   if (parsed.success && reply.status === 401) {
-    return { kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}`, fix }
+    return withRequestId({ kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}`, fix }, reply)
   }
-  if (parsed.success && reply.status === 403) return toNoAccess(body, words)
+  if (parsed.success && reply.status === 403) return withRequestId(toNoAccess(body, words), reply)
   if (parsed.success && reply.status === 404) {
-    return {
-      kind: 'not_available',
-      detail:
-        'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)',
-      fix,
-    }
+    const detail =
+      'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)'
+    return withRequestId({ kind: 'not_available', detail, fix }, reply)
   }
   const stranger = isFromGithub(reply.headers)
     ? ''
@@ -96,7 +98,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
   return toUnusableReply(reply, `GitHub answered ${reply.status}${said}${stranger}`)
 }
 
-function toNoAccess(body: GithubErrorBody, words: string): GithubFailure {
+function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure, { kind: 'no_access' }> {
   const notificationId = body.error_details?.notification_id ?? undefined
   const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
   const personalToken = /personal access token/i.test(body.message ?? '')

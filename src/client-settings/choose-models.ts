@@ -49,9 +49,12 @@ export interface ChosenModels {
 /** @param wanted takes the place of the main model; undefined: the best of the list. Undefined for an empty list. */
 export function chooseModels(
   client: ClientId,
-  models: readonly ClientModel[],
+  all: readonly ClientModel[],
   wanted?: ClientModel,
 ): ChosenModels | undefined {
+  // All of these clients work by tools.
+  const able = all.filter(({ tools }) => tools)
+  const models = able.length > 0 ? able : all
   const main = wanted ?? choose(models, rules[client].main) ?? models[0]
   if (main === undefined) return undefined
   return {

@@ -21,30 +21,30 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
 }
 
 /**
- * What would take Claude Code past the proxy, or give it another credential.
- * Source: code.claude.com/docs/en/third-party-integrations, code.claude.com/docs/en/iam (2026-11).
+ * With these Claude Code asks another service, or by another way.
+ * Source: code.claude.com/docs/en/third-party-integrations, code.claude.com/docs/en/iam (2026-11); the last four as
+ * Claude Code 2.1.329 behaves.
  */
-export const claudeConflicts = [
-  'ANTHROPIC_API_KEY',
-  'CLAUDE_CODE_OAUTH_TOKEN',
+export const claudeDetours = [
   'CLAUDE_CODE_USE_BEDROCK',
   'CLAUDE_CODE_USE_VERTEX',
   'CLAUDE_CODE_USE_FOUNDRY',
+  'CLAUDE_CODE_USE_ANTHROPIC_AWS',
+  'CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD',
+  'CLAUDE_CODE_USE_MANTLE',
+  'ANTHROPIC_UNIX_SOCKET',
 ] as const
 
+/** What would take Claude Code past the proxy, or give it another credential. */
+export const claudeConflicts = ['ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN', ...claudeDetours] as const
+
 /**
- * A settings file to lay over the user's own, for this session alone; undefined where theirs set nothing that matters.
- * Needed because `env` of settings files goes before the environment.
- * @param own `env` of the user's own settings
+ * A settings file to lay over all others, for this session alone: `env` of settings files, of the user's own as well as
+ * of the project's, goes before the environment.
+ * @param wayThere variables of the way to the proxy
  */
-export function claudeOverlay(target: Target, own: Readonly<Record<string, string>>): string | undefined {
-  const wanted: Readonly<Record<string, string>> = {
-    ...claudeVariables(target),
-    // An empty one counts as not set.
-    ...Object.fromEntries(claudeConflicts.map((name) => [name, ''])),
-  }
-  const env = Object.fromEntries(
-    Object.entries(wanted).filter(([name, value]) => own[name] !== undefined && own[name] !== value),
-  )
-  return Object.keys(env).length === 0 ? undefined : JSON.stringify({ env })
+export function claudeOverlay(target: Target, wayThere: Readonly<Record<string, string>>): string {
+  // An empty one counts as not set.
+  const none = Object.fromEntries(claudeConflicts.map((name) => [name, '']))
+  return JSON.stringify({ env: { ...none, ...wayThere, ...claudeVariables(target) } })
 }

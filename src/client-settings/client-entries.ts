@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../config/loopback.ts'
 import { claudeVariables } from './claude.ts'
 import type { ClientId } from './clients.ts'
 import { codexSettings, tomlValue } from './codex.ts'
@@ -5,7 +6,7 @@ import { getJsonc, removeJsonc, setJsonc } from './edit-jsonc.ts'
 import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './edit-toml.ts'
 import type { TomlPairs } from './edit-toml.ts'
 import { opencodeSettings } from './opencode.ts'
-import { providerName } from './target.ts'
+import { anyKey, providerName } from './target.ts'
 import type { Target } from './target.ts'
 
 /** What setup has to say in a client's file, by name, as text of that file. Undefined: nothing is to be there. */
@@ -21,6 +22,8 @@ export interface EntryFormat {
   readonly write: (text: string, entries: Entries) => string | undefined
   /** Whether these entries lead to the daemon at this address, or once did. */
   readonly areOurs: (entries: Entries, url: string) => boolean
+  /** A sentence: what the client itself does not read, though it could be edited. */
+  readonly limit?: string
 }
 
 type Path = readonly [string, ...string[]]
@@ -44,6 +47,15 @@ function jsonFormat(paths: Readonly<Record<string, Path>>): Pick<EntryFormat, 'r
   }
 }
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function isSameJson(a: string, b: string): boolean {
   try {
     return JSON.stringify(JSON.parse(a)) === JSON.stringify(JSON.parse(b))
@@ -63,11 +75,23 @@ const claudeNames = [
   'CLAUDE_CODE_MAX_CONTEXT_TOKENS',
 ] as const
 
+const claudeJson = jsonFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]])))
+
 const claude: EntryFormat = {
-  ...jsonFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]]))),
+  ...claudeJson,
+  // It passes over a whole file that has comments, or a comma too many (seen with Claude Code 2.1.329).
+  read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? claudeJson.read(text) : undefined),
+  limit: 'Claude Code reads JSON without comments only.',
   wanted: (target) =>
     Object.fromEntries(Object.entries(claudeVariables(target)).map(([name, value]) => [name, JSON.stringify(value)])),
-  areOurs: (entries, url) => entries['ANTHROPIC_BASE_URL'] === JSON.stringify(url),
+  areOurs: ({ ANTHROPIC_BASE_URL: address, ANTHROPIC_AUTH_TOKEN: token }, url) =>
+    address === JSON.stringify(url) || (token === JSON.stringify(anyKey) && leadsToThisMachine(address)),
+}
+
+/** @param address as JSON */
+function leadsToThisMachine(address: string | undefined): boolean {
+  const url = URL.parse(address?.replaceAll('"', '') ?? '')
+  return url !== null && isLoopbackHost(url.hostname)
 }
 
 const opencode: EntryFormat = {

@@ -9,5 +9,7 @@ export interface ClientModel {
   /** Tokens. */
   readonly outputTokens: number | undefined
   readonly vision: boolean
+  /** False: it is known to call none. */
+  readonly tools: boolean
   readonly thinks: boolean
 }

@@ -20,8 +20,8 @@ export interface LaunchSettings {
 interface LaunchInput {
   readonly target: Target
   readonly env: Environment
-  /** `env` of Claude Code's own settings file. */
-  readonly claudeEnv: Readonly<Record<string, string>>
+  /** `env` of Claude Code's own settings file, which may name a proxy. */
+  readonly claudeEnv: Environment
 }
 
 export function launchSettings(client: ClientId, input: LaunchInput): LaunchSettings {
@@ -30,12 +30,12 @@ export function launchSettings(client: ClientId, input: LaunchInput): LaunchSett
 
 const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings>> = {
   claude: ({ target, env, claudeEnv }) => {
-    const overlay = claudeOverlay(target, claudeEnv)
+    const way = wayThere({ ...env, ...claudeEnv }, target.url)
     const none = Object.fromEntries(claudeConflicts.map((name) => [name, undefined]))
     return {
       args: [],
-      env: { ...env, ...none, ...claudeVariables(target) },
-      ...(overlay !== undefined && { file: { option: '--settings', text: overlay } }),
+      env: { ...env, ...none, ...way, ...claudeVariables(target) },
+      file: { option: '--settings', text: claudeOverlay(target, way) },
     }
   },
   codex: ({ target, env }) => ({ args: codexOptions(target), env: { ...env, [callerKeyVariable]: target.key } }),
@@ -60,7 +60,7 @@ function scoped(env: Environment, url: string): Environment {
 const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
 
 /** Many clients send calls to this very machine through a proxy unless they are told not to, in either case of letters. */
-function wayThere(env: Environment, url: string): Environment {
+function wayThere(env: Environment, url: string): Readonly<Record<string, string>> {
   if (!proxyVariables.some((name) => (env[name] ?? '') !== '')) return {}
   const exempt = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(',').map((host) => host.trim())
   const hosts = [...new Set([...exempt, new URL(url).hostname, '127.0.0.1', 'localhost'])].filter(Boolean).join(',')

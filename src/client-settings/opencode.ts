@@ -39,11 +39,12 @@ export function nativeDialect({ routes }: ClientModel): keyof typeof packages {
 
 function modelSettings(model: ClientModel): object {
   const dialect = nativeDialect(model)
-  const { contextTokens: context, outputTokens: output, vision, thinks } = model
+  const { contextTokens: context, outputTokens: output, vision, thinks, tools } = model
   return {
     name: model.id,
     ...(dialect !== 'chat' && { provider: { npm: packages[dialect] } }),
     ...(thinks && { reasoning: true }),
+    ...(!tools && { tool_call: false }),
     // Without it images are left out of what is sent.
     modalities: { input: vision ? ['text', 'image'] : ['text'], output: ['text'] },
     // Without it opencode does not know when to compact. It wants both or none.

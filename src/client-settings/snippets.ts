@@ -126,12 +126,12 @@ export const snippets = {
           openai_compatible: {
             [providerName]: {
               api_url: `${url}/v1`,
-              available_models: models.map(({ id, contextTokens, outputTokens, vision }) => ({
+              available_models: models.map(({ id, contextTokens, outputTokens, vision, tools }) => ({
                 name: id,
                 // It asks for a number; this one every model has.
                 max_tokens: contextTokens ?? 64_000,
                 ...(outputTokens !== undefined && { max_output_tokens: outputTokens }),
-                capabilities: { tools: true, images: vision, parallel_tool_calls: true, prompt_cache_key: false },
+                capabilities: { tools, images: vision, parallel_tool_calls: tools, prompt_cache_key: false },
               })),
             },
           },

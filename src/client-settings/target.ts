@@ -14,5 +14,8 @@ export interface Target {
   readonly models: readonly ClientModel[]
 }
 
+/** What callers present where no key is asked for: most clients want some. */
+export const anyKey = 'copilot-proxy'
+
 /** What our entries are called in files that hold those of others. */
 export const providerName = 'copilot-proxy'

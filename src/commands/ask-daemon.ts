@@ -34,9 +34,13 @@ export function daemonUrl(server: { readonly host: string; readonly port: number
 }
 
 /** What a copilot-proxy at this address says of itself; undefined when nobody, or something else, answers. */
-export async function askHealth(url: string, fetch: typeof globalThis.fetch): Promise<DaemonHealth | undefined> {
+export async function askHealth(
+  url: string,
+  fetch: typeof globalThis.fetch,
+  timeoutMs = answerTimeoutMs,
+): Promise<DaemonHealth | undefined> {
   try {
-    const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(answerTimeoutMs) })
+    const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
     const answer = health.safeParse(await response.json())
     if (!answer.success) return undefined
     const { copilot, codex, version, demo, config } = answer.data

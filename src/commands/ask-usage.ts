@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
 import type { UsageTotals } from '../totals/periods.ts'
-import { daemonUrl } from './ask-daemon.ts'
 import { findCallerKey } from './caller-key.ts'
 import type { CommandContext } from './context.ts'
+import { findDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 const count = z.number().catch(0)
@@ -40,11 +41,23 @@ const report = z.object({
       }),
     )
     .catch([]),
+  codex: z
+    .object({
+      plan: z.string().optional(),
+      windows: z.array(
+        z.object({ usedPercent: z.number(), minutes: z.number(), resetsAt: z.iso.datetime().optional() }),
+      ),
+      toldAt: z.iso.datetime(),
+    })
+    .optional()
+    .catch(undefined),
   totals: z.object({ today: modelTotals, last_7_days: modelTotals, last_30_days: modelTotals }).optional(),
   demo: z.boolean().catch(false),
 })
 
 export interface DaemonUsage {
+  /** Of the ChatGPT plan; undefined where no answer has told yet. */
+  readonly codex: PlanUse | undefined
   /** Undefined where the daemon could not ask for it. */
   readonly account: CopilotAccount | undefined
   /** Undefined where the daemon is of a version that counts nothing. */
@@ -56,20 +69,23 @@ export interface DaemonUsage {
 /** What the running daemon knows of quota and usage; undefined where none answers, or not in time. */
 export async function askUsage(
   context: CommandContext,
-  { config }: LoadedSettings,
+  settings: LoadedSettings,
   timeoutMs: number,
 ): Promise<DaemonUsage | undefined> {
-  const key = findCallerKey(context, config)?.key
+  const { url, health } = await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, 1000) })
+  if (health === undefined) return undefined
+  const key = findCallerKey(context, settings.config)?.key
   try {
-    const response = await context.fetch(`${daemonUrl(config.server)}/usage?partial=true`, {
+    const response = await context.fetch(`${url}/usage?partial=true`, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       redirect: 'error',
       signal: AbortSignal.any([context.signal, AbortSignal.timeout(timeoutMs)]),
     })
     if (!response.ok) return undefined
-    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, totals, demo } = report.parse(await response.json())
+    const said = report.parse(await response.json())
+    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = said
     const account = plan === undefined ? undefined : { login, plan, sku, tokenBasedBilling, resetsAt, quotas }
-    return { account, totals, demo }
+    return { account, codex, totals, demo }
   } catch {
     return undefined
   }

@@ -1,11 +1,9 @@
+import { anyKey } from '../client-settings/target.ts'
 import { parseApiKeyEntry } from '../config/api-key-entry.ts'
 import { callerKeyVariable } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
-
-/** What callers present where no key is asked for: most clients want some. */
-const anyKey = 'copilot-proxy'
 
 export interface CallerKey {
   readonly key: string
@@ -18,10 +16,10 @@ export interface CallerKey {
  * something not to be told.
  */
 export function findCallerKey({ env, secrets }: CommandContext, { server }: Config): CallerKey | undefined {
-  if (server.apiKeys.length === 0) return { key: anyKey, isAsked: false }
   const plain = server.apiKeys.map(parseApiKeyEntry).find((entry) => entry?.form === 'plain')
+  // Also where this configuration has none: the daemon may have been started with another.
   const key = env[callerKeyVariable] || plain?.key
-  if (key === undefined) return undefined
+  if (key === undefined) return server.apiKeys.length === 0 ? { key: anyKey, isAsked: false } : undefined
   secrets.note(key)
   return { key, isAsked: true }
 }

@@ -1,7 +1,8 @@
+import type { Stats } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { removeIfThere, replaceFile } from '../auth/atomic-file.ts'
-import { adviceFor, errnoOf, isForeign } from '../auth/record-fs.ts'
+import { adviceFor, errnoOf, isForeign, isLoose } from '../auth/record-fs.ts'
 import { targetOf } from './change-config-file.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 
@@ -35,10 +36,7 @@ export async function changeClientFile({ path, text }: ClientFile, next: string 
   await told(path, async () => {
     const target = await targetOf(path)
     await nodeFs.mkdir(dirname(target), { recursive: true, mode: 0o700 })
-    const before = await nodeFs.stat(target).catch(() => undefined)
-    if (before !== undefined && isForeign(before.uid)) {
-      throw new CommandFailure(exitCode.failed, `${target} belongs to another user. Run this as that user.`)
-    }
+    const before = await requireWritable(target)
     if ((await readText(target)) !== text) {
       throw new CommandFailure(
         exitCode.failed,
@@ -50,11 +48,28 @@ export async function changeClientFile({ path, text }: ClientFile, next: string 
   })
 }
 
+/**
+ * The file at the end of links, as it is; undefined where there is none.
+ * @throws CommandFailure where it is not this user's to change. The folder decides whether it could be: a file that is
+ * read-only has been made so on purpose.
+ */
+async function requireWritable(target: string): Promise<Stats | undefined> {
+  const stat = await nodeFs.stat(target).catch(() => undefined)
+  if (stat === undefined) return undefined
+  if (isForeign(stat.uid)) {
+    throw new CommandFailure(exitCode.failed, `${target} belongs to another user. Run this as that user.`)
+  }
+  if ((stat.mode & 0o200) === 0) {
+    throw new CommandFailure(exitCode.failed, `${target} is read-only. Make it writable (chmod u+w), and try again.`)
+  }
+  return stat
+}
+
 /** Keeps the file as it is now. Its copy can be read by whoever may read the file. */
 export async function keepBackup({ path, text }: ClientFile): Promise<void> {
   if (text === undefined) return removeBackup(path)
   await told(path, async () => {
-    const { mode } = await nodeFs.stat(path)
+    const { mode } = (await requireWritable(await targetOf(path))) ?? { mode: 0o600 }
     await replaceFile(nodeFs, backupPath(path), text, mode & 0o777)
   })
 }
@@ -63,6 +78,11 @@ export async function removeBackup(path: string): Promise<void> {
   await told(path, async () => {
     await removeIfThere(nodeFs, backupPath(path))
   })
+}
+
+/** False on Windows, whose modes say nothing of it. */
+export async function isOpenToOthers(path: string): Promise<boolean> {
+  return isLoose((await nodeFs.stat(path)).mode)
 }
 
 async function readText(path: string): Promise<string | undefined> {

@@ -78,6 +78,7 @@ export function toClientModels({ id, copilot_proxy: facts }: ListedModel): reado
       contextTokens: facts.max_prompt_tokens ?? facts.context_window ?? undefined,
       outputTokens: facts.max_output_tokens ?? undefined,
       vision: capabilities.vision === true,
+      tools: capabilities.tool_calls !== false,
       thinks: (capabilities.reasoning_effort ?? []).length > 0,
     },
   ]

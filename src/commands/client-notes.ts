@@ -53,8 +53,9 @@ export function readOwnSettings(context: CommandContext): Promise<ClientSettings
   return readClientSettings({ ...homesOf(context), readFile: readText })
 }
 
-function readText(path: string): Promise<string> {
-  return nodeFs.readFile(path, 'utf8')
+/** Without the mark that Windows editors begin a file with. */
+async function readText(path: string): Promise<string> {
+  return (await nodeFs.readFile(path, 'utf8')).replace(/^\uFEFF/, '')
 }
 
 function homesOf(context: CommandContext): ClientHomes {

@@ -3,7 +3,11 @@ import type { CommandContext } from './context.ts'
 /** Asks a person; anything but yes is no. @throws the signal's reason when it is aborted */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
   context.stderr.write(`${question} [y/N] `)
-  const answer = await Promise.race([readLine(context.stdin), untilAborted(context.signal)])
+  const answer = await Promise.race([
+    readLine(context.stdin),
+    // What comes next begins on a line of its own.
+    untilAborted(context.signal).finally(() => context.stderr.write('\n')),
+  ])
   return /^y(?:es)?$/i.test(answer.trim())
 }
 

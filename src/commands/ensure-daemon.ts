@@ -1,9 +1,10 @@
 import type { ProviderId } from '../executors/executor.ts'
 import { visibleLines } from '../terminal/visible.ts'
-import { askHealth, daemonUrl } from './ask-daemon.ts'
 import type { DaemonHealth } from './ask-daemon.ts'
+import { findBackgroundPlace, findRunningDaemon } from './background/place.ts'
 import type { CommandContext } from './context.ts'
 import { ensureLogin } from './ensure-login.ts'
+import { findDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 import { startBackgroundDaemon } from './start-daemon.ts'
 
@@ -23,13 +24,11 @@ export async function ensureDaemon(
   settings: LoadedSettings,
   configFlag: string | undefined,
 ): Promise<RunningDaemon> {
-  const { server } = settings.config
-  // Port 0 is another one at each start; the record of the background daemon knows which.
-  const health = server.port === 0 ? undefined : await askHealth(daemonUrl(server), context.fetch)
+  const { url, health } = await findDaemon(context, settings)
   if (health !== undefined) {
-    tellOdd(context, health)
+    await tellOdd(context, url, health)
     const providers = health.demo ? everybody : await ensureLogin(context, settings, configFlag)
-    return { url: daemonUrl(server), providers }
+    return { url, providers: listingProviders(providers, health) }
   }
   const providers = await ensureLogin(context, settings, configFlag)
   const { record, wasRunning } = await startBackgroundDaemon(context, settings, {
@@ -43,10 +42,20 @@ export async function ensureDaemon(
 
 export const everybody: readonly ProviderId[] = ['copilot', 'codex']
 
-function tellOdd({ version, stderr }: CommandContext, health: DaemonHealth): void {
+/** One that the daemon cannot use now lists nothing new, however long it is waited for. */
+function listingProviders(providers: readonly ProviderId[], health: DaemonHealth): readonly ProviderId[] {
+  const usable = providers.filter((provider) => health[provider] === 'ok')
+  return usable.length > 0 ? usable : providers
+}
+
+async function tellOdd(context: CommandContext, url: string, health: DaemonHealth): Promise<void> {
+  const { version, stderr } = context
   if (health.demo) stderr.write('Note: the running copilot-proxy answers from a simulated Copilot (--demo).\n')
   if (health.version !== version) {
     const running = `copilot-proxy ${health.version} is running and this is ${version}`
-    stderr.write(visibleLines(`Note: ${running}. To bring it up to date: copilot-proxy restart\n`))
+    const record = await findRunningDaemon(context, findBackgroundPlace(context))
+    const isBackground = record?.url === url
+    const fix = isBackground ? 'copilot-proxy restart' : 'end it where it runs, and start it again'
+    stderr.write(visibleLines(`Note: ${running}. To bring it up to date: ${fix}\n`))
   }
 }

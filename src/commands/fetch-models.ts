@@ -6,10 +6,10 @@ import { createModelRegistry } from '../models/registry.ts'
 import { renderModelList } from '../models/render.ts'
 import { toChatError } from '../translate/chat/error.ts'
 import { loginAdvice } from './account.ts'
-import { daemonUrl } from './ask-daemon.ts'
 import { findCallerKey } from './caller-key.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
+import { findDaemon } from './find-daemon.ts'
 import type { ModelSource } from './model-sources.ts'
 import type { LoadedSettings } from './settings.ts'
 
@@ -47,11 +47,13 @@ const daemonTimeoutMs = 3000
 /** The models the running daemon lists, and those that are switched off; undefined when none answers at that address. */
 export async function fetchFromDaemon(
   context: CommandContext,
-  { config }: LoadedSettings,
+  settings: LoadedSettings,
 ): Promise<FetchedModels | undefined> {
-  const key = findCallerKey(context, config)?.key
+  const { url, health } = await findDaemon(context, settings)
+  if (health === undefined) return undefined
+  const key = findCallerKey(context, settings.config)?.key
   try {
-    const response = await context.fetch(`${daemonUrl(config.server)}/v1/models?include=disabled`, {
+    const response = await context.fetch(`${url}/v1/models?include=disabled`, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       redirect: 'error',
       signal: AbortSignal.any([context.signal, AbortSignal.timeout(daemonTimeoutMs)]),

@@ -124,9 +124,10 @@ Examples:
 `
 
 export const usage = `
-Premium requests or AI credits as GitHub counts them, and requests and tokens by
-model as copilot-proxy counts them: of today, of 7 days and of 30. These totals
-are kept on this machine and outlive the daemon.
+Premium requests or AI credits as GitHub counts them, what is left of a ChatGPT
+plan as OpenAI last told the running daemon, and requests and tokens by model as
+copilot-proxy counts them: of today, of 7 days and of 30. These totals are kept
+on this machine and outlive the daemon.
 
 --line prints what is left and what was used today, within a second: it asks the
 running daemon and never GitHub, and leaves out what the daemon does not know.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { clients } from '../client-settings/clients.ts'
 import { launchSettings } from '../client-settings/launch-settings.ts'
 import type { LaunchSettings } from '../client-settings/launch-settings.ts'
+import { anyKey } from '../client-settings/target.ts'
 import type { Target } from '../client-settings/target.ts'
 import { visibleLines } from '../terminal/visible.ts'
 import { requireCallerKey } from './caller-key.ts'
@@ -44,7 +45,7 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
   return run(context, flags, file, await pickTarget(context, client, daemon, key, flags.model))
 }
 
-const demoKey: CallerKey = { key: 'copilot-proxy', isAsked: false }
+const demoKey: CallerKey = { key: anyKey, isAsked: false }
 
 async function run(context: CommandContext, flags: LaunchFlags, file: string, target: Target): Promise<number> {
   const { client, args } = flags
@@ -52,14 +53,11 @@ async function run(context: CommandContext, flags: LaunchFlags, file: string, ta
   const forSmall = small.id === main.id || client === 'codex' ? '' : `, ${small.id} for small tasks`
   const simulated = flags.demo ? ', simulated' : ''
   context.stderr.write(visibleLines(`${clients[client].name} with ${main.id}${forSmall}${simulated}.\n`))
-  const settings = launchSettings(client, { target, env: context.env, claudeEnv: await claudeEnvOf(context) })
+  const claudeEnv = (await readOwnSettings(context)).claude?.env ?? {}
+  const settings = launchSettings(client, { target, env: context.env, claudeEnv })
   return withFile(settings, (given) =>
     runClient(context, { file, args: [...given, ...settings.args, ...args], env: settings.env }),
   )
-}
-
-async function claudeEnvOf(context: CommandContext): Promise<Readonly<Record<string, string>>> {
-  return (await readOwnSettings(context)).claude?.env ?? {}
 }
 
 /** Readable by this user alone, and gone when the client has ended. */

@@ -34,13 +34,13 @@ export async function toListenFailure(
 async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
   const { host, port } = server
   const holder = await findPortHolder({ host, port, fetch: context.fetch, procDir: '/proc' })
-  const choose = 'Choose another port with --port, or let --port 0 pick one.'
+  const choose = 'Choose another with --port or the setting server.port; 0 picks a free one.'
   switch (holder.kind) {
     case 'copilot-proxy':
       return (
         `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
         `${holder.demo ? ', with simulated answers (--demo)' : ''}. ` +
-        'Use that one, or choose another port with --port.'
+        'Use that one, end it, or choose another port: --port, or the setting server.port.'
       )
     case 'process':
       return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`

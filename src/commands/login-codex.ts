@@ -7,6 +7,7 @@ import { describePlace, leaveOtherStore, requireStore } from './account.ts'
 import { openCodexRecords } from './codex-account.ts'
 import type { CommandContext } from './context.ts'
 import type { LoginFlags } from './flags.ts'
+import { chatgptPlanName } from './plan-name.ts'
 import { loginFailed } from './login-failure.ts'
 import { askCodexInBrowser, askCodexWithCode } from './obtain-codex-login.ts'
 import { loadSettings } from './settings.ts'
@@ -35,8 +36,9 @@ export async function connectCodexAccount(
 
   const { stdout } = context
   const { plan } = record.metadata
-  const account = `${visible(record.label)}${plan === undefined ? '' : `, with the ChatGPT plan ${visible(plan)}`}`
-  stdout.write(`\n${stdout.style.green(`Logged in to Codex as ${account}.`)}\n`)
+  const account = `${visible(record.label)}${plan === undefined ? '' : `, with ${visible(chatgptPlanName(plan))}`}`
+  const untold = plan === undefined ? ' OpenAI does not tell the plan.' : ''
+  stdout.write(`\n${stdout.style.green(`Logged in to Codex as ${account}.`)}${untold}\n`)
   stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
   await leaveOtherStore(context, settings, codexRecordKind, record.id)
   const reason = whyUnused(codex)

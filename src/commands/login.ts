@@ -86,8 +86,9 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const location = await storeAccount(context, settings, hosts, account)
 
   const { stdout } = context
-  const plan = account.plan === undefined ? '' : `, with ${account.plan}`
-  stdout.write(`\n${stdout.style.green(`Logged in as ${account.login}${plan}.`)}\n`)
+  const { login: name, plan } = account
+  const words = plan === undefined ? `Logged in as ${name}.` : `Logged in as ${name}, with ${plan}.`
+  stdout.write(`\n${stdout.style.green(words)}${plan === undefined ? ' GitHub does not tell the plan.' : ''}\n`)
   stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
   await leaveOtherStore(context, settings, copilotRecordKind, copilotRecordId(account.login, hosts.baseUrl))
   if (tokenOfEnvironment(context) !== undefined) {

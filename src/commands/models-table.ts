@@ -53,7 +53,7 @@ export function modelsText(
   const narrower = [0, ...leastFirst.keys().map((at) => at + 1)].map((count) => without(...leastFirst.slice(0, count)))
   // Where none fits, each model becomes a block, which has room for all.
   const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? without()
-  const notes = notesOn(listed, disabled).map((note) => `${note}\n`)
+  const notes = [...notesOn(listed, disabled), ...noteOnWidth(without(), columns)].map((note) => `${note}\n`)
   const table = formatTable(columns, rows, output, (row) => disabled.includes(row))
   return notes.length === 0 ? table : `${table}\n${notes.join('')}`
 }
@@ -70,6 +70,12 @@ function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[
     ...(unset.length > 0 ? [`May have to be enabled first: ${idsOf(unset)}. At ${settingsPage}`] : []),
     ...(isDemo ? ['These models are simulated (--demo).'] : []),
   ]
+}
+
+/** Nobody would look for a column that is not there. */
+function noteOnWidth(all: readonly Column[], shown: readonly Column[]): readonly string[] {
+  const hidden = all.filter((column) => !shown.includes(column)).map(({ title }) => title)
+  return hidden.length === 0 ? [] : [`No room here for ${hidden.join(', ')}: widen the window, or use --json.`]
 }
 
 function idsOf(rows: readonly ListedModel[]): string {

@@ -3,9 +3,9 @@ import { runCodexBrowserLogin } from '../auth/codex/browser-login.ts'
 import { finishCodexDeviceLogin, startCodexDeviceLogin } from '../auth/codex/device-login.ts'
 import type { LoginTokens } from '../auth/codex/token-endpoint.ts'
 import type { Config } from '../config/schema.ts'
-import { formatBox } from '../terminal/shapes.ts'
 import type { CommandContext } from './context.ts'
 import { loginFailed, loginInterrupted } from './login-failure.ts'
+import { showCode } from './login/show-code.ts'
 import { browserCommand, openBrowser } from './open-browser.ts'
 
 /** For one exchange with OpenAI, headers and body. Ms. */
@@ -72,7 +72,7 @@ export async function askCodexWithCode(
   { issuer, clientId }: Config['codex'],
   { mayOpenBrowser }: { readonly mayOpenBrowser: boolean },
 ): Promise<LoginTokens> {
-  const { fetch, now, sleep, signal, stdout } = context
+  const { fetch, now, sleep, signal } = context
   const deps = { fetch, now, sleep, timeoutMs }
   const started = await startCodexDeviceLogin(deps, { issuer, clientId }, signal)
   switch (started.kind) {
@@ -92,18 +92,9 @@ export async function askCodexWithCode(
 
   const { code } = started
   context.secrets.note(code.deviceAuthId)
-  const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
-  stdout.write(
-    `Open this address in a browser, on any device:\n\n  ${stdout.style.bold(code.verificationUri)}\n\n` +
-      `and type this code:\n\n${stdout.style.bold(formatBox(code.userCode))}\n` +
-      'Such codes are used for phishing: only enter one that you asked for yourself, and give it to nobody.\n',
-  )
-  if (mayOpenBrowser && openBrowser(code.verificationUri, context)) {
-    stdout.write('Your browser should show the address now; if it does not, open it yourself.\n')
-  }
-  stdout.write(`Waiting for OpenAI; the code is good for ${minutes} minutes. Ctrl-C stops the login.\n`)
-
-  const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal)
+  const caution = 'Such codes are used for phishing: only enter one that you asked for yourself, and give it to nobody.'
+  const stopWaiting = await showCode(context, code, { issuer: 'OpenAI', mayOpenBrowser, caution })
+  const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal).finally(stopWaiting)
   switch (answer.kind) {
     case 'authorized':
       return answer.tokens

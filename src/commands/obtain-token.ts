@@ -3,10 +3,10 @@ import { pollForToken, startDeviceFlow } from '../auth/device-flow.ts'
 import type { DeviceFlowOptions } from '../auth/device-flow.ts'
 import { runWebFlow } from '../auth/web-flow.ts'
 import type { Config } from '../config/schema.ts'
-import { formatBox } from '../terminal/shapes.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import { githubTimeoutMs } from './account.ts'
+import { showCode } from './login/show-code.ts'
 import { loginFailed, loginInterrupted } from './login-failure.ts'
 import { openBrowser } from './open-browser.ts'
 
@@ -25,7 +25,7 @@ export async function askWithCode(
   options: DeviceFlowOptions,
   mayOpenBrowser: boolean,
 ): Promise<string> {
-  const { fetch, now, sleep, signal, stdout } = context
+  const { fetch, now, sleep, signal } = context
   const deps = { fetch, now, sleep, timeoutMs: githubTimeoutMs }
   const started = await startDeviceFlow(deps, options, signal)
   if (started.kind === 'aborted') throw loginInterrupted()
@@ -33,17 +33,8 @@ export async function askWithCode(
 
   const { code } = started
   context.secrets.note(code.deviceCode)
-  const minutes = Math.max(1, Math.round((code.expiresAtMs - now()) / 60_000))
-  stdout.write(
-    `Open this address in a browser, on any device:\n\n  ${stdout.style.bold(code.verificationUri)}\n\n` +
-      `and type this code:\n\n${stdout.style.bold(formatBox(code.userCode))}\n`,
-  )
-  if (mayOpenBrowser && openBrowser(code.verificationUri, context)) {
-    stdout.write('Your browser should show the address now; if it does not, open it yourself.\n')
-  }
-  stdout.write(`Waiting for GitHub; the code is good for ${minutes} minutes. Ctrl-C stops the login.\n`)
-
-  const answer = await pollForToken(deps, options, code, signal)
+  const stopWaiting = await showCode(context, code, { issuer: 'GitHub', mayOpenBrowser })
+  const answer = await pollForToken(deps, options, code, signal).finally(stopWaiting)
   switch (answer.kind) {
     case 'authorized':
       return answer.githubToken

@@ -18,6 +18,23 @@ const skuNames: readonly (readonly [part: string, name: string])[] = [
   ['enterprise', 'Copilot Enterprise'],
 ]
 
+/** Plans by `chatgpt_plan_type`, in OpenAI's words (docs/codex-wire.md, "Login"; the list is OpenAI's to change). */
+const chatgptNames = new Map([
+  ['free', 'ChatGPT Free'],
+  ['go', 'ChatGPT Go'],
+  ['plus', 'ChatGPT Plus'],
+  ['pro', 'ChatGPT Pro'],
+  ['team', 'ChatGPT Team'],
+  ['business', 'ChatGPT Business'],
+  ['enterprise', 'ChatGPT Enterprise'],
+  ['edu', 'ChatGPT Edu'],
+])
+
+/** A plan in OpenAI's marketing words; one that is not known here keeps OpenAI's own word. */
+export function chatgptPlanName(plan: string): string {
+  return chatgptNames.get(plan) ?? `the ChatGPT plan ${plan}`
+}
+
 /** A plan in GitHub's marketing words; a plan that is not known here keeps GitHub's own word, in quotes. */
 export function planName(plan: string): string {
   return planNames.get(plan) ?? `"${plan}"`

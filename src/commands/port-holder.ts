@@ -1,5 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { isForeign } from '../auth/record-fs.ts'
 import { askHealth, daemonUrl } from './ask-daemon.ts'
 
 export type PortHolder =
@@ -23,12 +24,12 @@ export interface PortHolderQuery {
 /** Who listens on a port that is in use, as far as an ordinary user may know. Never throws. */
 export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
   const health = await askHealth(daemonUrl(query), query.fetch)
-  if (health !== undefined) {
+  if (health !== undefined && !(await isForeignListener(query.port, query.procDir))) {
     const { version, demo, isConfigRefused } = health
     return { kind: 'copilot-proxy', version, demo, isConfigRefused }
   }
   try {
-    const inodes = await listeningInodes(query.port, query.procDir)
+    const inodes = new Set((await listenersOn(query.port, query.procDir)).map(({ inode }) => inode))
     return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
   } catch {
     return { kind: 'unknown' }
@@ -38,17 +39,29 @@ export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder
 /** State of a listening socket in `/proc/net/tcp` (Linux: include/net/tcp_states.h, TCP_LISTEN). */
 const listening = '0A'
 
-/** Socket inodes that listen on a port, from lines `sl local:port remote:port state … uid timeout inode …`. */
-async function listeningInodes(port: number, procDir: string): Promise<ReadonlySet<string>> {
+/**
+ * Whether it is other users of this machine who listen on a port; not known, hence false, where there is no process file
+ * system. Never throws.
+ */
+export async function isForeignListener(port: number, procDir = '/proc'): Promise<boolean> {
+  const listeners = await listenersOn(port, procDir)
+  return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
+}
+
+interface Listener {
+  readonly inode: string
+  readonly uid: number
+}
+
+/** Sockets that listen on a port, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
+async function listenersOn(port: number, procDir: string): Promise<readonly Listener[]> {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0')
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
   )
   const fields = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
-  return new Set(
-    fields.flatMap(([, local, , state, , , , , , inode]) =>
-      state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [inode] : [],
-    ),
+  return fields.flatMap(([, local, , state, , , , uid, , inode]) =>
+    state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [{ inode, uid: Number(uid) }] : [],
   )
 }
 

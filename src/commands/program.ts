@@ -141,7 +141,8 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
 
 /** A wrong command line is answered with where to read more: in the help of the very command. */
 function nameHelp(command: Command, name: string): void {
-  command.showHelpAfterError(`See ${name} --help for what is possible.`)
+  const hint = command.name() === 'launch' ? ' What is for the client stands behind --.' : ''
+  command.showHelpAfterError(`See ${name} --help for what is possible.${hint}`)
   for (const child of command.commands) nameHelp(child, `${name} ${child.name()}`)
 }
 

@@ -11,7 +11,7 @@ export function serveOptions(): readonly Option[] {
     new Option('--demo', 'simulated Copilot and Codex: no account, no network'),
     new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
     new Option('--log-format <format>', 'auto, pretty or json'),
-    new Option('--detach', 'run in the background; return once it answers'),
+    new Option('--detach', 'run in the background; return once it answers').conflicts('logFormat'),
     new Option('--background <starter>').choices(['detach', 'service']).hideHelp(),
   ]
 }

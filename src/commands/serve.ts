@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs'
-import type { Flag } from '../config/load.ts'
 import { formatConfigError } from '../config/problem.ts'
 import type { ConfigError } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
@@ -10,6 +9,7 @@ import type { Daemon } from '../daemon.ts'
 import { runtimeWarning } from '../runtime-floor.ts'
 import type { Background, enterBackground } from './background/enter.ts'
 import { findCodexHome } from './codex-home.ts'
+import { toConfigFlags } from './config-flags.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
@@ -106,16 +106,6 @@ function refuseExposed(context: CommandContext, settings: LoadedSettings): void 
   if (!settings.config.auth.strictPermissions) return
   const exposed = exposedKeys(settings, context.platform)
   if (exposed !== undefined) throw new CommandFailure(exitCode.usage, `${exposed} (auth.strict-permissions)`)
-}
-
-export function toConfigFlags(flags: ServeFlags): readonly Flag[] {
-  const options = [
-    { name: '--port', key: 'server.port', text: flags.port },
-    { name: '--host', key: 'server.host', text: flags.host },
-    { name: '--log-level', key: 'log.level', text: flags.logLevel },
-    { name: '--log-format', key: 'log.format', text: flags.logFormat },
-  ] as const
-  return options.flatMap(({ name, key, text }) => (text === undefined ? [] : [{ name, key, text }]))
 }
 
 /** @throws CommandFailure `failed` when the daemon cannot listen */

@@ -6,16 +6,19 @@ import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { daemonDocument } from './background/describe.ts'
 import { findBackgroundPlace, findRunningDaemon, openBackgroundPlace, withBackgroundLock } from './background/place.ts'
+import type { BackgroundPlace } from './background/place.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
+import { findDaemon } from './find-daemon.ts'
 import type { ReportFlags, ServiceFlags } from './flags.ts'
-import { awaitService, findManager, realSystem, runOrFail } from './service/control.ts'
+import { awaitGone, awaitService, findManager, realSystem, runOrFail } from './service/control.ts'
 import type { ServiceSystem } from './service/control.ts'
 import { defineService } from './service/define.ts'
 import { marker } from './service/definition.ts'
 import type { ServiceManager } from './service/manager.ts'
 import { loadSettings } from './settings.ts'
+import type { LoadedSettings } from './settings.ts'
 import { lockLimitMs } from './start-daemon.ts'
 import { stopDaemon } from './stop-daemon.ts'
 import { writeJson } from './write-json.ts'
@@ -39,19 +42,22 @@ export async function serviceInstall(
     return exitCode.done
   }
   await refuseForeign(manager)
+  const { shutdownGraceSeconds } = settings.config.server
   const place = await openBackgroundPlace(context)
+  await refuseOther(context, settings, place)
   await tellingErrors(manager, async () => {
     await nodeFs.mkdir(dirname(manager.file), { recursive: true })
     await replaceFile(nodeFs, manager.file, text)
   })
   const isUsable = (await system.run(manager.probe, context.env)).code === 0
   const record = isUsable
-    ? await withBackgroundLock(context, place, lockLimitMs(settings), async () => {
+    ? await withBackgroundLock(context, place, lockLimitMs(shutdownGraceSeconds), async () => {
         const running = await findRunningDaemon(context, place)
-        if (running?.starter === 'detach') await stopDaemon(context, settings, running)
-        for (const { command, mayFail } of manager.activate) {
+        if (running?.starter === 'detach') await stopDaemon(context, shutdownGraceSeconds, running)
+        for (const { command, mayFail, whileThere } of manager.activate) {
           if (mayFail) await system.run(command, context.env)
           else await runOrFail(context, system, command)
+          if (whileThere !== undefined) await awaitGone(context, system, whileThere, definition.stopSeconds)
         }
         return awaitService(context, place, system, manager, running)
       })
@@ -148,6 +154,15 @@ export async function serviceStatus(
   ] as const
   context.stdout.write(formatPairs(pairs, context.stdout.style))
   return exitCode.done
+}
+
+/** @throws CommandFailure `failed` where a daemon in a terminal has the address that the service needs */
+async function refuseOther(context: CommandContext, settings: LoadedSettings, place: BackgroundPlace): Promise<void> {
+  if ((await findRunningDaemon(context, place)) !== undefined) return
+  const { url, health } = await findDaemon(context, settings)
+  if (health === undefined) return
+  const message = `copilot-proxy ${visible(health.version)} runs at ${url}, in a terminal. End it there first.`
+  throw new CommandFailure(exitCode.failed, message)
 }
 
 /** @throws CommandFailure `failed` where somebody else wrote that file */

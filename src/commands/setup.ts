@@ -12,7 +12,15 @@ import { unifiedDiff } from '../terminal/unified-diff.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { daemonUrl } from './ask-daemon.ts'
 import { requireCallerKey } from './caller-key.ts'
-import { backupPath, changeClientFile, keepBackup, readClientFile, removeBackup } from './change-client-file.ts'
+import {
+  backupPath,
+  changeClientFile,
+  isOpenToOthers,
+  keepBackup,
+  readClientFile,
+  removeBackup,
+} from './change-client-file.ts'
+import type { ClientFile } from './change-client-file.ts'
 import { clientNotes, findClientFile } from './client-notes.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
@@ -22,6 +30,7 @@ import type { ExitCode } from './exit-code.ts'
 import type { SetupFlags } from './flags.ts'
 import { pickTarget } from './pick-target.ts'
 import { loadSettings } from './settings.ts'
+import type { LoadedSettings } from './settings.ts'
 import { sketchTarget } from './sketch-target.ts'
 import { tryModel } from './try-model.ts'
 
@@ -77,8 +86,9 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   requirePerson(context, flags)
   const { name } = clients[client]
   const file = await readClientFile(await findClientFile(context, client))
+  const settings = await loadSettings(context, flags.config)
   const target = flags.dryRun
-    ? await sketchTarget(context, await loadSettings(context, flags.config), client, flags.model)
+    ? await sketchTarget(context, settings, client, flags.model)
     : await liveTarget(context, flags, client)
   const format = entryFormats[client]
   const text = file.text ?? ''
@@ -88,8 +98,11 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   const isOwnFile = isSetUp && format.write('', present) === text
   const before = isSetUp ? (file.backup ?? (isOwnFile ? '' : text)) : text
   const next = setUpText(format, text, before, target)
-  if (next === undefined) throw byHand(file.path, `To see what ${name} needs: copilot-proxy setup --print ${client}`)
-  const notes = await clientNotes(context, client, target.url)
+  if (next === undefined) {
+    const how = `To see what ${name} needs: copilot-proxy setup --print ${client}`
+    throw byHand(file.path, [format.limit, how].join(' ').trimStart())
+  }
+  const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url))]
   if (next === text) {
     context.stderr.write(visibleLines(`${name} is set up already: ${file.path}. There is nothing to do.\n`))
     tellNotes(context, notes)
@@ -106,7 +119,7 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   context.stderr.write(
     visibleLines(`${name} now uses copilot-proxy, with ${target.chosen.main.id}.${kept} ${undone}\n`),
   )
-  const newNotes = await clientNotes(context, client, target.url)
+  const newNotes = [...(await exposedNotes(file, next, target)), ...(await clientNotes(context, client, target.url))]
   tellNotes(
     context,
     newNotes.filter((note) => !notes.includes(note)),
@@ -130,16 +143,16 @@ async function undo(context: CommandContext, flags: SetupFlags, client: ClientId
   const undone = undoText(format, text, file.backup ?? '')
   if (undone.kind === 'by-hand') {
     const how = file.backup === undefined ? '' : `As it was before: ${backupPath(file.path)}`
-    throw byHand(file.path, how)
+    throw byHand(file.path, [format.limit, how].join(' ').trim())
   }
   tellDiff(context, unifiedDiff(file.path, text, undone.text))
   if (undone.kind === 'entries') {
     context.stderr.write('The file has changed since; only what setup wrote is taken out.\n')
   }
   if (flags.dryRun) return exitCode.done
-  if (!(await agreed(context, flags, `Change ${file.path}?`))) return refused(context)
   // A file that is only there because of setup goes.
   const isOurs = undone.kind === 'exact' && file.backup === undefined
+  if (!(await agreed(context, flags, `${isOurs ? 'Remove' : 'Change'} ${file.path}?`))) return refused(context)
   await changeClientFile(file, isOurs ? undefined : undone.text)
   await removeBackup(file.path)
   context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy: ${file.path}.\n`))
@@ -184,6 +197,19 @@ function masked(whole: string, name: string, value: string): string {
 /** What we write ourselves in the place of a key. */
 const noKeys: ReadonlySet<string> = new Set(['copilot-proxy', callerKeyVariable])
 const ours = new RegExp(`"(?:${[...noKeys].join('|')}|\\{env:${callerKeyVariable}\\})"`)
+
+/** Settings of a client outlive the daemon of this moment. */
+function movingNotes({ config }: LoadedSettings, { url }: Target): readonly string[] {
+  if (url === daemonUrl(config.server)) return []
+  const port = new URL(url).port || '80'
+  return [`${url} is where copilot-proxy runs now, and not what its settings say. For it to stay: server.port ${port}.`]
+}
+
+/** A file that holds a key from now on. */
+async function exposedNotes({ path }: ClientFile, text: string, target: Target): Promise<readonly string[]> {
+  if (!target.isKeyAsked || !text.includes(target.key) || !(await isOpenToOthers(path))) return []
+  return [`Others on this machine can read ${path}, which now holds a key. To keep it to you: chmod 600 on it.`]
+}
 
 function tellNotes({ stderr }: CommandContext, notes: readonly string[]): void {
   for (const note of notes) stderr.write(visibleLines(`Note: ${note}\n`))

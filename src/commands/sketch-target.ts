@@ -7,11 +7,12 @@ import { createModelRegistry } from '../models/registry.ts'
 import { renderModelList } from '../models/render.ts'
 import { nearMisses } from '../models/near-misses.ts'
 import { visible } from '../terminal/visible.ts'
-import { askHealth, daemonUrl } from './ask-daemon.ts'
 import { findCallerKey } from './caller-key.ts'
 import { fetchClientModels, toClientModels } from './client-models.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
+import { findDaemon } from './find-daemon.ts'
+import type { FoundDaemon } from './find-daemon.ts'
 import { fetchFromProviders, modelList } from './fetch-models.ts'
 import type { ListedModel } from './fetch-models.ts'
 import { modelSources } from './model-sources.ts'
@@ -26,21 +27,21 @@ export async function sketchTarget(
 ): Promise<Target> {
   const { config } = settings
   const { key, isAsked } = findCallerKey(context, config) ?? { key: '', isAsked: true }
-  const models = await listModels(context, settings, key)
+  const daemon = await findDaemon(context, settings)
+  const models = await listModels(context, settings, daemon, key)
   const main = wanted === undefined ? undefined : requireModel(models, wanted)
   const chosen = chooseModels(client, models, main)
   if (chosen === undefined)
     throw new CommandFailure(exitCode.failed, 'There is no chat model. See: copilot-proxy models')
-  return { url: daemonUrl(config.server), key, isKeyAsked: isAsked, chosen, models }
+  return { url: daemon.url, key, isKeyAsked: isAsked, chosen, models }
 }
 
 async function listModels(
   context: CommandContext,
   settings: LoadedSettings,
+  { url, health }: FoundDaemon,
   key: string,
 ): Promise<readonly ClientModel[]> {
-  const url = daemonUrl(settings.config.server)
-  const health = await askHealth(url, context.fetch)
   try {
     if (health !== undefined) {
       return await fetchClientModels(

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { open, readFile } from 'node:fs/promises'
 import { redactText } from '../redact.ts'
 import { visible } from '../terminal/visible.ts'
+import { askHealth } from './ask-daemon.ts'
 import type { DaemonRecord } from './background/daemon-record.ts'
 import { runningText } from './background/describe.ts'
 import { findRunningDaemon, openBackgroundPlace, tellingFileErrors, withBackgroundLock } from './background/place.ts'
@@ -22,6 +23,8 @@ export interface StartedDaemon {
 
 /** For a daemon to accept connections, on a machine that has much else to do. Ms. */
 const startLimitMs = 60_000
+/** For one that runs to say that it does, with much else to do as well. Ms. */
+const answerLimitMs = 5000
 
 /**
  * Starts the daemon as a process of its own that outlives this one, and resolves once it accepts connections; a
@@ -36,14 +39,14 @@ export async function startBackgroundDaemon(
   flags: ServeFlags,
 ): Promise<StartedDaemon> {
   const place = await openBackgroundPlace(context)
-  return withBackgroundLock(context, place, lockLimitMs(settings), () =>
+  return withBackgroundLock(context, place, lockLimitMs(settings.config.server.shutdownGraceSeconds), () =>
     startUnderLock(context, place, settings, flags),
   )
 }
 
 /** How long another command may hold the lock: it may be stopping one daemon and starting another. Ms. */
-export function lockLimitMs(settings: LoadedSettings): number {
-  return startLimitMs + stopLimitMs(settings)
+export function lockLimitMs(graceSeconds: number): number {
+  return startLimitMs + stopLimitMs(graceSeconds)
 }
 
 export async function startUnderLock(
@@ -55,6 +58,7 @@ export async function startUnderLock(
   const running = await findRunningDaemon(context, place)
   if (running !== undefined) {
     refuseOther(running, settings, flags)
+    await refuseHung(context, running)
     return { record: running, wasRunning: true }
   }
   return { record: await startProcess(context, place, settings, flags), wasRunning: false }
@@ -66,6 +70,14 @@ function refuseOther(running: DaemonRecord, settings: LoadedSettings, flags: Ser
   const isSamePort = port === 0 || Number(new URL(running.url).port || 80) === port
   if (isSamePort && running.flags.demo === flags.demo) return
   const message = `${runningText(running)} To start another one, end it first: copilot-proxy stop`
+  throw new CommandFailure(exitCode.failed, message)
+}
+
+/** @throws CommandFailure `failed` */
+async function refuseHung(context: CommandContext, { pid, url }: DaemonRecord): Promise<void> {
+  if ((await askHealth(url, context.fetch, answerLimitMs)) !== undefined) return
+  context.signal.throwIfAborted()
+  const message = `copilot-proxy at ${visible(url)}, process ${pid}, runs and does not answer. Try: copilot-proxy restart`
   throw new CommandFailure(exitCode.failed, message)
 }
 

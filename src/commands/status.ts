@@ -5,7 +5,6 @@ import type { CopilotRecord } from '../auth/wire.ts'
 import type { Style } from '../terminal/style.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
-import { askHealth, daemonUrl } from './ask-daemon.ts'
 import type { DaemonHealth } from './ask-daemon.ts'
 import type { DaemonRecord } from './background/daemon-record.ts'
 import { daemonDocument } from './background/describe.ts'
@@ -17,7 +16,10 @@ import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { ReportFlags } from './flags.ts'
 import { findLogin, openRecords } from './account.ts'
+import { findDaemon } from './find-daemon.ts'
 import { planNameOfSku } from './plan-name.ts'
+import { findPortHolder } from './port-holder.ts'
+import type { PortHolder, PortHolderQuery } from './port-holder.ts'
 import { loadSettings } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
 import { writeJson } from './write-json.ts'
@@ -36,19 +38,24 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const settings = await loadSettings(context, flags.config)
   const place = findBackgroundPlace(context)
   const background = await findRunningDaemon(context, place)
-  // It may have been started with a port of its own.
-  const url = background?.url ?? daemonUrl(settings.config.server)
-  const [stored, codex, health] = await Promise.all([
+  const [stored, codex, { url, health }] = await Promise.all([
     readLogin(context, settings),
     readCodexState(context, settings),
-    askHealth(url, context.fetch),
+    findDaemon(context, settings, { findBackground: () => Promise.resolve(background) }),
   ])
+  const holder = health === undefined ? await findPortHolder(portOf(context, url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
-  const findings = { ...stored, token, codex, url, health, background, logFile: place.logFile }
+  const findings = { ...stored, token, codex, url, health, holder, background, logFile: place.logFile }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
   return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
+}
+
+function portOf({ fetch }: CommandContext, url: string): PortHolderQuery {
+  const { hostname, port } = new URL(url)
+  // A URL has IPv6 addresses in brackets.
+  return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80), fetch, procDir: '/proc' }
 }
 
 interface StoredLogin {
@@ -62,6 +69,8 @@ interface Findings extends StoredLogin {
   readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
+  /** Who listens there where no daemon answers. */
+  readonly holder: PortHolder | undefined
   /** The daemon that runs in the background. */
   readonly background: DaemonRecord | undefined
   readonly logFile: string
@@ -136,8 +145,9 @@ function describeToken(token: TokenState, nowMs: number): string {
   }
 }
 
-function describeDaemon({ url, health, login }: Findings): string {
-  if (health === undefined) return `not running at ${url}; start it with: copilot-proxy serve`
+function describeDaemon(findings: Findings): string {
+  const { url, health, login } = findings
+  if (health === undefined) return describeAbsent(findings)
   const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
   const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
   const notes = [
@@ -148,11 +158,19 @@ function describeDaemon({ url, health, login }: Findings): string {
   return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
 }
 
-function describeBackground({ background, logFile }: Findings): string {
+function describeAbsent({ url, holder, background }: Findings): string {
+  if (background?.url === url) return `does not answer at ${url}; try: copilot-proxy restart`
+  if (holder?.kind !== 'process') return `not running at ${url}; start it with: copilot-proxy serve`
+  const { name, pid } = holder
+  return `not running at ${url}, where ${visible(name)} (process ${pid}) listens; choose another port: server.port`
+}
+
+function describeBackground({ background, url, logFile }: Findings): string {
   if (background === undefined) return ''
   const { pid, started_at: startedAt, starter } = background
+  const where = background.url === url ? '' : ` at ${visible(background.url)}`
   const since = new Date(startedAt).toLocaleString('sv')
-  return `process ${pid}${starter === 'service' ? ' (a service)' : ''} since ${since}, log in ${visible(logFile)}`
+  return `process ${pid}${starter === 'service' ? ' (a service)' : ''}${where} since ${since}, log in ${visible(logFile)}`
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {

@@ -4,7 +4,6 @@ import type { DaemonRecord } from './background/daemon-record.ts'
 import { isRunning } from './background/place.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
-import type { LoadedSettings } from './settings.ts'
 
 /** For what a daemon does after the grace period: ending streams, storing a renewed login, writing its log. Ms. */
 const marginMs = 10_000
@@ -14,12 +13,12 @@ const killedMs = 5000
 const pollMs = 50
 
 /** How long stopping may take altogether. Ms. */
-export function stopLimitMs(settings: LoadedSettings): number {
-  return patienceMs(settings) + killedMs
+export function stopLimitMs(graceSeconds: number): number {
+  return patienceMs(graceSeconds) + killedMs
 }
 
-function patienceMs({ config }: LoadedSettings): number {
-  return config.server.shutdownGraceSeconds * 1000 + marginMs
+function patienceMs(graceSeconds: number): number {
+  return graceSeconds * 1000 + marginMs
 }
 
 export interface StoppedDaemon {
@@ -28,19 +27,20 @@ export interface StoppedDaemon {
 }
 
 /**
- * Ends a background daemon: it finishes the answers on their way, as long as `server.shutdown-grace-seconds` allows.
+ * Ends a background daemon: it finishes the answers on their way, as long as `server.shutdown-grace-seconds` of its
+ * settings allows.
  * On Windows, which has no signals, it ends at once.
  * @throws CommandFailure `failed` where it cannot be ended
  */
 export async function stopDaemon(
   context: CommandContext,
-  settings: LoadedSettings,
+  graceSeconds: number,
   record: DaemonRecord,
 ): Promise<StoppedDaemon> {
   // Looked at again right before: between then and the signal no time passes in which the number could change hands.
   if (!(await isRunning(context, record))) return { killed: false }
   send(record, 'SIGTERM')
-  if (await ended(context, record, patienceMs(settings))) return { killed: false }
+  if (await ended(context, record, patienceMs(graceSeconds))) return { killed: false }
   send(record, 'SIGKILL')
   if (await ended(context, record, killedMs)) return { killed: true }
   throw new CommandFailure(exitCode.failed, `Process ${record.pid} does not end, not even when it is killed.`)

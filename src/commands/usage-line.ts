@@ -3,12 +3,16 @@ import { shortCount } from '../terminal/short-count.ts'
 import type { UsageTotals } from '../totals/periods.ts'
 import { quotaName, requestsIn } from './usage-text.ts'
 
-/** `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out`; without the account where it is not known. */
-export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals): string {
+/**
+ * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out`; without the account where it is not known.
+ * @param codex what is left of a ChatGPT plan; '' where that is not known
+ */
+export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals, codex = ''): string {
   const read = today.reduce((sum, row) => sum + row.input_tokens, 0)
   const written = today.reduce((sum, row) => sum + row.output_tokens, 0)
   const parts = [
     ...(account === undefined ? [] : quotaParts(account)),
+    ...(codex === '' ? [] : [codex]),
     `today ${requestsIn(today)} req ${shortCount(read)} in ${shortCount(written)} out`,
   ]
   return parts.join(' · ')

@@ -1,3 +1,4 @@
+import type { PlanUse } from '../auth/codex/plan-use.ts'
 import { fetchCopilotUser } from '../auth/github-api.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
@@ -5,11 +6,13 @@ import { visibleLines } from '../terminal/visible.ts'
 import type { UsageTotals } from '../totals/periods.ts'
 import { describeFailure, githubApi, requireLogin } from './account.ts'
 import { askUsage } from './ask-usage.ts'
+import { hasCodexLogin, readCodexState } from './codex-status.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { UsageFlags } from './flags.ts'
 import { planName } from './plan-name.ts'
+import { planUseLine, planUseText } from './plan-use-text.ts'
 import { noTotals, readTotals } from './read-totals.ts'
 import { loadSettings } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -31,14 +34,16 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   const { totals, problem } = ofDaemon?.totals ? { totals: ofDaemon.totals } : storedTotals(context, settings)
   if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
   const { account, failure } = ofDaemon?.account ? { account: ofDaemon.account } : await fetchAccount(context, settings)
+  const codex = ofDaemon?.codex
   // Where there is nothing to show, the failure is all.
-  if (failure !== undefined && totals.last_30_days.length === 0) throw failure
-  if (flags.json) writeJson(context, usageDocument(account, totals, ofDaemon?.demo ?? false))
+  if (failure !== undefined && codex === undefined && totals.last_30_days.length === 0) throw failure
+  if (flags.json) writeJson(context, usageDocument({ account, codex, totals, demo: ofDaemon?.demo ?? false }))
   else {
     const { stdout } = context
     const simulated = ofDaemon?.demo ? 'The daemon answers from a simulated Copilot (--demo).\n\n' : ''
     const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout)}\n`
-    stdout.write(`${simulated}${quota}${totalsText(totals, stdout)}`)
+    const plan = codex === undefined ? '' : `${planUseText(codex, context.now(), stdout)}\n`
+    stdout.write(`${simulated}${quota}${plan}${totalsText(totals, stdout)}`)
   }
   if (failure !== undefined) throw failure
   return exitCode.done
@@ -48,7 +53,7 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
 async function printLine(context: CommandContext, settings: LoadedSettings): Promise<ExitCode> {
   const ofDaemon = await askUsage(context, settings, lineTimeoutMs)
   const totals = ofDaemon?.totals ?? storedTotals(context, settings).totals
-  context.stdout.write(`${usageLine(ofDaemon?.account, totals)}\n`)
+  context.stdout.write(`${usageLine(ofDaemon?.account, totals, codexPart(ofDaemon?.codex, context.now()))}\n`)
   return exitCode.done
 }
 
@@ -61,6 +66,8 @@ function storedTotals(
 }
 
 type Fetched =
+  /** Somebody is logged in to Codex alone. */
+  | { readonly account?: never; readonly failure?: never }
   | { readonly account: CopilotAccount; readonly failure?: never }
   | { readonly account?: never; readonly failure: CommandFailure | RecordStoreError }
 
@@ -74,12 +81,28 @@ async function fetchAccount(context: CommandContext, settings: LoadedSettings): 
     context.signal.throwIfAborted()
     return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
   } catch (error) {
+    if (isNoLogin(error) && hasCodexLogin(await readCodexState(context, settings))) return {}
     if (error instanceof CommandFailure || error instanceof RecordStoreError) return { failure: error }
     throw error
   }
 }
 
-function usageDocument(account: CopilotAccount | undefined, totals: UsageTotals, demo: boolean): object {
+function isNoLogin(error: unknown): boolean {
+  return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
+}
+
+function codexPart(use: PlanUse | undefined, nowMs: number): string {
+  return use === undefined ? '' : planUseLine(use, nowMs)
+}
+
+interface Known {
+  readonly account: CopilotAccount | undefined
+  readonly codex: PlanUse | undefined
+  readonly totals: UsageTotals
+  readonly demo: boolean
+}
+
+function usageDocument({ account, codex, totals, demo }: Known): object {
   return {
     account: account?.login ?? null,
     plan: account?.plan ?? null,
@@ -97,7 +120,20 @@ function usageDocument(account: CopilotAccount | undefined, totals: UsageTotals,
       overage_count: quota.overageCount ?? null,
       overage_permitted: quota.overagePermitted ?? null,
     })),
+    codex: codex === undefined ? null : codexDocument(codex),
     totals,
     demo,
+  }
+}
+
+function codexDocument({ plan, windows, toldAt }: PlanUse): object {
+  return {
+    plan: plan ?? null,
+    windows: windows.map(({ usedPercent, minutes, resetsAt }) => ({
+      minutes,
+      percent_remaining: Math.max(0, 100 - usedPercent),
+      resets_at: resetsAt ?? null,
+    })),
+    told_at: toldAt,
   }
 }

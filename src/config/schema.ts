@@ -92,11 +92,12 @@ const server = section({
   })
 })
 
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+export const logFormats = ['auto', 'pretty', 'json'] as const
+
 const log = section({
-  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
-    .default('info')
-    .describe('Least severe lines that are written.'),
-  format: oneOf(['auto', 'pretty', 'json'])
+  level: oneOf(logLevels).default('info').describe('Least severe lines that are written.'),
+  format: oneOf(logFormats)
     .default('auto')
     .describe('pretty: lines for people. json: one JSON object per line. auto: pretty on a terminal, json otherwise.'),
   bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),

@@ -122,6 +122,8 @@ const ANTHROPIC_FAILURES: ReadonlyMap<number, { readonly type: string; readonly 
 
 interface StatusWish {
   readonly status: number
+  /** One of the several failures of that status, by its code or a word for it. */
+  readonly name: string | undefined
   /** Dates the `retry-after` of 402, which is an HTTP date there and seconds on 429. */
   readonly nowMs: number
   /** Replaces the usual `retry-after`. */
@@ -131,11 +133,77 @@ interface StatusWish {
 }
 
 /** What the real service answers with a given status, for `[demo:error N]`. */
-export function failureOfStatus({ status, nowMs, retryAfterSeconds, isNative }: StatusWish): WholeReply {
-  const own = isNative ? ANTHROPIC_FAILURES.get(status) : undefined
-  const reply = own === undefined ? copilotFailure(status, nowMs) : anthropicFailure(status, own.type, own.message)
+export function failureOfStatus({ status, name, nowMs, retryAfterSeconds, isNative }: StatusWish): WholeReply {
+  const own = isNative && name === undefined ? ANTHROPIC_FAILURES.get(status) : undefined
+  const reply =
+    own === undefined
+      ? (namedFailure(status, name, nowMs) ?? copilotFailure(status, nowMs))
+      : anthropicFailure(status, own.type, own.message)
   if (retryAfterSeconds === undefined) return reply
   return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } }
+}
+
+/**
+ * Failures in plain text, by a word for them: only their words tell them apart (docs/copilot-wire.md, "Errors"). Of
+ * `policy` the text is made up.
+ */
+const TEXT_FAILURES: ReadonlyMap<string, readonly [status: number, text: string]> = new Map<
+  string,
+  readonly [status: number, text: string]
+>([
+  ['editor-version', [400, 'bad request: unknown Editor-Version header for IDE auth']],
+  ['integration-id', [400, 'bad request: unknown Copilot-Integration-Id']],
+  ['personal-token', [400, 'bad request: Personal Access Tokens are not supported for this endpoint']],
+  ['authorization', [400, 'bad request: Authorization header is badly formatted']],
+  ['endpoint', [403, 'access to this endpoint is forbidden']],
+  ['license', [403, 'This API requires a valid Copilot license.']],
+  ['trial', [403, 'Copilot Pro trials have been temporarily paused.']],
+  ['policy', [403, 'access denied by Copilot policy']],
+  ['editor-too-old', [466, 'bad request: this client is no longer supported.']],
+])
+
+const WEEK_MS = 7 * DAY_MS
+const SESSION_MS = 5 * 3_600_000
+
+/** What a code of 429 says, and when it ends (docs/copilot-wire.md, "Errors"). */
+const LIMITS: ReadonlyMap<string, readonly [message: string, waitMs: number]> = new Map<
+  string,
+  readonly [message: string, waitMs: number]
+>([
+  ['user_weekly_rate_limited', ['Sorry, you have exceeded your weekly rate limit.', WEEK_MS]],
+  ['user_global_rate_limited', ['Sorry, you have exceeded your 5 hour session limits.', SESSION_MS]],
+  ['user_model_rate_limited', ['Sorry, you have exceeded the rate limit of this model.', 60_000]],
+  ['rate_limited', ['rate limit exceeded', 30_000]],
+  ['integration_rate_limited', ['This integration has exceeded its rate limit.', 60_000]],
+  ['model_overloaded', ['The model is overloaded.', 10_000]],
+  ['upstream_provider_rate_limit', ['upstream provider is rate limited', 10_000]],
+  ['agent_mode_limit_exceeded', ['You have exceeded the limit of agent requests.', DAY_MS]],
+])
+
+const QUOTA_WORDS: ReadonlyMap<string, string> = new Map([
+  ['quota_exceeded', 'You have exceeded your monthly quota'],
+  ['free_quota_exceeded', 'You have exceeded your free quota'],
+  ['overage_limit_reached', 'You have reached the limit of paid requests'],
+  ['additional_spend_limit_reached', 'You have reached your additional spend limit'],
+  ['billing_not_configured', 'Billing is not configured'],
+])
+
+/** A failure that shares its status with others; undefined for a name that is not known here. */
+function namedFailure(status: number, name: string | undefined, nowMs: number): WholeReply | undefined {
+  const [code = '', ...plan] = (name ?? '').split(':')
+  const [textStatus, text = ''] = TEXT_FAILURES.get(code) ?? []
+  if (textStatus === status) return textReply(status, text)
+  const [message, waitMs = 0] = (status === 429 ? LIMITS.get(code) : undefined) ?? []
+  if (message !== undefined) {
+    return failure(
+      429,
+      { message, code: [code, ...plan].join(':') },
+      { 'retry-after': String(waitMs / 1000), 'x-ratelimit-exceeded': code },
+    )
+  }
+  const words = status === 402 ? QUOTA_WORDS.get(code) : undefined
+  if (words === undefined) return undefined
+  return failure(402, { message: words, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
 }
 
 function copilotFailure(status: number, nowMs: number): WholeReply {

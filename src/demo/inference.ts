@@ -5,6 +5,7 @@ import { promptOf } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
 import { failureOfStatus, modelNotSupported, promptTooLong, wrongEndpoint } from './failures.ts'
 import type { Frames } from './habits/habit.ts'
+import type { InferencePath } from './inference-path.ts'
 import { markerNumber, parseMarkers } from './markers.ts'
 import type { Markers } from './markers.ts'
 import { findModel } from './models.ts'
@@ -30,7 +31,7 @@ export interface InferenceCall {
 
 /** A route with its dialect: reads a request, refuses it or not, and writes answers. */
 export interface InferenceRoute<Request> {
-  readonly path: '/chat/completions' | '/responses' | '/v1/messages'
+  readonly path: InferencePath
   /** What every stream ends with; '' for nothing. */
   readonly done: string
   readonly parse: (call: InferenceCall) => { readonly ok: true; readonly value: Request } | Refused
@@ -90,7 +91,8 @@ function failAtOnce<Request>(
   const status = markerNumber(markers, 'error', 0)
   if (status === 0) return undefined
   const seconds = markerNumber(markers, 'error', -1, 1)
-  return failureOfStatus({ status, nowMs, retryAfterSeconds: seconds < 0 ? undefined : seconds, isNative })
+  const name = seconds < 0 ? asked.get('error')?.[1] : undefined
+  return failureOfStatus({ status, name, nowMs, retryAfterSeconds: seconds < 0 ? undefined : seconds, isNative })
 }
 
 function prepared<Request>(

@@ -47,8 +47,9 @@ export const DEMO_MARKERS = [
     name: 'error',
     argument: 'STATUS SECONDS|CODE?',
     effect:
-      'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after; CODE is read ' +
-      'by the simulated Codex only',
+      'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after; CODE chooses ' +
+      'among those of a status, such as free_quota_exceeded (402), user_global_rate_limited (429), policy (403) or ' +
+      'editor-version (400)',
   },
   { name: 'overflow', argument: '', effect: 'refuses the prompt as too long, in the words of that model’s backend' },
   { name: 'html', argument: '', effect: 'a 200 with an HTML page, as an intercepting proxy sends' },

@@ -1,8 +1,8 @@
 import { frame } from './habits/habit.ts'
-import type { InferenceRoute } from './inference.ts'
-import { namedFrame } from './messages/stream.ts'
+import type { InferencePath } from './inference-path.ts'
+import { namedFrame } from './messages/frame.ts'
 import { itemId, noise } from './opaque-text.ts'
-import { eventFrame } from './responses/stream.ts'
+import { eventFrame } from './responses/frame.ts'
 
 /** Frames for measuring: encoded once per server, the same bytes for every reply. */
 export interface PreparedFrames {
@@ -10,10 +10,8 @@ export interface PreparedFrames {
    * One reply of `count` text events (plus what opens and closes it), `perWrite` text events in one piece. Over
    * `/responses`, where every event differs, at most `MOST_NUMBERED`.
    */
-  readonly pieces: (route: Route, count: number, perWrite: number) => readonly Uint8Array[]
+  readonly pieces: (route: InferencePath, count: number, perWrite: number) => readonly Uint8Array[]
 }
-
-type Route = InferenceRoute<unknown>['path']
 
 /** A dialect's events: text events that are all the same, or numbered ones. */
 interface Prepared {
@@ -156,14 +154,14 @@ function outputText(text: string): unknown {
   return { type: 'output_text', annotations: [], logprobs: [], text }
 }
 
-const PREPARED: Readonly<Record<Route, Prepared>> = {
+const PREPARED: Readonly<Record<InferencePath, Prepared>> = {
   '/chat/completions': CHAT,
   '/responses': RESPONSES,
   '/v1/messages': MESSAGES,
 }
 
 export function createPreparedFrames(): PreparedFrames {
-  const groups = new Map<Route, ReadonlyGroups>()
+  const groups = new Map<InferencePath, ReadonlyGroups>()
   return {
     pieces: (route, count, perWrite) => {
       const { opening, text, closing } = PREPARED[route]

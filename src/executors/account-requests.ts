@@ -3,8 +3,11 @@ type End = (reason: Error) => void
 
 /** The requests that run right now, by the account they run as: a logout ends them. */
 export interface AccountRequests {
-  /** @returns what to call when the request is over */
-  readonly begin: (account: string, end: End) => () => void
+  /**
+   * How requests of the account begin; that returns what to call when the request is over. It is kept for as long as an
+   * answer streams, and therefore made here, where it holds nothing of the request.
+   */
+  readonly begin: (account: string) => (end: End) => () => void
   /** Those that have requests running. */
   readonly accounts: () => readonly string[]
   readonly endAll: (account: string, reason: Error) => void
@@ -13,7 +16,7 @@ export interface AccountRequests {
 export function createAccountRequests(): AccountRequests {
   const running = new Map<string, Set<End>>()
   return {
-    begin(account, end) {
+    begin: (account) => (end) => {
       const own = running.get(account) ?? new Set()
       if (own.size === 0) running.set(account, own)
       own.add(end)

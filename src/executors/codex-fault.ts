@@ -1,7 +1,9 @@
 import { Fault } from '../errors.ts'
+import { adviceOfName } from '../upstream-advice.ts'
 import { toUpstreamMessage } from '../upstream-message.ts'
 import { parseRecord } from './json-record.ts'
 import type { JsonRecord } from './json-record.ts'
+import { inWords, timeInWords } from './reset-words.ts'
 import { readErrorValue } from './status-fault.ts'
 import type { ErrorBody } from './status-fault.ts'
 
@@ -144,18 +146,20 @@ export function toCodexFault(
   const settled = found !== undefined && (found.always === true || status === undefined) ? found.status : status
   if (settled === undefined) {
     const message = said ?? 'Upstream reported a failure without a message.'
-    return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }) })
+    return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }), headers })
   }
   const own = said ?? found?.words ?? `Upstream answered ${settled} without a message.`
   const base = found?.lead === undefined ? own : [found.lead, said].filter(Boolean).join(' ')
   const reset = isReached(error) ? resetOf(error.fields ?? {}, nowMs) : undefined
   const waitMs = retryAfter === undefined && isBusy(settled) ? waitIn(base) : undefined
   const type = shortName(error.type)
+  const advice = adviceOf(settled, { code, type }, headers)
   const param = shortName(error.param) ?? found?.param
   return new Fault({
     kind: 'upstream_status',
     status: settled,
     message: reset === undefined ? base : `${sentence(base)} ${reset.words}`,
+    ...(advice !== undefined && { advice }),
     ...(code !== undefined && { code }),
     // As the type of an event it says no more than that.
     ...(type !== undefined && type !== 'error' && { type }),
@@ -172,6 +176,24 @@ export function toCodexFault(
 /** The name that says most comes first: a code, then words that mean one thing, then the type, which can be general. */
 function ruleOf({ code, type }: ErrorBody, message: string): Rule | undefined {
   return rules.get(code ?? '') ?? worded.find(([words]) => words.test(message))?.[1] ?? rules.get(type ?? '')
+}
+
+/** What `x-codex-rate-limit-reached-type` says of a spent plan (docs/codex-wire.md, "Rate limits"). */
+const spentWorkspace: readonly (readonly [RegExp, string])[] = [
+  [/^workspace_owner_/, 'Get more for the workspace at https://chatgpt.com/codex/settings/usage'],
+  [/^workspace_member_/, 'Ask the owner of the workspace for more.'],
+]
+
+function adviceOf(
+  status: number,
+  { code, type }: { readonly code: string | undefined; readonly type: string | undefined },
+  { 'x-codex-rate-limit-reached-type': reached = '' }: Readonly<Record<string, string>>,
+): string | undefined {
+  const ofWorkspace = code === usageLimit ? spentWorkspace.find(([names]) => names.test(reached))?.[1] : undefined
+  const known = ofWorkspace ?? (adviceOfName(code) ?? adviceOfName(type))?.advice
+  return (
+    known ?? (status >= 500 ? 'Try again in a moment; https://status.openai.com shows known incidents.' : undefined)
+  )
 }
 
 const longestName = 200
@@ -209,21 +231,7 @@ function resetOf(fields: JsonRecord, nowMs: number): { readonly seconds: number;
   const found = candidates.find((value) => typeof value === 'number' && value > 0 && value <= longestReset)
   if (typeof found !== 'number') return undefined
   const seconds = Math.ceil(found)
-  const time = new Date(nowMs + seconds * 1000).toISOString()
-  return {
-    seconds,
-    words: `It resets in ${inWords(seconds)}, at ${time.slice(0, 10)} ${time.slice(11, 16)} UTC.`,
-  }
-}
-
-/** The two largest units, e.g. `3 h 51 min`. */
-function inWords(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60)
-  if (seconds < 60) return `${seconds} s`
-  if (minutes < 60) return `${minutes} min`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 24) return `${hours} h ${minutes % 60} min`
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+  return { seconds, words: `It resets in ${inWords(seconds)}, at ${timeInWords(nowMs + seconds * 1000)}.` }
 }
 
 const unitMs: ReadonlyMap<string, number> = new Map([

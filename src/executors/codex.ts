@@ -36,8 +36,8 @@ export interface CodexExecutorDeps {
   readonly requests?: Pick<AccountRequests, 'begin'> | undefined
   /** Takes known credentials out of what upstream says of a failure. */
   readonly redact: (text: string) => string
-  /** Hears the status of every answer. */
-  readonly onStatus?: ((status: number) => void) | undefined
+  /** Hears the status of every answer, and its headers, which tell how much of a plan is used. */
+  readonly onStatus?: ((status: number, headers: UpstreamReply['headers']) => void) | undefined
 }
 
 export interface CodexExecutorOptions {
@@ -110,14 +110,14 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
-        onBegin: requests && account !== undefined ? (end) => requests.begin(account, end) : undefined,
+        onBegin: account === undefined ? undefined : requests?.begin(account),
       })
     })
   }
 
   async function ask<Result>(exchange: Exchange<Result>, credential: CodexCredential): Promise<Outcome<Result>> {
     const reply = await request(exchange, credential)
-    deps.onStatus?.(reply.status)
+    deps.onStatus?.(reply.status, reply.headers)
     if (reply.status === 200) return exchange.accept(reply)
     const text = await readErrorText(reply, idleMs)
     // An error body that was cut off by an abort is no answer.
@@ -180,7 +180,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
     const problem = notAStream(reply.headers)
     if (problem !== undefined) {
       reply.body.destroy()
-      throw new Fault({ kind: 'upstream_unusable', detail: problem })
+      throw new Fault({ kind: 'upstream_unusable', detail: problem, headers: passedCodexHeaders(reply.headers) })
     }
     const first = await untilFirstOutput(reply.body, {
       judge: judgeCodexEvent,

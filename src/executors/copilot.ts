@@ -72,7 +72,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
-        onBegin: requests && ((end) => requests.begin(token.recordId, end)),
+        onBegin: requests?.begin(token.recordId),
       })
     })
   }
@@ -110,7 +110,9 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         throw new Fault({ ...fault.error, status: 400 })
       } else if (status === 401) {
         const fresh = mayRefresh ? await tokens.replace(token.value, exchange.signal) : token
-        if (fresh.value === token.value) throw new Fault({ kind: 'upstream_unauthorized', upstreamMessage: message })
+        if (fresh.value === token.value) {
+          throw new Fault({ kind: 'upstream_unauthorized', upstreamMessage: message, ...(headers && { headers }) })
+        }
         mayRefresh = false
         token = fresh
         baseUrl = firstEndpoint(token.value, token.candidates)
@@ -155,7 +157,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       const problem = notAStream(reply.headers)
       if (problem !== undefined) {
         reply.body.destroy()
-        throw new Fault({ kind: 'upstream_unusable', detail: problem })
+        throw new Fault({ kind: 'upstream_unusable', detail: problem, headers: passedHeaders(reply.headers) })
       }
       return { body: reply.body, idleMs: options.idleMs, headers: passedHeaders(reply.headers) }
     },

@@ -37,63 +37,65 @@ const lingerMs = 1000
  */
 export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
   const { signal, onBegin, ...request } = options
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason)
-      return
-    }
-    let controller: Dispatcher.DispatchController | undefined
-    let body: ReceivedBody | undefined
-    const use = createConnectionUse()
+  if (signal.aborted) return Promise.reject(signal.reason)
+  // What the functions below name stays for as long as the answer streams: not the request, and the head until it is there.
+  const { promise, ...settlers } = Promise.withResolvers<UpstreamReply>()
+  let head: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'> | undefined = settlers
+  let controller: Dispatcher.DispatchController | undefined
+  let body: ReceivedBody | undefined
+  const use = createConnectionUse()
 
-    let ended: Error | undefined
+  let ended: Error | undefined
 
-    function end(reason: Error): void {
-      ended = reason
-      // Told first: undici reports the abort as a failure of its own.
-      if (body === undefined) reject(reason)
-      else body.abort(reason)
-      controller?.abort(reason)
-    }
+  function end(reason: Error): void {
+    ended = reason
+    // Told first: undici reports the abort as a failure of its own.
+    head?.reject(reason)
+    body?.abort(reason)
+    controller?.abort(reason)
+  }
 
-    const onAbort = (): void => end(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    const leave = onBegin?.(end)
-    const stopListening = (): void => {
-      signal.removeEventListener('abort', onAbort)
-      leave?.()
-    }
+  const onAbort = (): void => end(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  const leave = onBegin?.(end)
+  const stopListening = (): void => {
+    signal.removeEventListener('abort', onAbort)
+    leave?.()
+  }
 
-    const handler: Dispatcher.DispatchHandler & SlotWatcher = {
-      onSlot: use.given,
-      onRequestStart(started) {
-        controller = started
-        use.sent()
-        if (ended !== undefined) started.abort(ended)
-      },
-      onResponseStarted: use.answerBegan,
-      onResponseStart(started, status, headers) {
-        // 103 and its like announce a reply.
-        if (status < 200) return
-        use.answered()
-        body = receiveBody(started, stopListening)
-        resolve({ status, headers, body })
-      },
-      onResponseData(_controller, chunk) {
-        body?.data(chunk)
-      },
-      onResponseEnd() {
-        body?.end()
-      },
-      onResponseError(_controller, error) {
-        if (body === undefined) {
-          stopListening()
-          reject(use.isStale(error) ? new StaleConnection(error) : error)
-        } else body.fail(error)
-      },
-    }
-    agent.dispatch(request, handler)
-  })
+  const handler: Dispatcher.DispatchHandler & SlotWatcher = {
+    onSlot: use.given,
+    onRequestStart(started) {
+      controller = started
+      use.sent()
+      if (ended !== undefined) started.abort(ended)
+    },
+    onResponseStarted: use.answerBegan,
+    onResponseStart(started, status, headers) {
+      // 103 and its like announce a reply.
+      if (status < 200) return
+      use.answered()
+      // Two buffers a header, which undici keeps beside the parsed ones until the answer is over.
+      started.rawHeaders = null
+      body = receiveBody(started, stopListening)
+      head?.resolve({ status, headers, body })
+      head = undefined
+    },
+    onResponseData(_controller, chunk) {
+      body?.data(chunk)
+    },
+    onResponseEnd() {
+      body?.end()
+    },
+    onResponseError(_controller, error) {
+      if (body === undefined) {
+        stopListening()
+        head?.reject(use.isStale(error) ? new StaleConnection(error) : error)
+      } else body.fail(error)
+    },
+  }
+  agent.dispatch(request, handler)
+  return promise
 }
 
 /** A body with the side that fills it. */

@@ -1,7 +1,11 @@
+import { explainNotification } from '../auth/notifications.ts'
 import { Fault } from '../errors.ts'
+import { adviceOfCopilot } from '../upstream-advice.ts'
+import type { Advice } from '../upstream-advice.ts'
 import { toUpstreamMessage } from '../upstream-message.ts'
 import { isRecord, parseRecord } from './json-record.ts'
 import type { JsonRecord } from './json-record.ts'
+import { resetWords } from './reset-words.ts'
 
 export interface ErrorReply {
   readonly status: number
@@ -22,9 +26,12 @@ export function toStatusFault(
   redact: (text: string) => string,
 ): Fault {
   if (status < 400) {
-    return new Fault({ kind: 'upstream_unusable', detail: `it answered with the unexpected status ${status}` })
+    return new Fault({ kind: 'upstream_unusable', detail: `it answered with the unexpected status ${status}`, headers })
   }
   const found = readErrorBody(body)
+  const known = adviceFor(status, found)
+  const code = found.code ?? known?.code
+  const advice = [resetWords(known?.limit, { status, retryAfter, headers }), known?.advice].filter(Boolean).join(' ')
   return new Fault({
     kind: 'upstream_status',
     status,
@@ -32,12 +39,22 @@ export function toStatusFault(
       found.message === undefined
         ? `Upstream answered ${status} without a message.`
         : toUpstreamMessage(found.message, redact),
-    ...(found.code !== undefined && { code: found.code }),
+    ...(advice !== '' && { advice }),
+    ...(code !== undefined && { code }),
     ...(found.type !== undefined && { type: found.type }),
     ...(found.param !== undefined && { param: found.param }),
     ...(retryAfter !== undefined && { retryAfter }),
     headers,
   })
+}
+
+/** A refusal of the account says why, in the words of the token exchange, whose ids also come as codes. */
+function adviceFor(status: number, found: ErrorBody): Advice | undefined {
+  const details = found.fields?.['error_details']
+  const id = (isRecord(details) ? textOf(details['notification_id']) : undefined) ?? found.code
+  const explained = status === 403 ? explainNotification(id ?? '') : undefined
+  if (id === undefined || explained === undefined) return adviceOfCopilot(status, found)
+  return { code: id, advice: `${explained.message} ${explained.fix}.` }
 }
 
 /** What an error says of itself, unredacted. */

@@ -30,7 +30,6 @@ export async function countTokens(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const startedAt = deps.now()
   const { text, bytes } = await readBody()
   const call = decodeCountRequest(text, bytes, request.headers)
   const { model, path } = await routeModel(deps, call.model, dialects.messages.upstreamPath, signal)
@@ -42,7 +41,13 @@ export async function countTokens(
   const inputTokens = counted ?? estimate(call)
   reply.header(SOURCE_HEADER, source)
   deps.log.info(
-    { requestId: request.id, model: model.id, route, status: 200, tokenCount: source, ms: deps.now() - startedAt },
+    {
+      requestId: request.id,
+      ...meter.facts(),
+      status: 200,
+      tokenCount: source,
+      ...(request.keyName !== undefined && { key: request.keyName }),
+    },
     'request served',
   )
   return { input_tokens: inputTokens }

@@ -22,7 +22,6 @@ async function embed(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const startedAt = deps.now()
   const { text } = await readBody()
   const call = decodeEmbeddingsRequest(text)
   const { model } = await routeModel(deps, call.model, upstreamPath, signal)
@@ -42,11 +41,12 @@ async function embed(
     } as const
     replies.push(await executor.json(upstreamCall, { signal }))
   }
-  deps.log.info(
-    { requestId: request.id, model: model.id, route, status: 200, ms: deps.now() - startedAt },
-    'request served',
-  )
   const answer = encodeEmbeddingsReply(call, model, replies)
   meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
+  const { keyName: key } = request
+  deps.log.info(
+    { requestId: request.id, ...meter.facts(), status: 200, ...(key !== undefined && { key }) },
+    'request served',
+  )
   return answer
 }

@@ -39,6 +39,12 @@ const ticksToHeartbeat = 3
  */
 const beatsBeforeAnswer = 2
 
+/**
+ * Last words longer than this leave as bytes. Node keeps a string until a slow caller has taken it, at two bytes a
+ * character, beside bytes of its own; those of a Responses stream repeat the whole answer. Characters.
+ */
+const longText = 16 * 1024
+
 export function createEventStream(response: ServerResponse, options: EventStreamOptions): EventStream {
   const { heartbeat, headers, onHead, onText } = options
   let upstreamHeaders: Readonly<Record<string, string>> = {}
@@ -77,7 +83,7 @@ export function createEventStream(response: ServerResponse, options: EventStream
     end(text) {
       onText?.(text)
       if (!response.headersSent) writeHead()
-      response.end(text)
+      response.end(text.length > longText ? Buffer.from(text) : text)
     },
     answered(found) {
       upstreamHeaders = found

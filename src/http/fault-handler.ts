@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultFields, retryAfterOf } from '../errors.ts'
+import { Fault, faultFields, headersOf, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { dialects } from '../translate/dialects.ts'
@@ -7,6 +7,7 @@ import type { Dialect } from '../translate/dialect.ts'
 import { addressIdentity } from './caller-identity.ts'
 import { flatHeaders } from './flat-headers.ts'
 import type { Metrics } from './metrics.ts'
+import { redactValues } from './redact-values.ts'
 import { createRefusalLines } from './refusal-lines.ts'
 
 export interface FaultHandlerDeps {
@@ -20,7 +21,6 @@ export interface FaultHandlerDeps {
 
 /** The caller was not let in. */
 const notLetIn: ReadonlySet<ProxyError['kind']> = new Set(['forbidden', 'key_required', 'wrong_keys'])
-import { redactValues } from './redact-values.ts'
 
 /** What is left of the request will not be waited for. */
 const endsConnection: ReadonlySet<ProxyError['kind']> = new Set([
@@ -59,7 +59,8 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
           requestId: request.id,
           status,
           ...faultFields(fault),
-          ...routed(reply),
+          ...asked(request),
+          ...warned(reply),
           ...request.meter?.facts(),
           ...(request.keyName !== undefined && { key: request.keyName }),
           ...(unsaid > 0 && { unsaid }),
@@ -69,9 +70,7 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
     }
     const retryAfter = retryAfterOf(error)
     if (retryAfter !== undefined) reply.header('retry-after', redact(retryAfter))
-    if (error.kind === 'upstream_status') {
-      reply.headers(redactValues(error.headers ?? {}, redact))
-    }
+    reply.headers(redactValues(headersOf(error), redact))
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
     if (error.kind === 'upgrade_refused') reply.headers({ upgrade: 'HTTP/1.1', connection: 'upgrade' })
@@ -85,10 +84,15 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
   }
 }
 
-/** What is known of a request that got as far as a model. */
-function routed(reply: FastifyReply): Record<string, unknown> {
-  const { 'x-copilot-proxy-route': route, 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
-  return { ...(route !== undefined && { route }), ...(warnings !== undefined && { warnings }) }
+/** `POST /v1/messages`. Of a path that is no route the error itself tells. */
+function asked({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
+  return url === undefined ? {} : { asked: `${method} ${url}` }
+}
+
+/** Of a request that got as far as a model. */
+function warned(reply: FastifyReply): Record<string, unknown> {
+  const { 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
+  return warnings === undefined ? {} : { warnings }
 }
 
 /** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { Fault } from '../errors.ts'
+import { Fault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
@@ -17,11 +17,12 @@ export interface ReplyContext {
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
   readonly signal: AbortSignal
+  /** Hears at the end, whatever end it is, what the model has read and written as far as upstream has said. */
+  readonly onUsage: (usage: Usage | undefined) => void
 }
 
 /** How a reply went, for the log. */
 export interface ReplyReport {
-  readonly usage: Usage | undefined
   /** Upstream events that said nothing that is known here and were left out. */
   readonly skipped: number
   /** The complete reply, where later requests may refer to it. */
@@ -46,8 +47,6 @@ export async function streamReply(
   const reply = reader.createStream(context.seed)
   stream.answered(upstream.headers)
 
-  const report = (): ReplyReport => ({ usage: reply.usage(), skipped: reply.skipped() })
-
   let text = ''
   try {
     await readUpstream(upstream, (chunk) => {
@@ -65,14 +64,17 @@ export async function streamReply(
     })
     for (const event of decoder.end()) text += reply.push(event)
     stream.end(text + reply.end())
-    return { ...report(), record: reply.record?.(), reasoning: reply.reasoning?.() }
+    return { skipped: reply.skipped(), record: reply.record?.(), reasoning: reply.reasoning?.() }
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
     if (text !== '') stream.write(text)
-    if (!endsInEvent(stream, signal)) throw error
-    const failure = toFault(error)
+    const told = withHeaders(error, upstream.headers)
+    if (!endsInEvent(stream, signal)) throw told
+    const failure = toFault(told)
     stream.end(context.seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, context.requestId)))
-    return { ...report(), failure }
+    return { skipped: reply.skipped(), failure }
+  } finally {
+    context.onUsage(reply.usage())
   }
 }
 
@@ -95,18 +97,24 @@ export async function foldReply(
 ): Promise<{ readonly body: unknown; readonly report: ReplyReport }> {
   const decoder = createSseDecoder()
   const fold = context.reader.createFold(context.seed)
-  await readUpstream(context.upstream, (chunk) => {
-    for (const event of decoder.push(chunk)) {
-      fold.push(event)
-      if (fold.isDone()) return 'done'
+  try {
+    await readUpstream(context.upstream, (chunk) => {
+      for (const event of decoder.push(chunk)) {
+        fold.push(event)
+        if (fold.isDone()) return 'done'
+      }
+      return 'go'
+    })
+    for (const event of decoder.end()) fold.push(event)
+    const body = fold.end()
+    return {
+      body,
+      report: { skipped: fold.skipped(), record: fold.record?.(), reasoning: fold.reasoning?.() },
     }
-    return 'go'
-  })
-  for (const event of decoder.end()) fold.push(event)
-  const body = fold.end()
-  return {
-    body,
-    report: { usage: fold.usage(), skipped: fold.skipped(), record: fold.record?.(), reasoning: fold.reasoning?.() },
+  } catch (error) {
+    throw withHeaders(error, context.upstream.headers)
+  } finally {
+    context.onUsage(fold.usage())
   }
 }
 

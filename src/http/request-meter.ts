@@ -16,6 +16,16 @@ export interface MeterDeps {
   readonly now: () => number
 }
 
+interface RequestFacts {
+  readonly model?: string
+  readonly route?: string
+  readonly ttfbMs?: number
+  readonly tokensIn?: number
+  readonly tokensOut?: number
+  readonly tokensCached?: number
+  readonly ms: number
+}
+
 /** What is counted of one model request, wherever it ends. */
 export interface RequestMeter {
   /** Its model is known now, from the registry. */
@@ -25,10 +35,16 @@ export interface RequestMeter {
   readonly used: (tokens: TokenCounts | undefined) => void
   /** It is over; the first word counts. */
   readonly end: (status: number) => void
-  /** Ms from `sinceMs` to the first byte; undefined where there was none. */
-  readonly firstByteAfter: (sinceMs: number) => number | undefined
-  /** For the line of a request that failed. */
-  readonly facts: () => { readonly model?: string; readonly ms: number }
+  /** For the line of the request in the log, times from its arrival on, as those that are counted. */
+  readonly facts: () => RequestFacts
+}
+
+/** More than any model reads in one request. */
+const mostTokens = 1e9
+
+/** Upstream may state anything: counters never go down, and the totals take whole numbers only. */
+function toCount(stated: number): number {
+  return Number.isFinite(stated) ? Math.min(mostTokens, Math.max(0, Math.round(stated))) : 0
 }
 
 /** A caller that left before its answer; nginx made the number known. */
@@ -50,7 +66,11 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
       firstByteAt ??= now()
     },
     used(found) {
-      tokens = found
+      tokens = found && {
+        inputTokens: toCount(found.inputTokens),
+        outputTokens: toCount(found.outputTokens),
+        cachedInputTokens: toCount(found.cachedInputTokens),
+      }
     },
     end(status) {
       if (hasEnded) return
@@ -60,8 +80,8 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
         model,
         route,
         status,
-        seconds: secondsTo(now()),
-        firstByteSeconds: firstByteAt === undefined ? undefined : secondsTo(firstByteAt),
+        seconds: msTo(now()) / 1000,
+        firstByteSeconds: firstByteAt === undefined ? undefined : msTo(firstByteAt) / 1000,
         tokens,
       })
       // To count tokens is no use of a model.
@@ -75,12 +95,21 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
         cachedInputTokens: tokens?.cachedInputTokens ?? 0,
       })
     },
-    firstByteAfter: (sinceMs) => (firstByteAt === undefined ? undefined : Math.max(0, firstByteAt - sinceMs)),
-    facts: () => ({ ...(model !== undefined && { model: model.id }), ms: Math.max(0, now() - startedAt) }),
+    facts: () => ({
+      ...(model !== undefined && { model: model.id }),
+      ...(route !== undefined && { route }),
+      ...(firstByteAt !== undefined && { ttfbMs: msTo(firstByteAt) }),
+      ...(tokens && {
+        tokensIn: tokens.inputTokens,
+        tokensOut: tokens.outputTokens,
+        tokensCached: tokens.cachedInputTokens,
+      }),
+      ms: msTo(now()),
+    }),
   }
 
   /** A clock that was set back makes nothing negative. */
-  function secondsTo(momentMs: number): number {
-    return Math.max(0, momentMs - startedAt) / 1000
+  function msTo(momentMs: number): number {
+    return Math.max(0, momentMs - startedAt)
   }
 }

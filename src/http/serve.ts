@@ -29,7 +29,6 @@ async function serve(
   reply: FastifyReply,
 ): Promise<unknown> {
   const { signal, meter } = admitted
-  const startedAt = deps.now()
   const onText = deps.config().log.bodies
     ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer')
     : undefined
@@ -46,14 +45,12 @@ async function serve(
 
   function settle(fields: Readonly<Record<string, unknown>>, failure: Fault | undefined): void {
     meter.end(failure === undefined ? 200 : statusOf(failure.error))
-    const ttfbMs = meter.firstByteAfter(startedAt)
     const line = {
       requestId: request.id,
+      ...meter.facts(),
       ...fields,
       stream: stream !== undefined,
       status: 200,
-      ...(ttfbMs !== undefined && { ttfbMs }),
-      ms: deps.now() - startedAt,
       ...(request.keyName !== undefined && { key: request.keyName }),
     }
     if (failure === undefined) deps.log.info(line, 'request served')
@@ -68,7 +65,7 @@ async function serve(
     const { upstream, model, reader } = opened
     const seed: ReplySeed = {
       id: request.id,
-      createdSeconds: Math.floor(startedAt / 1000),
+      createdSeconds: Math.floor(deps.now() / 1000),
       model: model.id,
       requestedModel: opened.requestedModel,
       traits: model,
@@ -76,17 +73,15 @@ async function serve(
       notes: reader.notes,
       redact: deps.redact,
     }
-    const context = { dialect, reader, upstream, seed, requestId: request.id, signal }
+    const context = { dialect, reader, upstream, seed, requestId: request.id, signal, onUsage: meter.used }
     if (stream !== undefined) {
       const report = await streamReply(reply.raw, stream, context)
       reply.hijack()
-      meter.used(report.usage)
       keep(deps, opened, report)
       settle(servedFields(opened, report), report.failure)
       return undefined
     }
     const { body, report } = await foldReply(context)
-    meter.used(report.usage)
     const text = stringify(body)
     onText?.(text)
     keep(deps, opened, report)
@@ -99,16 +94,11 @@ async function serve(
     const failure = toFault(error)
     reply.hijack()
     stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
-    settle(routeAsked(reply), failure)
+    settle({}, failure)
     return undefined
   } finally {
     stream?.stop()
   }
-}
-
-/** Of a request that upstream never answered, for the log. */
-function routeAsked(reply: FastifyReply): Record<string, unknown> {
-  return { route: reply.getHeader('x-copilot-proxy-route') }
 }
 
 type Opened = Awaited<ReturnType<typeof openUpstream>>
@@ -120,15 +110,8 @@ function keep(deps: ServeDeps, opened: Opened, { record, reasoning }: ReplyRepor
 }
 
 /** A reply in the log. */
-function servedFields({ model, route, warnings }: Opened, { usage, skipped }: ReplyReport): Record<string, unknown> {
+function servedFields({ warnings }: Opened, { skipped }: ReplyReport): Record<string, unknown> {
   return {
-    model: model.id,
-    route,
-    ...(usage && {
-      tokensIn: usage.inputTokens,
-      tokensOut: usage.outputTokens,
-      tokensCached: usage.cachedInputTokens,
-    }),
     ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
     ...(skipped > 0 && { skippedEvents: skipped }),
   }

@@ -2,6 +2,7 @@ import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
+import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CopilotTokenStatus } from '../auth/copilot-token.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
 import { firstDay, toTotals } from '../totals/periods.ts'
@@ -22,6 +23,8 @@ export interface StateDeps {
   readonly tokenStatus: () => CopilotTokenStatus
   /** Undefined where Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
+  /** Of the ChatGPT plan; undefined until an answer has told. */
+  readonly planUse: () => PlanUse | undefined
   /** The configuration file has changed to something that is not valid; older settings are in force. */
   readonly isConfigRefused: () => boolean
   /** @throws Fault; the signal's reason on abort */
@@ -38,6 +41,7 @@ export interface StateDeps {
 /** Answer of `GET /usage`: what GitHub says of the account, and what went through this daemon and those before it. */
 type UsageReport = Partial<CopilotAccount> & {
   readonly totals: UsageTotals
+  readonly codex?: PlanUse | undefined
   readonly demo?: true
   /** Why there is nothing of the account; with `?partial=true` only. */
   readonly problem?: string
@@ -73,7 +77,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
       })
       const nowMs = deps.now()
       const totals = toTotals(deps.totals.since(firstDay(nowMs)), nowMs)
-      return { ...account, totals, ...(deps.demo && { demo: true }) }
+      return { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
     }),
   )
 

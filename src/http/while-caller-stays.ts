@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Lifetimes } from './lifetimes.ts'
+import { callerLeft } from './request-meter.ts'
 
 export interface CallerDeps {
   readonly lifetimes: Lifetimes
@@ -27,7 +28,11 @@ export async function whileCallerStays<Result>(
   } catch (error) {
     if (!signal.aborted || signal.reason instanceof Fault) throw error
     // Nobody is left to answer, and nothing went wrong.
-    log.info({ requestId: request.id }, 'the caller left before the answer was complete')
+    const { keyName: key, meter } = request
+    log.info(
+      { requestId: request.id, status: callerLeft, ...meter?.facts(), ...(key !== undefined && { key }) },
+      'the caller left before the answer was complete',
+    )
     reply.hijack()
     return undefined
   } finally {

@@ -1,4 +1,5 @@
 import type { Output } from './output.ts'
+import { padText, textWidth } from './text-width.ts'
 
 export interface TableColumn<Row> {
   readonly title: string
@@ -35,9 +36,7 @@ export function formatTable<Row>(
 
   const toLine = (texts: readonly string[]): string =>
     texts
-      .map((text, at) =>
-        columns[at]?.align === 'right' ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0),
-      )
+      .map((text, at) => padText(text, widths[at] ?? 0, columns[at]?.align))
       .join(gap)
       .trimEnd()
   const head = output.style.bold(toLine(columns.map((column) => column.title)))
@@ -54,7 +53,7 @@ function cellsOf<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[]
 
 function widthsOf<Row>(columns: readonly TableColumn<Row>[], cells: readonly (readonly string[])[]): readonly number[] {
   return columns.map((column, at) =>
-    cells.reduce((widest, row) => Math.max(widest, row[at]?.length ?? 0), column.title.length),
+    cells.reduce((widest, row) => Math.max(widest, textWidth(row[at] ?? '')), column.title.length),
   )
 }
 
@@ -85,6 +84,6 @@ export function formatPairs(
   style: Output['style'],
 ): string {
   const shown = pairs.filter(([, value]) => value !== '')
-  const width = shown.reduce((widest, [label]) => Math.max(widest, label.length), 0)
-  return shown.map(([label, value]) => `${style.dim(label.padEnd(width))}  ${value}\n`).join('')
+  const width = shown.reduce((widest, [label]) => Math.max(widest, textWidth(label)), 0)
+  return shown.map(([label, value]) => `${style.dim(padText(label, width))}  ${value}\n`).join('')
 }

@@ -3,9 +3,9 @@
  * breaks among them. For everything a server or a file said: it must not move the cursor, recolour or fake a line.
  */
 export function visible(text: string): string {
-  // Control characters, and the marks that reverse the direction of text.
+  // Control characters, the marks that change the direction of text or cannot be seen, and halves of a character.
   return text.replaceAll(
-    /[\p{Cc}\u2028-\u202E\u2066-\u2069]/gu,
+    /[\p{Cc}\p{Cs}\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/gu,
     (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   )
 }

@@ -28,7 +28,9 @@ export function firstDay(nowMs: number): string {
 
 /** @param tallies from `firstDay` on, in any order */
 export function toTotals(tallies: readonly Tally[], nowMs: number): UsageTotals {
-  const over = (days: number): readonly ModelTotals[] => sumsSince(tallies, dayOf(nowMs, days - 1))
+  // A clock that was once ahead has left days that are still to come.
+  const past = tallies.filter(({ day }) => day <= dayOf(nowMs))
+  const over = (days: number): readonly ModelTotals[] => sumsSince(past, dayOf(nowMs, days - 1))
   return { today: over(1), last_7_days: over(7), last_30_days: over(longestDays) }
 }
 

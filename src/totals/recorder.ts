@@ -49,6 +49,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   function write(waitMs: number): void {
     if (file === undefined || pending.size === 0) return
     const found = identifyQuietly(file)
+    // Somebody has removed it; what is open leads nowhere.
+    if (found === undefined) leave()
     try {
       if (waitMs > 0) leave()
       store ??= openUsageStore(file, { waitMs })

@@ -33,7 +33,12 @@ const answer = (
         : HttpResponse.json(body, { ...init, headers: { 'x-github-request-id': 'EXAMPLE', ...init?.headers } }),
     ),
   )
-const exchange = (): ReturnType<typeof exchangeCopilotToken> => exchangeCopilotToken(deps, 'ghu_example', never)
+const requestId = ' (GitHub request id EXAMPLE)'
+/** What came of it, without GitHub's request id, which stands behind every refusal. */
+const exchange = async (changed: Partial<GithubApiDeps> = {}): ReturnType<typeof exchangeCopilotToken> => {
+  const outcome = await exchangeCopilotToken({ ...deps, ...changed }, 'ghu_example', never)
+  return 'detail' in outcome ? { ...outcome, detail: outcome.detail.replace(requestId, '') } : outcome
+}
 
 describe('a good reply', () => {
   test('gives token, times, host and sku', async () => {
@@ -89,7 +94,7 @@ describe('a refusal', () => {
     ['given', 'GitHub does not accept this token: Bad credentials', 'Log in with a code'],
   ] as const)('401 speaks of the token by its origin: %s', async (tokenOrigin, detail, fix) => {
     answer(fixture('github-401'), { status: 401 })
-    expect(await exchangeCopilotToken({ ...deps, tokenOrigin }, 'ghu_example', never)).toEqual({
+    expect(await exchange({ tokenOrigin })).toEqual({
       kind: 'bad_credentials',
       detail,
       fix: expect.stringContaining(fix),
@@ -111,6 +116,13 @@ describe('a refusal', () => {
       }
     },
   )
+
+  test.each([401, 403, 404, 429, 500])('%i names GitHub’s request', async (status) => {
+    answer({ message: 'Words' }, { status })
+    expect(await exchangeCopilotToken(deps, 'ghu_example', never)).toMatchObject({
+      detail: expect.stringMatching(/ \(GitHub request id EXAMPLE\)$/),
+    })
+  })
 
   test('403 with a known reason is put in plain words', async () => {
     answer(fixture('exchange-403-spammy'), { status: 403 })

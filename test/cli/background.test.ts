@@ -130,6 +130,41 @@ describe('serve --detach', () => {
     expect(invalid).toMatchObject({ code: 2, stdout: '' })
   })
 
+  test('is found by every command, at a port of its own', async () => {
+    const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '1' })
+    const { url } = await user.detach('--demo', '--port', '0')
+    const models = await user.cli('models', '--json').ended
+    expect(models.code).toBe(0)
+    expect(JSON.parse(models.stdout).data.length).toBeGreaterThan(0)
+    expect(JSON.parse((await user.cli('usage', '--json').ended).stdout)).toMatchObject({ demo: true })
+    expect((await user.cli('usage', '--line').ended).stdout).toContain('%')
+    expect((await user.cli('setup', '--print', 'curl').ended).stdout).toContain(url)
+    const setup = await user.cli('setup', 'openai-sdk').ended
+    expect(setup).toMatchObject({ code: 0, stdout: expect.stringContaining(`OPENAI_BASE_URL=${url}/v1`) })
+
+    const named = join(user.home, 'other.yaml')
+    await writeFile(named, '{}\n')
+    expect((await user.cli('models', '--config', named).ended).code).toBe(3)
+  })
+
+  test.runIf(process.platform !== 'win32')('does not answer: is not taken for one that runs', async () => {
+    const user = await createBackgroundUser()
+    const { url, pid } = await user.detach('--demo')
+    process.kill(pid, 'SIGSTOP')
+    const again = await user.cli('serve', '--detach', '--demo').ended
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toContain(`copilot-proxy at ${url}, process ${pid}, runs and does not answer.`)
+    const { stdout } = await user.cli('status').ended
+    expect(stdout).toContain(`does not answer at ${url}; try: copilot-proxy restart`)
+  })
+
+  test('refuses a form of the log that it would not have', async () => {
+    const user = await createBackgroundUser()
+    const { code, stderr } = await user.cli('serve', '--detach', '--log-format', 'pretty').ended
+    expect(code).toBe(2)
+    expect(stderr).toContain("cannot be used with option '--log-format <format>'")
+  })
+
   test('says that nobody is logged in, and gives the token of the environment to the daemon unseen', async () => {
     const nobody = await createBackgroundUser()
     expect((await nobody.cli('serve', '--detach').ended).stderr).toContain('Nobody is logged in')
@@ -173,6 +208,17 @@ describe('stop', () => {
     })
     expect(JSON.parse((await user.cli('stop', '--json').ended).stdout)).toEqual({ stopped: null, killed: false })
     expect(pid).toBeGreaterThan(0)
+  })
+
+  test('ends it also where the settings are not valid any more, as long as its own settings allow', async () => {
+    const user = await createBackgroundUser()
+    const named = join(user.home, 'named.yaml')
+    await writeFile(named, 'server: { shutdown-grace-seconds: 0 }\n')
+    await user.detach('--demo', '--config', named)
+    await writeFile(named, 'server: { prot: 1 }\n')
+    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('has stopped') })
+    await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
+    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('does not run') })
   })
 
   test('F01 lets a stream finish first', async () => {

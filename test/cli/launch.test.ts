@@ -2,11 +2,14 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
 import { openProxy } from '../http/harness.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
+
+// A process takes its time to start on a busy machine; nothing here waits for a time to pass.
+vi.setConfig({ testTimeout: 60_000 })
 
 /** Prints what it was started with, then does what the script says. */
 const client = (script: string): string => `#!${process.execPath}
@@ -47,7 +50,7 @@ test('runs the client with everything after --, and ends with its exit code', as
     .ended
   expect(stderr).toBe('Claude Code with claude-sonnet-5, claude-haiku-4.5 for small tasks, simulated.\n')
   const { args, env } = startedOf(stdout)
-  expect(args).toEqual(['--print', '', 'two words', '--', '$HOME'])
+  expect(args).toEqual(['--settings', expect.any(String), '--print', '', 'two words', '--', '$HOME'])
   expect(env['ANTHROPIC_BASE_URL']).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect(env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5')
   expect(code).toBe(7)
@@ -104,6 +107,13 @@ test.each([
   })
 })
 
+test('an option of the client’s in the wrong place: where it belongs', async () => {
+  const { launch } = await openMachine()
+  const { code, stderr } = await launch('claude', '-p', 'hello').ended
+  expect(code).toBe(2)
+  expect(stderr).toContain('What is for the client stands behind --.')
+})
+
 test('a model that there is not: those that are near', async () => {
   const { launch } = await openMachine()
   const { code, stdout, stderr } = await launch('claude', '--demo', '--model', 'claude-sonet-5').ended
@@ -150,6 +160,18 @@ describe('a daemon that runs', () => {
     }
   })
 
+  test('asks for a key that is in no configuration here: that of the variable is sent', async () => {
+    const proxy = await openProxy({ file: 'server: { api-keys: [right-key-of-mine] }' })
+    const { launch, env } = await openMachine()
+    Object.assign(env, { COPILOT_PROXY_SERVER_PORT: new URL(proxy.url).port, COPILOT_GITHUB_TOKEN: 'ghu_somebody' })
+    const refused = await launch('claude').ended
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Set COPILOT_PROXY_API_KEY') })
+    env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
+    const { code, stdout } = await launch('claude').ended
+    expect(code).toBe(0)
+    expect(startedOf(stdout).env['ANTHROPIC_AUTH_TOKEN']).toBe('right-key-of-mine')
+  })
+
   test('and is somebody else’s program: says so', async () => {
     const other = createServer((_request, response) => response.end('{"ok":true}'))
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve))
@@ -187,13 +209,14 @@ test('starts a daemon that stays, waits for the account’s own models, and find
   expect(await readFile(join(home, 'proxy/config.yaml'), 'utf8').catch(() => 'none')).toBe('none')
 })
 
-test('settings of Claude Code’s own that lead elsewhere are laid over, by a file that is gone afterwards', async () => {
+test('what settings files of Claude Code say is laid over, by a file that is gone afterwards', async () => {
   const script = `const at = argv.indexOf('--settings') + 1; console.error(require('node:fs').readFileSync(argv[at], 'utf8'), argv[at])`
   const { launch, home } = await openMachine('claude', script)
   await mkdir(join(home, '.claude'))
-  await writeFile(join(home, '.claude/settings.json'), '{"env":{"ANTHROPIC_BASE_URL":"https://theirs.example"}}')
+  await writeFile(join(home, '.claude/settings.json'), '\uFEFF{"env":{"HTTP_PROXY":"http://theirs.example"}}')
   const { stderr, stdout } = await launch('claude', '--demo').ended
-  expect(stderr).toMatch(/\{"env":\{"ANTHROPIC_BASE_URL":"http:\/\/127\.0\.0\.1:\d+"\}\}/)
+  expect(stderr).toMatch(/"ANTHROPIC_BASE_URL":"http:\/\/127\.0\.0\.1:\d+"/)
+  expect(stderr).toContain('"NO_PROXY":"127.0.0.1,localhost"')
   const path = startedOf(stdout).args[1] ?? ''
   await expect(readFile(path)).rejects.toThrow(/ENOENT/)
 })

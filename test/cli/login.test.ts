@@ -75,7 +75,7 @@ test('login codex with a code is stored, shown by status and forgotten', { timeo
   const login = await startCli(['login', 'codex', '--device'], env).ended
   expect(login).toMatchObject({ code: 0, stderr: '' })
   expect(login.stdout).toContain('ABCD-12345')
-  expect(login.stdout).toContain('Logged in to Codex as sam@example.com, with the ChatGPT plan plus.')
+  expect(login.stdout).toContain('Logged in to Codex as sam@example.com, with ChatGPT Plus.')
   expect(await readdir(join(home, 'auth'))).toEqual([expect.stringMatching(/^codex-.*\.json$/)])
   const status = await startCli(['status'], env).ended
   expect(status).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('sam@example.com') })

@@ -44,6 +44,12 @@ test('a list without any of the models that suit gives its first one, for every 
   expect(chooseModels('claude', [])).toBeUndefined()
 })
 
+test('a model that calls no tools is picked where there is no other', () => {
+  const mute = model('claude-sonnet-6', ['messages'], { tools: false })
+  expect(ids('claude', [mute, ...models])[0]).toBe('claude-sonnet-5')
+  expect(ids('claude', [mute])[0]).toBe('claude-sonnet-6')
+})
+
 test('a model that the user names is the main one', () => {
   expect(ids('claude', models, 'gpt-4.1')).toEqual([
     'gpt-4.1',

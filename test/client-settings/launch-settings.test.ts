@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { claudeConflicts } from '../../src/client-settings/claude.ts'
 import { launchSettings } from '../../src/client-settings/launch-settings.ts'
 import type { LaunchSettings } from '../../src/client-settings/launch-settings.ts'
 import type { ClientId } from '../../src/client-settings/clients.ts'
@@ -33,27 +34,30 @@ describe.each<ClientId>(['claude', 'codex', 'opencode'])('%s', (client) => {
 
 describe('Claude Code', () => {
   test('goes to no other service, and uses no other credential', () => {
-    const conflicts = { ANTHROPIC_API_KEY: 'sk-ant-theirs', CLAUDE_CODE_USE_BEDROCK: '1', CLAUDE_CODE_USE_VERTEX: '1' }
-    const { env, file } = settings('claude', conflicts)
+    const { env } = settings('claude', Object.fromEntries(claudeConflicts.map((name) => [name, 'theirs'])))
+    expect(Object.values(env)).not.toContain('theirs')
     expect(env).toMatchObject({
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:4141',
       ANTHROPIC_AUTH_TOKEN: key,
       ANTHROPIC_MODEL: 'claude-sonnet-5',
       ANTHROPIC_DEFAULT_HAIKU_MODEL: 'claude-haiku-4.5',
-      ANTHROPIC_API_KEY: undefined,
-      CLAUDE_CODE_USE_BEDROCK: undefined,
-      CLAUDE_CODE_USE_VERTEX: undefined,
     })
-    expect(file).toBeUndefined()
   })
 
-  test('gets a settings file for what its own one would overrule, and for nothing else', () => {
-    const own = { ANTHROPIC_BASE_URL: 'https://theirs.example', CLAUDE_CODE_USE_BEDROCK: '1', FOO: '1' }
-    const { file } = settings('claude', {}, own)
+  test('gets all of it in a settings file too, which no file of the user’s or of the project overrules', () => {
+    const { env, file } = settings('claude')
     expect(file?.option).toBe('--settings')
-    expect(JSON.parse(file?.text ?? '')).toEqual({
-      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:4141', CLAUDE_CODE_USE_BEDROCK: '' },
-    })
+    const given: { readonly env: Record<string, string> } = JSON.parse(file?.text ?? '')
+    for (const name of claudeConflicts) expect(given.env[name]).toBe('')
+    for (const [name, value] of Object.entries(given.env)) expect(env[name] ?? '').toBe(value)
+    expect(given.env['ANTHROPIC_BASE_URL']).toBe('http://127.0.0.1:4141')
+  })
+
+  test('goes round a proxy that its own settings name', () => {
+    const { env, file } = settings('claude', {}, { HTTP_PROXY: 'http://p.example', NO_PROXY: 'a.example' })
+    expect(JSON.parse(file?.text ?? '')).toMatchObject({ env: { NO_PROXY: 'a.example,127.0.0.1,localhost' } })
+    expect(env['NO_PROXY']).toBe('a.example,127.0.0.1,localhost')
+    expect(settings('claude').file?.text).not.toContain('NO_PROXY')
   })
 
   test('is told the size of a model that is not Claude’s', () => {

@@ -18,6 +18,7 @@ export function model(
     contextTokens: 128_000,
     outputTokens: 16_000,
     vision: true,
+    tools: true,
     thinks: true,
     ...change,
   }

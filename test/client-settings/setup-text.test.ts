@@ -20,25 +20,28 @@ const word = fc.stringMatching(/^[a-z]{1,8}$/)
 const lineEnd = fc.constantFrom('\n', '\r\n')
 
 /** A settings file as people and editors write them: comments, odd indents, last commas, either line end. */
-const jsonFile = fc
-  .record({
-    value: fc.dictionary(
-      fc.oneof(word, fc.constantFrom('env', 'model', 'provider')),
-      fc.oneof(fc.dictionary(fc.oneof(word, fc.constantFrom('ANTHROPIC_MODEL', 'FOO', 'copilot-proxy')), fc.string())),
-    ),
-    indent: fc.constantFrom<string | number>(0, 2, 4, '\t'),
-    comment: fc.boolean(),
-    lastComma: fc.boolean(),
-    end: lineEnd,
-    bom: fc.boolean(),
-    lastLine: fc.boolean(),
-  })
-  .map(({ value, indent, comment, lastComma, end, bom, lastLine }) => {
-    let text = JSON.stringify(value, null, indent)
-    if (indent !== 0 && lastComma) text = text.replaceAll(/(["}])\n/g, '$1,\n')
-    if (indent !== 0 && comment) text = text.replaceAll(/^(\s+"[^]*?)$/gm, '$1 // a remark, "quoted"')
-    return (bom ? '\uFEFF' : '') + text.replaceAll('\n', end) + (lastLine ? end : '')
-  })
+const jsonFile = (isPlain: boolean) =>
+  fc
+    .record({
+      value: fc.dictionary(
+        fc.oneof(word, fc.constantFrom('env', 'model', 'provider')),
+        fc.oneof(
+          fc.dictionary(fc.oneof(word, fc.constantFrom('ANTHROPIC_MODEL', 'FOO', 'copilot-proxy')), fc.string()),
+        ),
+      ),
+      indent: fc.constantFrom<string | number>(0, 2, 4, '\t'),
+      comment: isPlain ? fc.constant(false) : fc.boolean(),
+      lastComma: isPlain ? fc.constant(false) : fc.boolean(),
+      end: lineEnd,
+      bom: fc.boolean(),
+      lastLine: fc.boolean(),
+    })
+    .map(({ value, indent, comment, lastComma, end, bom, lastLine }) => {
+      let text = JSON.stringify(value, null, indent)
+      if (indent !== 0 && lastComma) text = text.replaceAll(/(["}])\n/g, '$1,\n')
+      if (indent !== 0 && comment) text = text.replaceAll(/^(\s+"[^]*?)$/gm, '$1 // a remark, "quoted"')
+      return (bom ? '\uFEFF' : '') + text.replaceAll('\n', end) + (lastLine ? end : '')
+    })
 
 const tomlLine = fc.oneof(
   fc.tuple(word, fc.string()).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
@@ -63,9 +66,17 @@ const tomlFile = fc
   })
 
 const files: Readonly<Record<ClientId, fc.Arbitrary<string>>> = {
-  claude: jsonFile,
+  // It reads plain JSON only.
+  claude: jsonFile(true),
   codex: tomlFile,
-  opencode: jsonFile,
+  opencode: jsonFile(false),
+}
+
+/** A change of somebody else's. */
+const laterChange: Readonly<Record<ClientId, (text: string) => string>> = {
+  claude: (text) => text.replace('{', '{"later":1,'),
+  codex: (text) => `${text}\n# later\n`,
+  opencode: (text) => `${text}\n// later\n`,
 }
 
 describe.each(ids)('%s', (client) => {
@@ -105,14 +116,13 @@ describe.each(ids)('%s', (client) => {
     fc.assert(
       fc.property(files[client], (text) => {
         const next = setUp(client, text)
-        // A line of a comment at the end is a change of somebody else's in each of the formats.
-        const changed = client === 'codex' ? `${next}\n# later\n` : `${next}\n// later\n`
-        const undone = undoText(format, changed, text)
+        const undone = undoText(format, laterChange[client](next), text)
         if (undone.kind !== 'entries') throw new Error(undone.kind)
         expect(undone.text).toContain('later')
         if (client === 'codex') expect(format.read(undone.text)).toEqual(format.read(text))
         else {
-          expect(withoutEmpty(readJsonc(undone.text))).toEqual(withoutEmpty(readJsonc(text)))
+          const expected = withoutEmpty(readJsonc(laterChange[client](text)))
+          expect(withoutEmpty(readJsonc(undone.text))).toEqual(expected)
         }
       }),
     )

@@ -44,7 +44,7 @@ const ways = [native, adaptive, chat, chatWithThoughts, responses]
 describeClient(claudeCode, ways, {
   overflow: /^Prompt is too long/,
   unauthorized: /^Failed to authenticate\. API Error: 401 Invalid API key$/,
-  rateLimited: /^API Error: Request rejected \(429\) · Sorry, you have exceeded your weekly rate limit\.$/,
+  rateLimited: /^API Error: Request rejected \(429\) · Sorry, you have exceeded your weekly rate limit\. /,
   broken: /^API Error: 500 internal server error\./i,
 })
 

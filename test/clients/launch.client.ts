@@ -19,6 +19,8 @@ interface Launch {
   /** A settings file of the user's own that would lead the client elsewhere. */
   readonly file: string
   readonly text: string
+  /** Where a project has the same, in the folder that is worked in. */
+  readonly project?: string
   /** That the client is to use by itself. */
   readonly model: string
   readonly read: Client['read']
@@ -30,8 +32,15 @@ const launches: readonly Launch[] = [
     args: ['--output-format=stream-json', '--verbose', '--print', '--', 'Hello there'],
     file: '.claude/settings.json',
     text: JSON.stringify({
-      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', ANTHROPIC_API_KEY: 'sk-ant-theirs', ANTHROPIC_MODEL: 'theirs' },
+      env: {
+        ANTHROPIC_BASE_URL: 'http://127.0.0.1:1',
+        ANTHROPIC_API_KEY: 'sk-ant-theirs',
+        ANTHROPIC_MODEL: 'theirs',
+        CLAUDE_CODE_USE_MANTLE: '1',
+        HTTP_PROXY: 'http://127.0.0.1:1',
+      },
     }),
+    project: '.claude/settings.local.json',
     model: 'claude-sonnet-5',
     read: claudeCode.read,
   },
@@ -76,6 +85,7 @@ enabled = false
         },
       },
     }),
+    project: 'opencode.json',
     model: 'claude-sonnet-5',
     read: opencode('@ai-sdk/anthropic').read,
   },
@@ -119,16 +129,19 @@ function expectAnswer({ read, model }: Launch, finished: Finished, proxy: Proxy)
   expect(new Set(generationsOf(proxy).map((each) => each.model))).toEqual(new Set([model]))
 }
 
-test.each(launches)('launch $client works, whatever its own settings say, and leaves them alone', async (each) => {
+test.each(launches)('launch $client works, whatever settings files say, and leaves them alone', async (each) => {
   const { proxy, place, env } = await openCase()
-  const file = join(place.home, each.file)
-  await mkdir(join(file, '..'), { recursive: true })
-  await writeFile(file, each.text)
+  const project = each.project === undefined ? [] : [join(place.workspace, each.project)]
+  const files = [join(place.home, each.file), ...project]
+  for (const file of files) {
+    await mkdir(join(file, '..'), { recursive: true })
+    await writeFile(file, each.text)
+  }
   const args = [mainFile, 'launch', each.client, '--', ...each.args]
   const finished = await startClient({ program: process.execPath, args, cwd: place.workspace, env }).finished
   expect(finished.stderr).toContain(`with ${each.model}`)
   expectAnswer(each, finished, proxy)
-  expect(await readFile(file, 'utf8')).toBe(each.text)
+  for (const file of files) expect(await readFile(file, 'utf8')).toBe(each.text)
 })
 
 test.each(launches)('setup $client makes it work without launch, and undo leaves its file as it was', async (each) => {

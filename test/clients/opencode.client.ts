@@ -7,8 +7,8 @@ import type { Failures } from './scenarios.ts'
 const failures: Failures = {
   overflow: /^ContextOverflowError: /,
   unauthorized: /^APIError: Invalid API key$/,
-  rateLimited: /^APIError: Sorry, you have exceeded your weekly rate limit\.$/,
-  broken: /^APIError: internal server error$/i,
+  rateLimited: /^APIError: Sorry, you have exceeded your weekly rate limit\. /,
+  broken: /^APIError: internal server error\. /i,
 }
 
 describeClient(

@@ -1,7 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Argument, Command, Option } from 'commander'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -89,6 +90,11 @@ describe.runIf(hasShell('bash'))('in bash', () => {
       ['serve', '--d'],
       ['--demo', '--detach'],
     ],
+    [['--dem'], ['--demo']],
+    [
+      ['serve', '--log-format', ''],
+      ['auto', 'pretty', 'json'],
+    ],
     [['serve', '--log-level', 'd'], ['debug']],
     [['serve', '--log-level', '=', 'd'], ['debug']],
     [
@@ -111,6 +117,42 @@ describe.runIf(hasShell('bash'))('in bash', () => {
 
   test('options that are hidden are not offered', async () => {
     expect(await offered(await scriptFile('bash'), ['copilot-proxy', 'serve', '--backg'])).toEqual([])
+  })
+})
+
+/** What fish offers for an unfinished line. */
+async function offeredInFish(file: string, line: string, cwd: string): Promise<readonly string[]> {
+  const script = `source ${file}; complete -C '${line}'`
+  const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { cwd })
+  return stdout.split('\n').flatMap((row) => (row === '' ? [] : [row.split('\t')[0] ?? '']))
+}
+
+const zshProgram = fileURLToPath(new URL('children/offered.zsh', import.meta.url))
+
+async function offeredInZsh(file: string, line: string, cwd: string): Promise<readonly string[]> {
+  const { stdout } = await promisify(execFile)('zsh', ['-f', zshProgram, file, cwd, line])
+  return [...stdout.matchAll(/offered ([^\r\n]+)/g)].map(([, word = '']) => word)
+}
+
+const lines: readonly (readonly [line: string, offered: readonly string[]])[] = [
+  ['copilot-proxy lo', ['login', 'logout', 'logs']],
+  ['copilot-proxy --dem', ['--demo']],
+  ['copilot-proxy launch ', ['claude', 'codex', 'opencode']],
+  ['copilot-proxy --config a.yaml config s', ['show']],
+  ['copilot-proxy serve --log-format ', ['auto', 'json', 'pretty']],
+  ['copilot-proxy serve --config my', ['my.yaml']],
+  ['copilot-proxy completion ', ['bash', 'fish', 'zsh']],
+  ['copilot-proxy launch claude -- --', []],
+]
+
+describe.each([
+  ['fish', offeredInFish],
+  ['zsh', offeredInZsh],
+] as const)('in %s', (shell, ask) => {
+  test.runIf(hasShell(shell)).each(lines)('%s', { timeout: 30_000 }, async (line, expected) => {
+    const file = await scriptFile(shell)
+    await writeFile(join(dirname(file), 'my.yaml'), '')
+    expect((await ask(file, line, dirname(file))).toSorted()).toEqual(expected)
   })
 })
 

@@ -198,7 +198,10 @@ describe('logins that are of no use any more', () => {
     const { code, failed, of } = await ask(user)
     expect({ code, failed }).toEqual({ code: 1, failed: ['entitlement/copilot'] })
     expect(of('entitlement', 'copilot')).toMatchObject([
-      { detail: 'This GitHub account has no Copilot plan.', fix: expect.stringContaining('Start a plan') },
+      {
+        detail: expect.stringMatching(/^This GitHub account has no Copilot plan\. \(GitHub request id /),
+        fix: expect.stringContaining('Start a plan'),
+      },
     ])
     expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped' }])
   })

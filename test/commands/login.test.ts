@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { jsonReply } from '../../src/demo/outcome.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { DemoServer } from '../../src/demo/server.ts'
 
@@ -16,7 +17,7 @@ describe('login with a code', () => {
     const { code, stdout, stderr } = await user.run('login --no-browser')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`${github.url}/login/device`)
-    expect(stdout).toMatch(/\| +DEMO-0001 +\|/)
+    expect(stdout).toContain('\n\n  DEMO-0001\n\n')
     expect(stdout).toContain('the code is good for 15 minutes')
     expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.')
     expect(stdout).toContain('Next: copilot-proxy serve')
@@ -47,6 +48,35 @@ describe('login with a code', () => {
     expect(stderr).toContain(sentence)
     expect(stderr).toContain('Nothing was stored.')
     expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('on a terminal the code is large, and the time left is gone from the screen at the end', async () => {
+    const user = await createUser(await openGithub({ polls: ['pending'] }))
+    const stdout = { ...recordOutput(80), isTerminal: true }
+    expect(await user.run('login', { stdout })).toMatchObject({ code: 0, stderr: '' })
+    const text = stdout.text()
+    expect(text).toMatch(/\| +DEMO-0001 +\|/)
+    expect(text).toMatch(
+      /\rWaiting for GitHub; the code is good for 1[45]:\d\d\. Ctrl-C stops the login\.\r +\r\nLogged in/,
+    )
+    expect(text).not.toContain('\u001B')
+  })
+
+  test('a plan that is not known keeps GitHub’s own word', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    github.script('/copilot_internal/user', { outcome: jsonReply(200, { copilot_plan: 'individual_ultra' }) })
+    expect((await user.run('login')).stdout).toContain('Logged in as demo-user, with "individual_ultra".')
+  })
+
+  test('says so when GitHub tells no plan', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    github.script('/copilot_internal/user', { outcome: jsonReply(404, { message: 'Not Found' }) })
+    github.script('/copilot_internal/v2/token', {
+      outcome: jsonReply(200, { token: 'tid=example', expires_at: 4_000_000_000, refresh_in: 1500 }),
+    })
+    expect((await user.run('login')).stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
   })
 
   test('ends with 130 and stores nothing when it is interrupted', async () => {
@@ -197,8 +227,23 @@ test.each([
   const { code, stderr } = await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
   expect(code).toBe(1)
   expect(stderr).toContain(words)
+  expect(stderr).toMatch(/ \(GitHub request id DEMO:\d+\)/)
   expect(stderr).toContain('Nothing was stored.')
   expect(await recordsOf(user.home)).toEqual([])
+})
+
+test.each([
+  ['models', '/models', 'access denied by Copilot policy. Ask who administers'],
+  ['usage', '/copilot_internal/user', 'GitHub refused Copilot for this account'],
+] as const)('%s says how GitHub calls a request that it refuses', async (command, route, words) => {
+  const github = await openGithub()
+  const user = await createUser(github)
+  await user.run('login')
+  github.script(route, { outcome: jsonReply(403, { message: 'access denied by Copilot policy' }) })
+  const { code, stderr } = await user.run(command)
+  expect(code).toBe(1)
+  expect(stderr).toContain(words)
+  expect(stderr).toMatch(/ \(GitHub request id DEMO:\d+\)/)
 })
 
 describe('login refuses', () => {

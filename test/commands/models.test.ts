@@ -132,10 +132,12 @@ describe('models without a daemon', () => {
   })
 })
 
-/** A user whose daemon answers every request with this body. */
+/** A user whose daemon lists models with this body. */
 async function userOfDaemon(body: unknown): Promise<TestUser> {
-  const server = createServer((_request, response) => {
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+  const health = { ok: true, copilot: 'ok', version: '0.0.0-test' }
+  const server = createServer(({ url }, response) => {
+    const answer = url === '/healthz' ? health : body
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
   })
   const { promise: listening, resolve } = Promise.withResolvers<void>()
   server.listen(0, '127.0.0.1', resolve)

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { daemonUrl } from '../../src/commands/ask-daemon.ts'
-import { findPortHolder } from '../../src/commands/port-holder.ts'
+import { findPortHolder, isForeignListener } from '../../src/commands/port-holder.ts'
 
 async function listen(answer: RequestListener): Promise<number> {
   const server = createServer(answer)
@@ -46,14 +46,15 @@ test.runIf(process.platform === 'linux')('names the process that listens, on Lin
 })
 
 /** A process file system with one process, which listens on port 4141. */
-async function procWith(comm: string, args: readonly string[]): Promise<string> {
+async function procWith(comm: string, args: readonly string[], uid = 1000): Promise<string> {
   const procDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
   onTestFinished(() => rm(procDir, { recursive: true }))
   await mkdir(join(procDir, 'net'))
   await writeFile(
     join(procDir, 'net', 'tcp'),
     '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n' +
-      '   0: 0100007F:102D 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 777 1\n',
+      '   0: 0100007F:102D 00000000:0000 0A 00000000:00000000 00:00000000 00000000 ' +
+      ` ${uid}        0 777 1\n`,
   )
   await mkdir(join(procDir, '7', 'fd'), { recursive: true })
   await symlink('socket:[777]', join(procDir, '7', 'fd', '3'))
@@ -61,6 +62,24 @@ async function procWith(comm: string, args: readonly string[]): Promise<string> 
   await writeFile(join(procDir, '7', 'cmdline'), args.map((arg) => `${arg}\0`).join(''))
   return procDir
 }
+
+const healthy = () => Promise.resolve(Response.json({ ok: true, copilot: 'ok', version: '1.2.3' }))
+
+test.runIf(process.getuid !== undefined)('knows a copilot-proxy of another user from one’s own', async () => {
+  const own = process.getuid?.() ?? 0
+  for (const [uid, isForeign] of [
+    [own, false],
+    // Of the system's own: a published port of a container is.
+    [0, false],
+    [own + 1, true],
+  ] as const) {
+    const procDir = await procWith('node', ['node'], uid)
+    expect(await isForeignListener(4141, procDir)).toBe(isForeign)
+    const holder = await findPortHolder({ host: '127.0.0.1', port: 4141, fetch: healthy, procDir })
+    expect(holder.kind).toBe(isForeign ? 'process' : 'copilot-proxy')
+  }
+  expect(await isForeignListener(4141, '/nonexistent')).toBe(false)
+})
 
 const nobody = () => Promise.reject(new Error('nobody answers'))
 

@@ -88,8 +88,15 @@ describe('serve', () => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(new RegExp(`^Port ${port} is in use by .*--port 0 pick one\\.\n$`))
+    expect(stderr).toMatch(new RegExp(`^Port ${port} is in use by .*; 0 picks a free one\\.\n$`))
     if (process.platform === 'linux') expect(stderr).toContain(`(process ${process.pid})`)
+  })
+
+  test.runIf(process.platform === 'linux')('status names who listens in its place', async () => {
+    const port = await listenOn(createServer((_request, reply) => reply.end('something else')))
+    const user = await createUser()
+    const { stdout } = await user.run('status', { env: { ...user.env, COPILOT_PROXY_SERVER_PORT: String(port) } })
+    expect(stdout).toMatch(/^Daemon +not running at \S+, where .+ \(process \d+\) listens; choose another port/m)
   })
 
   test('says when the address is not one of this machine', async () => {

@@ -13,6 +13,7 @@ import { findBackgroundPlace } from '../../src/commands/background/place.ts'
 import { writeDaemonRecord } from '../../src/commands/background/daemon-record.ts'
 import type { DaemonRecord } from '../../src/commands/background/daemon-record.ts'
 import { findProcessStart } from '../../src/commands/background/process-start.ts'
+import { openProxy } from '../http/harness.ts'
 import { createUser, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 
@@ -31,6 +32,11 @@ const definition: ServiceDefinition = {
 
 test('a systemd unit is what it was', async () => {
   await expect(systemdUnit(definition)).toMatchFileSnapshot('../golden/service/copilot-proxy.service')
+})
+
+test('a program whose path systemd would refuse is started by way of env', () => {
+  const unit = systemdUnit({ ...definition, command: ["/home/o'hara/bin/node", '/opt/main.cjs'] })
+  expect(unit).toContain(`ExecStart="/usr/bin/env" "/home/o'hara/bin/node" "/opt/main.cjs"\n`)
 })
 
 test('a launchd agent is what it was', async () => {
@@ -146,6 +152,7 @@ describe('with systemd', () => {
       HTTPS_PROXY: 'http://ada:secret@proxy.example:3128',
       HTTP_PROXY: 'http://proxy.example:3128',
       NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
+      COPILOT_PROXY_API_KEY: 'sk-example',
     })
     const { stdout } = await run(serviceInstall, createMachine(), { dryRun: true })
     expect(stdout).not.toMatch(/ghu_example|sk-example|secret/)
@@ -181,6 +188,14 @@ describe('with systemd', () => {
     await expect(run(serviceInstall, machine)).rejects.toThrow(
       'systemctl --user enable copilot-proxy.service failed: Failed to enable unit: masked',
     )
+  })
+
+  test('a daemon in a terminal has to end first, and nothing is written', async () => {
+    const { run, unit, user } = await createServiceUser()
+    const proxy = await openProxy()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.url).port
+    await expect(run(serviceInstall, createMachine())).rejects.toThrow(`runs at ${proxy.url}, in a terminal`)
+    await expect(stat(unit)).rejects.toThrow('ENOENT')
   })
 
   test('a service that does not come up is a failure that says where to look', async () => {
@@ -253,6 +268,26 @@ describe('with launchd', () => {
     const noSession = createMachine({ 'launchctl print gui/501': { code: 125 } })
     expect((await run(serviceInstall, noSession)).stdout).toContain(`launchctl bootstrap gui/501 '${file}'`)
     expect(await readFile(file, 'utf8')).toContain('<string>--background=service</string>')
+
+    // It takes its time to end, and is started again only then.
+    let looks = 0
+    const slow = createMachine()
+    const looking: ServiceSystem['run'] = async (command, env) => {
+      const result = await slow.system.run(command, env)
+      if (command.join(' ') !== 'launchctl print gui/501/local.copilot-proxy') return result
+      looks += 1
+      return { ...result, code: looks < 3 ? 0 : 113 }
+    }
+    const install = run(serviceInstall, { ...slow, system: { ...slow.system, run: looking } })
+    await expect(install).rejects.toThrow('To see why: copilot-proxy logs')
+    expect(slow.ran.map((line) => line.split(' ')[1])).toEqual([
+      'print',
+      'bootout',
+      'print',
+      'print',
+      'print',
+      'bootstrap',
+    ])
 
     const printed =
       'gui/501/local.copilot-proxy = {\n\tactive count = 1\n\tstate = running\n\n\tpid = 4242\n\tlast exit code = (never exited)\n}\n'

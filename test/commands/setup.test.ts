@@ -25,9 +25,9 @@ const places = {
 }
 
 const theirs = {
-  claude: '{\n  "theme": "dark", // mine\n  "env": {\n    "FOO": "1"\n  }\n}\n',
+  claude: '{\n  "theme": "dark",\n  "env": {\n    "FOO": "1"\n  }\n}\n',
   codex: 'model = "theirs" # mine\napproval_policy = "never"\n\n[tui]\ntheme = "dark"\n',
-  opencode: '{\n  "$schema": "https://opencode.ai/config.json",\n  "theme": "x"\n}\n',
+  opencode: '{\n  "$schema": "https://opencode.ai/config.json",\n  "theme": "x" // mine\n}\n',
 }
 
 async function put(user: TestUser, place: string, text: string): Promise<string> {
@@ -128,6 +128,69 @@ test('an interrupted question changes nothing', async () => {
   expect(await readdir(user.home)).toEqual([])
 })
 
+test.each(['{ // mine\n  "theme": "dark"\n}\n', '{ "theme": "dark", }\n'])(
+  'a file that Claude Code itself does not read is left alone: %j',
+  async (text) => {
+    const { user } = await openUser()
+    const path = await put(user, places.claude, text)
+    const { code, stderr } = await user.run('setup claude --yes')
+    expect(stderr).toContain('Claude Code reads JSON without comments only.')
+    expect(code).toBe(1)
+    expect(await readdir(dirname(path))).toHaveLength(1)
+  },
+)
+
+test('a read-only file stays as it is, and no copy is made', async () => {
+  const { user } = await openUser()
+  const path = await put(user, places.codex, theirs.codex)
+  await chmod(path, 0o444)
+  expect(await user.run('setup codex --yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${path} is read-only. Make it writable`),
+  })
+  expect(await readFile(path, 'utf8')).toBe(theirs.codex)
+  expect(await readdir(dirname(path))).toHaveLength(1)
+})
+
+test.each(['\uFEFF', '\r\n'])('marks and line ends of the user’s own stay (%j)', async (mark) => {
+  const { user } = await openUser()
+  for (const client of clients) {
+    const text = mark === '\r\n' ? theirs[client].replaceAll('\n', mark) : mark + theirs[client]
+    const path = await put(user, places[client], text)
+    expect(await user.run(`setup ${client} --yes`)).toMatchObject({ code: 0 })
+    const written = await readFile(path, 'utf8')
+    expect(written).toContain('copilot-proxy')
+    expect(written.startsWith('\uFEFF')).toBe(mark === '\uFEFF')
+    expect(/[^\r]\n/.test(written)).toBe(mark !== '\r\n')
+    expect(await user.run(`setup ${client} --undo --yes`)).toMatchObject({ code: 0 })
+    expect(await readFile(path, 'utf8')).toBe(text)
+  }
+})
+
+test('after the port has changed, setup and undo know their own settings again', async () => {
+  const { user, proxy } = await openUser()
+  const path = await put(user, places.claude, theirs.claude)
+  await user.run('setup claude --yes')
+  const elsewhere = (await readFile(path, 'utf8')).replace(proxy.url, 'http://127.0.0.1:4999')
+  await writeFile(path, elsewhere)
+  expect(await user.run('setup claude --yes')).toMatchObject({ code: 0 })
+  expect(await readFile(path, 'utf8')).toContain(proxy.url)
+  await writeFile(path, elsewhere)
+  expect(await user.run('setup claude --undo --yes')).toMatchObject({ code: 0 })
+  expect(await readFile(path, 'utf8')).toBe(theirs.claude)
+})
+
+test('a key in a file that others can read is spoken of', async () => {
+  const { user } = await openUser({ file: 'server: { api-keys: [right-key-of-mine] }' })
+  user.env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
+  const path = await put(user, places.claude, theirs.claude)
+  await chmod(path, 0o644)
+  const { code, stdout, stderr } = await user.run('setup claude --yes')
+  expect(code).toBe(0)
+  expect(stderr).toContain(`Others on this machine can read ${path}`)
+  expect(stdout + stderr).not.toContain('right-key-of-mine')
+})
+
 test('mode and link of a file stay', async () => {
   const { user } = await openUser()
   const real = await put(user, 'dotfiles/claude.json', theirs.claude)
@@ -198,6 +261,8 @@ test('settings that are in the way are named, those of other clients are not', a
 test('a request that fails is told, and the exit code says so', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.tokens.revokeAll()
+  // The daemon may have made one of the login before.
+  proxy.demo.tokens.expireAll()
   const { code, stderr } = await user.run('setup claude --yes')
   expect(stderr).toMatch(/No answer: \d{3}: .*\nThe settings stay\. See: copilot-proxy doctor\n$/)
   expect(code).toBe(1)

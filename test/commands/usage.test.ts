@@ -4,6 +4,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageLine } from '../../src/commands/usage-line.ts'
+import type { PlanUse } from '../../src/auth/codex/plan-use.ts'
+import { codexRecordKind } from '../../src/auth/codex/record.ts'
+import { createRecordStore } from '../../src/auth/record-store.ts'
+import { planUseLine, planUseText } from '../../src/commands/plan-use-text.ts'
+import { createStyle } from '../../src/terminal/style.ts'
+import { codexRecord } from '../auth/codex/support.ts'
+import { recordingLog } from '../recording-log.ts'
 import { dayOf } from '../../src/totals/tally.ts'
 import type { Tally } from '../../src/totals/tally.ts'
 import { openUsageStore } from '../../src/totals/store.ts'
@@ -153,6 +160,65 @@ describe('usage of a running daemon', () => {
     },
   )
 })
+
+describe('usage of a ChatGPT plan', () => {
+  const nowMs = Date.parse('2026-11-22T02:56:04.000Z')
+  const use: PlanUse = {
+    plan: 'plus\u001B[2J',
+    windows: [
+      { usedPercent: 142, minutes: 300, resetsAt: '2026-11-22T06:47:16.000Z' },
+      { usedPercent: 40, minutes: 10_080, resetsAt: '2026-11-26T02:56:04.000Z' },
+      { usedPercent: 99, minutes: 90, resetsAt: '2026-11-22T02:00:00.000Z' },
+      { usedPercent: 0, minutes: 43_200 },
+    ],
+    toldAt: '2026-11-22T02:53:04.000Z',
+  }
+
+  test('is a bar for each window, and when that was told', async () => {
+    const text = planUseText(use, nowMs, { style: createStyle(false) })
+    await expect(text).toMatchFileSnapshot('../golden/usage/plan.txt')
+  })
+
+  test('is the tightest window in the line', () => {
+    expect(planUseLine(use, nowMs)).toBe('codex 5 h 0 % left')
+    expect(planUseLine(use, Date.parse('2027-01-01'))).toBe('codex 30 d 100 % left')
+    expect(planUseLine({ ...use, windows: [] }, nowMs)).toBe('')
+  })
+
+  test('is known to the daemon from the first answer on, for who has that login alone', async () => {
+    const proxy = await openProxy({ login: 'none', codexLogin: 'stored' })
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(proxy.port)
+    await writeCodexLogin(user)
+    expect(await user.run('usage')).toMatchObject({ code: 0, stdout: expect.not.stringContaining('Codex'), stderr: '' })
+    await proxy.chat({ model: 'codex/gpt-5.5' })
+    const { code, stdout, stderr } = await user.run('usage')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^Codex, plan plus\n\n5 h +\[[#-]{20}\] \d+ % left, starts over at 2\d{3}-.* UTC\n7 d +\[/)
+    expect(stdout).toMatch(/^codex\/gpt-5\.5 +1 /m)
+    const { account, codex } = JSON.parse((await user.run('usage --json')).stdout)
+    expect({ account, codex }).toMatchObject({
+      account: null,
+      codex: { plan: 'plus', windows: [{ minutes: 300 }, {}] },
+    })
+    expect((await user.run('usage --line')).stdout).toMatch(/^codex \S+ \S \d+ % left · today 1 req /)
+  })
+
+  test('needs an answer of the account that is in use', async () => {
+    const proxy = await openProxy({ codexLogin: 'stored' })
+    await proxy.chat({ model: 'codex/gpt-5.5' })
+    expect((await proxy.send('/usage')).json()).toMatchObject({ codex: { windows: [{}, {}] } })
+    for (const { id } of await proxy.codexStore.list()) await proxy.codexStore.remove(id)
+    const answer = async (): Promise<string> => (await proxy.send('/usage')).text
+    await expect.poll(answer, { timeout: 10_000 }).not.toContain('"codex":')
+  })
+})
+
+/** The user's own login for Codex; whose it is does not matter where a daemon answers. */
+async function writeCodexLogin({ home }: TestUser): Promise<void> {
+  const store = createRecordStore({ kind: codexRecordKind, dir: join(home, 'auth'), log: recordingLog() })
+  await store.write(codexRecord(Date.now(), 0))
+}
 
 /** A user at whose port this answers. */
 async function userOf(answer: RequestListener): Promise<TestUser> {

@@ -150,6 +150,7 @@ describe('what tells an error is its name or its words before its status', () =>
       kind: 'upstream_failed',
       message: 'short and stout',
       code: 'teapot',
+      headers: {},
     })
     expect(faultOf(undefined, '')).toMatchObject({ kind: 'upstream_failed' })
   })

@@ -242,7 +242,7 @@ test.each([
     400,
     'bad request: missing Editor-Version header for IDE auth\n',
     'bad request: missing Editor-Version header for IDE auth',
-    undefined,
+    'editor_version_refused',
   ],
   [400, '{"error":{"message":"{\\"error\\":{\\"message\\":\\"inner\\",\\"code\\":\\"c\\"}}"}}', 'inner', 'c'],
 ])('passes a %i on with its message, once', async (status, body, message, code) => {
@@ -257,6 +257,7 @@ test.each([
     retryAfter: '17',
     headers: { 'x-github-request-id': 'GH-2' },
     ...(code !== undefined && { code }),
+    ...(code !== 'c' && { advice: expect.any(String) }),
   })
   expect(upstream.requests).toHaveLength(1)
 })

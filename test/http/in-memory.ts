@@ -50,6 +50,7 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     completeModels: () => Promise.resolve(undefined),
     executorOf: () => executor,
     codexStatus: () => undefined,
+    planUse: () => undefined,
     isConfigRefused: () => false,
     tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
     account: () => Promise.reject(new Error('not part of this test')),

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { textReply } from '../../src/demo/outcome.ts'
 import { saying } from './client.ts'
@@ -92,6 +94,39 @@ test('what runs and what waits is shown while it does, and a caller that leaves 
   expect(valueOf(samples, 'requests_total', { status: '499', model: 'gpt-5-mini' })).toBe(1)
   expect(valueOf(samples, 'requests_total', { status: '499', model: 'other' })).toBe(1)
   held.resolve()
+})
+
+test('what is no HTTP at all is counted among the refused', async () => {
+  const proxy = await openProxy()
+  const socket = connect(proxy.port, '127.0.0.1')
+  socket.end('no HTTP\r\n\r\n')
+  const answer = await textOf(socket)
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(valueOf(await samplesOf(proxy), 'refused_requests_total', { status: '400' })).toBe(1)
+})
+
+function isOfOneWhoLeft({ message }: { readonly message: string }): boolean {
+  return message.startsWith('the caller left')
+}
+
+test('a caller that leaves in mid-stream is counted once, with what the model had read, and has its line', async () => {
+  const proxy = await openProxy()
+  const body = { model: 'claude-sonnet-4.5', max_tokens: 10, stream: true, ...saying('[demo:slow 50] [demo:long 500]') }
+  const caller = new AbortController()
+  const head = { 'content-type': 'application/json' }
+  const { signal } = caller
+  const url = `${proxy.daemon.url}/v1/messages`
+  const reply = await fetch(url, { method: 'POST', headers: head, body: JSON.stringify(body), signal })
+  await reply.body?.getReader().read()
+  caller.abort()
+  await expect.poll(() => proxy.log.filter(isOfOneWhoLeft).length).toBe(1)
+  const model = { model: 'claude-sonnet-4.5', route: 'copilot/messages' }
+  const read = proxy.log.find(isOfOneWhoLeft)?.fields
+  expect(read).toMatchObject({ ...model, status: 499, tokensIn: expect.any(Number), ms: expect.any(Number) })
+  const samples = await samplesOf(proxy)
+  expect(valueOf(samples, 'requests_total', { ...model, status: '499' })).toBe(1)
+  expect(valueOf(samples, 'input_tokens_total')).toBe(read?.['tokensIn'])
+  expect(read?.['tokensIn']).toBeGreaterThan(0)
 })
 
 test('a token that could not be renewed is counted as such', async () => {

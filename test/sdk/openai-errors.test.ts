@@ -7,7 +7,7 @@ const failures = [
   [400, OpenAI.BadRequestError, 'simulated: the request body is not acceptable', 'invalid_request_body'],
   [401, OpenAI.AuthenticationError, 'Invalid API key', 'invalid_api_key'],
   [402, OpenAI.APIError, 'You have exceeded your monthly quota', 'quota_exceeded'],
-  [403, OpenAI.PermissionDeniedError, 'unauthorized: not authorized to use this Copilot feature', null],
+  [403, OpenAI.PermissionDeniedError, 'unauthorized: not authorized to use this Copilot feature', 'feature_refused'],
   [404, OpenAI.NotFoundError, '404 page not found', null],
   [429, OpenAI.RateLimitError, 'Sorry, you have exceeded your weekly rate limit.', 'user_weekly_rate_limited'],
   [500, OpenAI.InternalServerError, 'internal server error', null],

@@ -286,11 +286,11 @@ test('C22 a GitHub token that was revoked is tried a few times at most, and ever
   expect(leaksIn((await cli.ended).stderr, canaries)).toEqual([])
 })
 
-// What each of them hands on is tested beside it.
-/** Each has tests of what it gives the process: `open-browser`, `keychain`, `run-client`, `background`, `service`. */
+/** Each has tests of what it gives the process: `copy-text`, `open-browser`, `keychain`, `run-client`, `background`, `service`. */
 const starters = [
   'auth/keychain.ts',
   'commands/background/process-start.ts',
+  'commands/login/copy-text.ts',
   'commands/open-browser.ts',
   'commands/run-client.ts',
   'commands/service/control.ts',

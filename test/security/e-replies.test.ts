@@ -251,7 +251,9 @@ test.each([
   proxy.demo.script('/chat/completions', { outcome })
   const reply = await proxy.chat()
   expect(reply.status).toBe(status)
-  expect(reply.json()).toMatchObject({ error: { message: `Upstream answered ${status} without a message.` } })
+  expect(reply.json()).toMatchObject({
+    error: { message: expect.stringContaining(`Upstream answered ${status} without a message.`) },
+  })
   await expectUnharmed(proxy, reply.text)
 })
 

@@ -27,6 +27,7 @@ export async function openApp({ deadlines = {}, routes, log = recordingLog() }: 
       throw new Error('not part of this test')
     },
     codexStatus: () => undefined,
+    planUse: () => undefined,
     isConfigRefused: () => false,
     tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
     account: () => Promise.reject(new Error('not part of this test')),

@@ -16,6 +16,11 @@ test('days are those of the calendar, also where one of them has an hour less', 
   expect(firstDay(nowMs)).toBe('2026-03-01')
 })
 
+test('days that are still to come, of a clock that was ahead, are in no period', () => {
+  const { today, last_30_days: month } = toTotals([tally(-1, 'a', 1), tally(-9000, 'a', 2), tally(0, 'a', 4)], nowMs)
+  expect([today, month]).toMatchObject([[{ requests: 4 }], [{ requests: 4 }]])
+})
+
 test('each period holds its days, the most asked model first', () => {
   const tallies = [
     tally(0, 'a', 1),

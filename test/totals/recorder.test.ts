@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -112,6 +112,18 @@ test('a damaged file is put aside with one warning, and counting starts anew', a
   expect(warnings()).toEqual([expect.stringContaining(`"file":"${file}.damaged"`)])
   elapse()
   expect(requestsIn(file)).toBe(1)
+})
+
+test('a file that somebody removes is made anew', async () => {
+  const file = await newFile()
+  const { recorder, elapse, warnings } = record(file)
+  recorder.note(entry)
+  elapse()
+  rmSync(file)
+  recorder.note(entry)
+  elapse()
+  expect(requestsIn(file)).toBe(1)
+  expect(warnings()).toEqual([])
 })
 
 test('where nothing can be written, totals stay in memory, with one warning', async () => {

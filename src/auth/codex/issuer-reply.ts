@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { redactText } from '../../redact.ts'
+import { nameRequestId } from '../../upstream-request-id.ts'
 import { parseJson, type Reply } from '../http-json.ts'
 import { toPlainLine } from '../plain-text.ts'
 
@@ -24,9 +25,11 @@ export function describeIssuerReply(reply: Reply, secrets: readonly string[] = [
   if (page !== '') return page
   const said = wordsOf(parseJson(reply.text))
   const status = `OpenAI answered ${reply.status}`
-  return said === undefined
-    ? `${status} without what was asked for`
-    : `${status}: ${redactText(toPlainLine(said, secrets))}`
+  const what =
+    said === undefined ? `${status} without what was asked for` : `${status}: ${redactText(toPlainLine(said, secrets))}`
+  // Its `x-request-id` is OpenAI's own; the name is that of the header in which replies pass it on.
+  const id = nameRequestId((name) => reply.headers.get(name === 'x-oai-request-id' ? 'x-request-id' : name))
+  return id === undefined ? what : `${what} (${id})`
 }
 
 /** That a web page came where an answer was awaited; '' for any other reply. */

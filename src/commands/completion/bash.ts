@@ -85,7 +85,9 @@ function valueCase({ path }: CommandNode, { words, value }: OptionWords): readon
     case 'choices':
       return [`${patterns}) COMPREPLY=($(compgen -W "${value.choices.join(' ')}" -- "$current")); return 0 ;;`]
     case 'file':
-      return [`${patterns}) compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;`]
+      return [
+        `${patterns}) compopt -o default 2>/dev/null || { IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;`,
+      ]
     case 'anything':
       return [`${patterns}) return 0 ;;`]
   }

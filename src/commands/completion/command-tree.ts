@@ -1,4 +1,5 @@
-import type { Command, Help } from 'commander'
+import type { Command, Help, Option } from 'commander'
+import { logFormats, logLevels } from '../../config/schema.ts'
 
 /** What can be typed after the words that lead to a command. */
 export interface CommandNode {
@@ -31,33 +32,36 @@ type OptionValue =
 
 /** Values that the configuration or a command checks, and commander therefore does not know of. By long option. */
 const knownChoices: Readonly<Record<string, readonly string[]>> = {
-  '--log-level': ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
-  '--log-format': ['pretty', 'json'],
+  '--log-level': logLevels,
+  '--log-format': logFormats,
 }
 /** By the name of an argument. */
 const knownArguments: Readonly<Record<string, readonly string[]>> = { provider: ['copilot', 'codex'] }
 
-/** The program and every command below it, hidden ones left out. */
-export function toCommandTree(program: Command): readonly CommandNode[] {
+/**
+ * The program and every command below it, hidden ones left out.
+ * @param unnamed options that the program takes where no command is named
+ */
+export function toCommandTree(program: Command, unnamed: readonly Option[] = []): readonly CommandNode[] {
   const help = program.createHelp()
   const walk = (command: Command, path: string): readonly CommandNode[] => {
     const children = help.visibleCommands(command)
     return [
-      toNode(command, path, help, program),
+      toNode(command, path, help, program, unnamed),
       ...children.flatMap((child) => walk(child, path === '' ? child.name() : `${path} ${child.name()}`)),
     ]
   }
   return walk(program, '')
 }
 
-function toNode(command: Command, path: string, help: Help, program: Command): CommandNode {
+function toNode(command: Command, path: string, help: Help, program: Command, unnamed: readonly Option[]): CommandNode {
   const isRoot = command.parent === null
   const topics = program.commands.map((topic) => topic.name())
-  const globals = isRoot ? [] : help.visibleGlobalOptions(command)
+  const others = isRoot ? unnamed.filter((option) => !option.hidden) : help.visibleGlobalOptions(command)
   return {
     path,
     commands: help.visibleCommands(command).map((child) => ({ word: child.name(), summary: child.description() })),
-    options: [...help.visibleOptions(command), ...globals].flatMap((option) => {
+    options: [...help.visibleOptions(command), ...others].flatMap((option) => {
       const [first, ...rest] = [option.long, option.short].filter((word) => word !== undefined)
       if (first === undefined) return []
       const choices = option.argChoices ?? knownChoices[first]

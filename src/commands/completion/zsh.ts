@@ -30,7 +30,7 @@ function toFunction({ path, commands, options, argumentChoices }: CommandNode): 
   ]
   const lines = specs.map((spec) => `    ${spec} \\\n`).join('')
   if (commands.length === 0) {
-    return `${functionName(path)}() {\n  _arguments -s \\\n${lines}    && return 0\n}\n`
+    return `${functionName(path)}() {\n  _arguments -s -S \\\n${lines}    && return 0\n}\n`
   }
   const list = commands.map(({ word, summary }) => `        '${quoted(`${word}:${summary}`)}'\n`).join('')
   const cases = commands

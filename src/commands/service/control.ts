@@ -60,6 +60,19 @@ export async function runOrFail(context: CommandContext, system: ServiceSystem, 
   throw new CommandFailure(exitCode.failed, visibleLines(`${command.join(' ')} failed: ${said}`))
 }
 
+/** Until a command fails, which tells that something is gone; at the longest for as long as that may take. */
+export async function awaitGone(
+  context: CommandContext,
+  system: ServiceSystem,
+  whileThere: CommandLine,
+  withinSeconds: number,
+): Promise<void> {
+  const untilMs = performance.now() + withinSeconds * 1000
+  while (performance.now() < untilMs && (await system.run(whileThere, context.env)).code === 0) {
+    await context.sleep(pollMs, context.signal)
+  }
+}
+
 /** Has the system restart the service, which is the one that runs as `before`. */
 export async function restartService(
   context: CommandContext,

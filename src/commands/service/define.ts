@@ -1,3 +1,4 @@
+import { callerKeyVariable } from '../../config/environment.ts'
 import { findBackgroundPlace } from '../background/place.ts'
 import type { CommandContext } from '../context.ts'
 import type { LoadedSettings } from '../settings.ts'
@@ -12,6 +13,7 @@ const passedVariables = [
   'XDG_CACHE_HOME',
   'CODEX_HOME',
   'NODE_EXTRA_CA_CERTS',
+  'NODE_USE_SYSTEM_CA',
   'NO_PROXY',
   'no_proxy',
 ] as const
@@ -42,7 +44,8 @@ export function defineService(context: CommandContext, settings: LoadedSettings)
   }
   const leftOut = Object.keys(env).filter((name) => {
     const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name) || proxyVariables.some((known) => known === name)
-    return isOurs && Boolean(env[name]) && !passed.has(name)
+    // That is for callers.
+    return isOurs && name !== callerKeyVariable && Boolean(env[name]) && !passed.has(name)
   })
   return {
     definition: {

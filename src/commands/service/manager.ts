@@ -42,6 +42,8 @@ interface ActivationStep {
   readonly command: CommandLine
   /** It fails where there is nothing to undo. */
   readonly mayFail?: true
+  /** Succeeds as long as what the command ends is there: the command may return before it is gone. */
+  readonly whileThere?: CommandLine
 }
 
 export interface Folders {
@@ -87,7 +89,7 @@ export function launchd({ home, uid }: Folders): ServiceManager {
     text: launchdAgent,
     probe: ['launchctl', 'print', domain],
     activate: [
-      { command: ['launchctl', 'bootout', target], mayFail: true },
+      { command: ['launchctl', 'bootout', target], mayFail: true, whileThere: ['launchctl', 'print', target] },
       { command: ['launchctl', 'bootstrap', domain, file] },
     ],
     activateByHand: [`launchctl bootout ${target}`, `launchctl bootstrap ${domain} '${file}'`],

@@ -9,7 +9,8 @@ export const unitName = 'copilot-proxy.service'
  * MemoryDenyWriteExecute: V8 makes code at run time.
  */
 export function systemdUnit({ command, environment, stopSeconds }: ServiceDefinition): string {
-  const [program, ...args] = command
+  // A program with one of these in its path is refused (systemd 252, "contains special characters"); arguments may have them.
+  const [program, ...args] = /["'\\]/.test(command[0]) ? (['/usr/bin/env', ...command] as const) : command
   const variables = Object.entries(environment).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}\n`)
   return `# ${marker}
 [Unit]

@@ -1,4 +1,9 @@
-import type { MessagesRequest } from './request.ts'
+/** As much of a request as counts. */
+interface Counted {
+  readonly system?: unknown
+  readonly messages: readonly { readonly content: unknown }[]
+  readonly tools?: readonly unknown[] | undefined
+}
 
 /** What an image or a document counts for, whatever its size. */
 const PER_FILE = 1500
@@ -10,9 +15,9 @@ const PER_ENTRY = 3
  * Tokens of a request: four characters of text each, a fixed number for every file. The same request always counts the
  * same, for `count_tokens` and for the usage of an answer.
  */
-export function countTokens({ system, messages, tools = [] }: MessagesRequest): number {
+export function countTokens({ system, messages, tools = [] }: Counted): number {
   const characters = textLength(system) + messages.reduce((sum, { content }) => sum + textLength(content), 0)
-  const schemas = tools.reduce((sum, tool) => sum + JSON.stringify(tool).length, 0)
+  const schemas = tools.reduce((sum: number, tool) => sum + JSON.stringify(tool).length, 0)
   return Math.ceil((characters + schemas) / 4) + PER_ENTRY * (messages.length + tools.length)
 }
 

@@ -3,6 +3,7 @@ import { FAILURE_MESSAGE, fragments, frameTemplate, outputTokens } from '../habi
 import type { Frames } from '../habits/habit.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque } from '../opaque-text.ts'
+import { bareFrame, namedFrame } from './frame.ts'
 import { blocksOf } from './request.ts'
 import type { MessagesRequest } from './request.ts'
 
@@ -60,16 +61,6 @@ export function wholeMessage(answer: Answer, subject: Subject): Fields {
     usage: usageOf(answer, subject),
     copilot_usage: copilotUsage(answer, subject),
   }
-}
-
-/** An event as Anthropic writes it, its name on a line of its own. */
-export function namedFrame(value: unknown): string {
-  const name = typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : ''
-  return `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`
-}
-
-function bareFrame(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`
 }
 
 // Blocks.

@@ -4,6 +4,7 @@ import type { Frames } from '../habits/habit.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque, itemId, noise } from '../opaque-text.ts'
 import { quotaSnapshots } from '../usage.ts'
+import { eventFrame } from './frame.ts'
 import { effortOf } from './request.ts'
 import type { ResponsesRequest } from './request.ts'
 
@@ -82,11 +83,6 @@ export function wholeResponse(answer: Answer, subject: Subject): Fields {
     output: itemsOf(answer, subject).map((item) => item.at(ids.next(), 'done')),
     ...usageOf(answer, subject),
   }
-}
-
-/** An event of `/responses`: named twice, numbered, never `[DONE]`. */
-export function eventFrame(type: string, sequence: number, fields: Fields): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, ...fields })}\n\n`
 }
 
 interface Ids {

@@ -1,3 +1,4 @@
+import { claudeDetours } from '../../client-settings/claude.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { findingsOr, ok } from '../check.ts'
 import type { Finding, Findings } from '../check.ts'
@@ -31,7 +32,7 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
   }
   const findings = [
     ...judgeKeys(variableOf),
-    ...clouds.flatMap((name) => judgeCloud(variableOf(name))),
+    ...claudeDetours.flatMap((name) => judgeCloud(variableOf(name))),
     ...(daemon === undefined
       ? []
       : [
@@ -47,8 +48,6 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
 
 const anthropicUrls = ['ANTHROPIC_BASE_URL']
 const openaiUrls = ['OPENAI_BASE_URL', 'OPENAI_API_BASE']
-/** Claude Code asks another service with these (code.claude.com/docs/en/third-party-integrations, 2026-11). */
-const clouds = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY']
 
 function warn(detail: string, fix: string): readonly Finding[] {
   return [{ status: 'warning', detail, fix }]

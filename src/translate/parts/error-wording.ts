@@ -1,5 +1,6 @@
-import { statusOf } from '../../errors.ts'
+import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError } from '../../errors.ts'
+import { nameRequestId } from '../../upstream-request-id.ts'
 
 /** An error in OpenAI's words, which Chat Completions and Responses share; Messages takes the message alone. */
 export interface Wording {
@@ -10,8 +11,17 @@ export interface Wording {
   readonly param?: string | undefined
 }
 
-/** The one place where errors get their sentences. */
+/** The one place where errors get their sentences. What upstream calls the request stands behind them. */
 export function wordError(error: ProxyError, requestId: string): Wording {
+  const wording = wordAlone(error, requestId)
+  // Its message is known to clients as it is.
+  if (error.kind === 'upstream_unauthorized') return wording
+  const headers = headersOf(error)
+  const id = nameRequestId((name) => headers[name])
+  return id === undefined ? wording : { ...wording, message: `${wording.message} (${id})` }
+}
+
+function wordAlone(error: ProxyError, requestId: string): Wording {
   switch (error.kind) {
     case 'invalid_request': {
       const { path, detail, code } = error
@@ -121,13 +131,15 @@ export function wordError(error: ProxyError, requestId: string): Wording {
     case 'upstream_unreachable':
       return {
         type: 'server_error',
-        message: sentence(`Upstream cannot be reached: ${error.detail}`),
+        message: `${sentence(`Upstream cannot be reached: ${error.detail}`)} ${findOut}`,
         code: 'upstream_unreachable',
       }
     case 'upstream_silent':
       return {
         type: 'timeout_error',
-        message: `${silence[error.phase]} within ${error.afterMs / 1000} s.`,
+        message: `${silence[error.phase]} within ${error.afterMs / 1000} s (timeouts.${error.phase}-seconds). ${
+          error.phase === 'connect' ? findOut : 'Try again.'
+        }`,
         code: 'upstream_timeout',
       }
     case 'upstream_truncated':
@@ -151,6 +163,8 @@ export function wordError(error: ProxyError, requestId: string): Wording {
   }
 }
 
+const findOut = 'To find out why: copilot-proxy doctor'
+
 const silence = {
   connect: 'Upstream could not be connected to',
   headers: 'Upstream did not answer',
@@ -163,11 +177,11 @@ function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind
 }
 
 function upstreamWording(error: Extract<ProxyError, { kind: 'upstream_status' }>): Wording {
-  const { status, message, param } = error
+  const { status, message, advice, param } = error
   const type = error.type && !NOT_OPENAIS.has(error.type) ? error.type : typeOfStatus(status)
   return {
     type,
-    message,
+    message: advice === undefined ? message : `${sentence(message)} ${advice}`,
     param,
     code: upstreamCode(error) ?? (status === OVERLOADED ? 'server_is_overloaded' : undefined),
   }
@@ -231,6 +245,7 @@ function size(bytes: number): string {
   return megabytes >= 0.1 ? `${Math.round(megabytes * 10) / 10} MB` : `${Math.round(bytes)} bytes`
 }
 
+/** What stands in brackets behind a sentence belongs to it. */
 function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
+  return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
 }

@@ -1,4 +1,5 @@
 import { Fault } from '../../errors.ts'
+import { adviceOfName } from '../../upstream-advice.ts'
 import { toUpstreamMessage } from '../../upstream-message.ts'
 import { isFilled, isObject } from './wire-json.ts'
 
@@ -112,11 +113,13 @@ export function toStreamFault(error: unknown, redact: (text: string) => string):
     return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }) })
   }
   const param = isFilled(fields['param']) ? fields['param'] : sense?.param
+  const known = adviceOfName(code) ?? adviceOfName(type)
   const retryAfter = sense === usageLimit ? secondsToReset(fields['resets_in_seconds']) : undefined
   return new Fault({
     kind: 'upstream_status',
     status,
     message,
+    ...(known !== undefined && { advice: known.advice }),
     ...(code !== undefined && { code }),
     ...(type !== undefined && { type }),
     ...(param !== undefined && { param }),

@@ -34,14 +34,14 @@ _copilot_proxy() {
     at=$((at + 1))
   done
   case "$path $previous" in
-    " --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
+    " --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
     " login --host") return 0 ;;
-    " login --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
+    " login --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
     " serve --log-level") COMPREPLY=($(compgen -W "trace debug info warn error silent" -- "$current")); return 0 ;;
-    " serve --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
-    " key --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
-    " key add --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
-    " completion --config") compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")); return 0 ;;
+    " serve --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
+    " key --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
+    " key add --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
+    " completion --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
   esac
   case "$current" in
     -*)

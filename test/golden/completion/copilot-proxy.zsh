@@ -34,7 +34,7 @@ _copilot-proxy() {
 }
 
 _copilot-proxy-login() {
-  _arguments -s \
+  _arguments -s -S \
     '--host=[which host]: :' \
     '(--help -h)--help[display help for command]' \
     '(--help -h)-h[display help for command]' \
@@ -44,7 +44,7 @@ _copilot-proxy-login() {
 }
 
 _copilot-proxy-serve() {
-  _arguments -s \
+  _arguments -s -S \
     '--log-level=[how much]: :(trace debug info warn error silent)' \
     '(--follow -f)--follow[go on]' \
     '(--follow -f)-f[go on]' \
@@ -81,7 +81,7 @@ _copilot-proxy-key() {
 }
 
 _copilot-proxy-key-add() {
-  _arguments -s \
+  _arguments -s -S \
     '(--help -h)--help[display help for command]' \
     '(--help -h)-h[display help for command]' \
     '--config=[read this \[file\]\: "yours"]: :_files' \
@@ -90,13 +90,13 @@ _copilot-proxy-key-add() {
 }
 
 _copilot-proxy-key-help() {
-  _arguments -s \
+  _arguments -s -S \
     '1: :' \
     && return 0
 }
 
 _copilot-proxy-completion() {
-  _arguments -s \
+  _arguments -s -S \
     '(--help -h)--help[display help for command]' \
     '(--help -h)-h[display help for command]' \
     '--config=[read this \[file\]\: "yours"]: :_files' \
@@ -105,7 +105,7 @@ _copilot-proxy-completion() {
 }
 
 _copilot-proxy-help() {
-  _arguments -s \
+  _arguments -s -S \
     '1: :(login serve key completion)' \
     && return 0
 }

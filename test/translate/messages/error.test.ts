@@ -66,7 +66,7 @@ test.each<[ProxyError, number, string, string]>([
     'api_error',
     'Nobody is logged in. Run: copilot-proxy login',
   ],
-  [{ kind: 'upstream_silent', phase: 'idle', afterMs: 1500 }, 504, 'timeout_error', '1.5 s.'],
+  [{ kind: 'upstream_silent', phase: 'idle', afterMs: 1500 }, 504, 'timeout_error', '1.5 s (timeouts.idle-seconds).'],
 ])('reports %j as %i %s', (error, status, type, words) => {
   expect(messagesErrorStatus(error)).toBe(status)
   const body = toMessagesError(error, 'req_1')

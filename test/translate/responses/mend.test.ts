@@ -460,12 +460,13 @@ describe('a reply that has begun and fails', () => {
     const { events } = stream(opened + toStream([{ type: 'error', error: { ...error, secret: 's' } }]))
     const spent = { resets_at: 1_790_010_000, resets_in_seconds: 10, plan_type: 'plus' }
     const [told, failed] = events.slice(-2).map(({ event }) => event)
+    const said = 'm. For more at once: https://chatgpt.com/codex/settings/usage'
     expect(told).toMatchObject({ type: 'error', code: 'usage_limit_reached', error: spent })
-    expect(failed.response.error).toEqual({ code: 'rate_limit_exceeded', message: 'm', ...spent })
+    expect(failed.response.error).toEqual({ code: 'rate_limit_exceeded', message: said, ...spent })
     expect(JSON.stringify(told)).not.toContain('secret')
     const odd = { ...error, resets_at: '<html>', resets_in_seconds: null, plan_type: 'p'.repeat(65) }
     const { events: rest } = stream(opened + toStream([{ type: 'error', error: odd }]))
-    expect(rest.at(-1)?.event.response.error).toEqual({ code: 'rate_limit_exceeded', message: 'm' })
+    expect(rest.at(-1)?.event.response.error).toEqual({ code: 'rate_limit_exceeded', message: said })
   })
 
   test('has no record, and takes no further events', () => {

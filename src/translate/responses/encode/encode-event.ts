@@ -4,9 +4,8 @@ import { toResponseObject } from '../response-object.ts'
 import type { OutputItem, ResponseEvent, ResponseObject } from '../wire-event.ts'
 import { countsOf, isCutBy, sendFinal } from './encode-end.ts'
 import { openResponse, takeNumber } from './encode-state.ts'
-import type { EncodeState } from './encode-state.ts'
+import type { EncodeState, OpenItem, OpenMessage, OpenReasoning } from './encode-state.ts'
 import { addItem, finishItem, takePlace, toOutputItem } from './open-item.ts'
-import type { OpenItem, OpenMessage, OpenReasoning } from './open-item.ts'
 import { endParts, tellArguments, tellCitation, tellRefusal, tellText, tellThought } from './tell-item.ts'
 
 /** One step of a reply to the events that tell it. Every slot is an item of its own. */

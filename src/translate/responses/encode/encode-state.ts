@@ -2,8 +2,36 @@ import type { ReplySeed } from '../../dialect.ts'
 import type { Usage } from '../../turn.ts'
 import { mintResponseId } from '../item-ids.ts'
 import { toResponseObject } from '../response-object.ts'
-import type { OutputItem, ResponseEvent, ResponseObject } from '../wire-event.ts'
-import type { OpenItem } from './open-item.ts'
+import type { OutputItem, OutputText, Refusal, ResponseEvent, ResponseObject } from '../wire-event.ts'
+
+/** An item that is being told. */
+export type OpenItem = OpenMessage | OpenReasoning | OpenCall
+
+export interface Place {
+  /** Its index in the output. */
+  readonly index: number
+  readonly id: string
+}
+
+export interface OpenMessage extends Place {
+  readonly type: 'message'
+  readonly content: (OutputText | Refusal)[]
+}
+
+export interface OpenReasoning extends Place {
+  readonly type: 'reasoning'
+  /** Undefined until there is some. */
+  text: string | undefined
+  sealed: string | undefined
+}
+
+export interface OpenCall extends Place {
+  readonly type: 'function_call' | 'custom_tool_call'
+  readonly callId: string
+  readonly name: string
+  readonly namespace: string | undefined
+  text: string
+}
 
 /** Where one reply is. Owned by one stream, updated in place. */
 export interface EncodeState {

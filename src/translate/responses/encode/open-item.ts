@@ -1,36 +1,7 @@
 import { mintItemId } from '../item-ids.ts'
-import type { ItemStatus, OutputItem, OutputText, Refusal, ResponseEvent } from '../wire-event.ts'
+import type { ItemStatus, OutputItem, ResponseEvent } from '../wire-event.ts'
 import { takeNumber } from './encode-state.ts'
-import type { EncodeState } from './encode-state.ts'
-
-/** An item that is being told. */
-export type OpenItem = OpenMessage | OpenReasoning | OpenCall
-
-interface Place {
-  /** Its index in the output. */
-  readonly index: number
-  readonly id: string
-}
-
-export interface OpenMessage extends Place {
-  readonly type: 'message'
-  readonly content: (OutputText | Refusal)[]
-}
-
-export interface OpenReasoning extends Place {
-  readonly type: 'reasoning'
-  /** Undefined until there is some. */
-  text: string | undefined
-  sealed: string | undefined
-}
-
-export interface OpenCall extends Place {
-  readonly type: 'function_call' | 'custom_tool_call'
-  readonly callId: string
-  readonly name: string
-  readonly namespace: string | undefined
-  text: string
-}
+import type { EncodeState, OpenCall, OpenItem, Place } from './encode-state.ts'
 
 /** Where a new item goes. */
 export function takePlace(state: EncodeState, type: OutputItem['type']): Place {

@@ -2,8 +2,7 @@ import type { Citation } from '../../turn.ts'
 import { toLogProbs } from '../log-probs.ts'
 import type { OutputText, Refusal, ResponseEvent, UrlCitation } from '../wire-event.ts'
 import { takeNumber } from './encode-state.ts'
-import type { EncodeState } from './encode-state.ts'
-import type { OpenCall, OpenItem, OpenMessage, OpenReasoning } from './open-item.ts'
+import type { EncodeState, OpenCall, OpenItem, OpenMessage, OpenReasoning } from './encode-state.ts'
 
 export function tellText(
   state: EncodeState,

@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask, askMany, load } from './load.ts'
+import type { Load } from './load.ts'
+import { longestStallMs } from './process.ts'
+import type { Running } from './process.ts'
+
+// What a desk full of agents sees of one process.
+
+const agents = 16
+const burst = 5000
+
+interface Target extends Running {
+  readonly url: string
+}
+
+/** Events a second through one process, as fast as upstream gives them to all agents at once. */
+export async function eventsPerSecond({ url }: Target): Promise<number> {
+  const startedAt = performance.now()
+  await askMany(url, load('chat', `[demo:frames ${burst} 1]`), agents, agents)
+  return (agents * burst * 1000) / (performance.now() - startedAt)
+}
+
+/** How long the event loop stands still at most while the agents read tokens and `what` arrives. Ms. */
+export async function stallMs(target: Target, what: Load): Promise<number> {
+  const streaming = askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), agents, agents)
+  // The streams have begun by then.
+  await sleep(200)
+  await longestStallMs(target)
+  await ask(target.url, what)
+  await streaming
+  return longestStallMs(target)
+}

@@ -1,0 +1,315 @@
+import { expect, test } from 'vitest'
+import { toCodexFault } from '../../src/executors/codex-fault.ts'
+import { readErrorBody, toStatusFault } from '../../src/executors/status-fault.ts'
+import { wordError } from '../../src/translate/parts/error-wording.ts'
+import { toStreamFault } from '../../src/translate/parts/stream-fault.ts'
+import { asIs } from '../as-is.ts'
+
+/** The body of an error reply of the Copilot API. */
+const coded = (code: string, message = 'Words.') => JSON.stringify({ error: { message, code } })
+const headers = { 'x-github-request-id': '1A2B:3C' }
+const billing = 'https://github.com/settings/billing'
+const plans = 'https://github.com/settings/copilot'
+const bySeat = 'for a seat of an organization its administrator does.'
+const file = '(the file: copilot-proxy config path).'
+
+/** Status, body, `retry-after`; then the code, and what is said behind upstream's own words. */
+const copilot: readonly (readonly [
+  status: number,
+  body: string,
+  retryAfter: string | undefined,
+  code: string | undefined,
+  said: string,
+])[] = [
+  [
+    402,
+    coded('quota_exceeded'),
+    'Tue, 01 Dec 2026 00:00:00 GMT',
+    'quota_exceeded',
+    `It resets at 2026-12-01 00:00 UTC. To go on at once, allow paid use at ${billing}.`,
+  ],
+  [
+    402,
+    coded('quota_exceeded'),
+    undefined,
+    'quota_exceeded',
+    `When it resets: copilot-proxy usage. To go on at once, allow paid use at ${billing}.`,
+  ],
+  [
+    402,
+    coded('free_quota_exceeded'),
+    '172800',
+    'free_quota_exceeded',
+    `It resets in 2 d 0 h. To go on at once, start a paid plan at ${plans}.`,
+  ],
+  [
+    402,
+    coded('overage_limit_reached'),
+    undefined,
+    'overage_limit_reached',
+    `Raise the spending limit at ${billing}; ${bySeat}`,
+  ],
+  [
+    402,
+    coded('additional_spend_limit_reached'),
+    undefined,
+    'additional_spend_limit_reached',
+    `Raise the spending limit at ${billing}; ${bySeat}`,
+  ],
+  [
+    402,
+    coded('billing_not_configured'),
+    undefined,
+    'billing_not_configured',
+    `Set up how to pay at ${billing}; ${bySeat}`,
+  ],
+  [402, 'Words.', undefined, undefined, `See what is left and what is paid for: ${billing}`],
+  [
+    429,
+    coded('user_weekly_rate_limited'),
+    '183600',
+    'user_weekly_rate_limited',
+    'It resets in 2 d 3 h. This is the weekly limit, apart from the monthly quota. Wait: asking sooner makes it longer.',
+  ],
+  [
+    429,
+    coded('user_global_rate_limited:pro'),
+    '2733',
+    'user_global_rate_limited:pro',
+    'It resets in 46 min. This is the limit of a session of five hours. Wait: asking sooner makes it longer.',
+  ],
+  [
+    429,
+    coded('user_model_rate_limited'),
+    '30',
+    'user_model_rate_limited',
+    'It may be asked again in 30 s. The limit is of this model alone: choose another of copilot-proxy models',
+  ],
+  [
+    429,
+    JSON.stringify({ message: 'Words.', code: 'rate_limited' }),
+    undefined,
+    'rate_limited',
+    'Requests come too fast. Wait: asking sooner makes it longer.',
+  ],
+  [
+    429,
+    coded('integration_rate_limited'),
+    undefined,
+    'integration_rate_limited',
+    'The limit is of copilot.headers.copilot-integration-id, whoever uses it, not of your account: try again later.',
+  ],
+  [
+    429,
+    coded('model_overloaded'),
+    undefined,
+    'model_overloaded',
+    'The provider of the model is busy, not your account: try again in a moment.',
+  ],
+  [
+    503,
+    coded('upstream_provider_rate_limit'),
+    '5',
+    'upstream_provider_rate_limit',
+    'It may be asked again in 5 s. The provider of the model is busy, not your account: try again in a moment.',
+  ],
+  [
+    429,
+    coded('agent_mode_limit_exceeded'),
+    undefined,
+    'agent_mode_limit_exceeded',
+    `The limit is of agents; a larger plan has a higher one: ${plans}`,
+  ],
+  [429, coded('something_new'), '0', 'something_new', 'Wait: asking sooner makes a limit longer.'],
+  [
+    400,
+    'bad request: unknown Editor-Version header for IDE auth',
+    undefined,
+    'editor_version_refused',
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+  ],
+  [
+    400,
+    'bad request: missing Editor-Version header for IDE auth',
+    undefined,
+    'editor_version_refused',
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+  ],
+  [
+    400,
+    'bad request: unknown Copilot-Integration-Id',
+    undefined,
+    'integration_id_refused',
+    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, as vscode-chat ${file}`,
+  ],
+  [
+    400,
+    'bad request: Personal Access Tokens are not supported for this endpoint',
+    undefined,
+    'personal_token_refused',
+    'Log in with a code instead: copilot-proxy login',
+  ],
+  [
+    400,
+    'bad request: Authorization header is badly formatted',
+    undefined,
+    'authorization_refused',
+    'Log in again: copilot-proxy login',
+  ],
+  [
+    400,
+    coded('', 'missing required Copilot-Vision-Request header for vision requests'),
+    undefined,
+    'vision_refused',
+    'Ask the administrator of the organization whether images are switched off.',
+  ],
+  [
+    400,
+    coded('model_not_supported'),
+    undefined,
+    'model_not_supported',
+    `If its policy is off, switch it on at https://github.com/settings/copilot/features; ${bySeat}`,
+  ],
+  [
+    403,
+    'unauthorized: not authorized to use this Copilot feature',
+    undefined,
+    'feature_refused',
+    `Switch it on at https://github.com/settings/copilot/features; ${bySeat}`,
+  ],
+  [
+    403,
+    '{"message":"Access to this endpoint is forbidden."}',
+    undefined,
+    'endpoint_refused',
+    `Set copilot.upstream-dialect: chat in the configuration, where the model has it ${file}`,
+  ],
+  [
+    403,
+    'This API requires a valid Copilot license.',
+    undefined,
+    'license_missing',
+    `Start a plan, or ask for a seat: ${plans}`,
+  ],
+  [
+    403,
+    'Copilot Pro trials have been temporarily paused.',
+    undefined,
+    'trial_paused',
+    `Start a paid plan at ${plans}.`,
+  ],
+  [
+    403,
+    'access denied by Copilot policy',
+    undefined,
+    'policy_refused',
+    'Ask who administers the organization to allow it, or see https://github.com/settings/copilot/features.',
+  ],
+  [
+    403,
+    coded('feature_flag_blocked'),
+    undefined,
+    'feature_flag_blocked',
+    'GitHub has not switched Copilot on for this account. Ask your administrator, or GitHub support: https://support.github.com.',
+  ],
+  [
+    403,
+    '{"message":"Words.","error_details":{"notification_id":"billing_locked"}}',
+    undefined,
+    'billing_locked',
+    'Billing of this account is locked, usually after a failed payment. Settle it at https://github.com/settings/billing.',
+  ],
+  [403, 'Words.', undefined, undefined, ''],
+  [
+    466,
+    'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
+    undefined,
+    'api_version_refused',
+    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-06-01' ${file}`,
+  ],
+  [
+    466,
+    'bad request: too old.',
+    undefined,
+    'editor_version_refused',
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+  ],
+  [
+    413,
+    'Request Entity Too Large',
+    undefined,
+    'request_too_large',
+    'Send less: fewer or smaller images, or a shorter conversation.',
+  ],
+  [
+    421,
+    'Misdirected Request',
+    undefined,
+    'misdirected_request',
+    'Log in again, which finds the right address: copilot-proxy login',
+  ],
+  [500, 'Words.', undefined, undefined, 'Try again in a moment; https://www.githubstatus.com shows known incidents.'],
+  [400, coded('invalid_request_body'), undefined, 'invalid_request_body', ''],
+]
+
+test.each(copilot)('%i %s of Copilot (retry-after %s)', (status, body, retryAfter, code, said) => {
+  const { error } = toStatusFault({ status, body, retryAfter, headers }, asIs)
+  expect(error).toMatchObject({ kind: 'upstream_status', status })
+  const own = readErrorBody(body).message ?? ''
+  const words = said === '' ? own : `${own.replace(/(?<![.!?])$/, '.')} ${said}`
+  expect(wordError(error, 'ours')).toMatchObject({ message: `${words} (GitHub request id 1A2B:3C)`, code })
+})
+
+test.each([
+  ['user_weekly_rate_limited', 'x-usage-ratelimit-weekly'],
+  ['user_global_rate_limited', 'x-usage-ratelimit-session'],
+  ['quota_exceeded', 'x-quota-snapshot-premium_interactions'],
+])('the reset of %s is told by %s where nothing else tells it', (code, name) => {
+  const told = { ...headers, [name]: 'ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z' }
+  const reply = { status: 429, body: coded(code), retryAfter: undefined, headers: told }
+  expect(toStatusFault(reply, asIs).error).toMatchObject({
+    advice: expect.stringMatching(/^It resets at 2026-12-01 00:00 UTC\. /),
+  })
+})
+
+/** Code or type, what its headers say of the limit, and what is to be done. */
+test.each([
+  ['usage_limit_reached', '', 'For more at once: https://chatgpt.com/codex/settings/usage'],
+  [
+    'usage_limit_reached',
+    'workspace_owner_credits_depleted',
+    'Get more for the workspace at https://chatgpt.com/codex/settings/usage',
+  ],
+  ['usage_limit_reached', 'workspace_member_usage_limit_reached', 'Ask the owner of the workspace for more.'],
+  ['usage_not_included', '', 'Log in with another account: copilot-proxy login codex'],
+  ['deactivated_workspace', '', 'Log in to another workspace: copilot-proxy login codex'],
+  ['invalid_workspace_selected', '', 'Log in to another workspace: copilot-proxy login codex'],
+  ['insufficient_quota', '', 'Add credit at https://platform.openai.com/settings/organization/billing.'],
+  ['project_spend_limit_exceeded', '', 'Raise the limit at https://platform.openai.com/settings/organization/limits.'],
+  ['something_new', '', undefined],
+])('%s of Codex (%s)', (code, reached, advice) => {
+  const of = { 'x-oai-request-id': 'req_1', ...(reached !== '' && { 'x-codex-rate-limit-reached-type': reached }) }
+  const refusal = { status: 418, error: { message: 'Words.', code }, retryAfter: undefined, headers: of }
+  const { error } = toCodexFault(refusal, 0, asIs)
+  expect('advice' in error ? error.advice : undefined).toBe(advice)
+  expect(wordError(error, 'ours').message).toMatch(/ \(OpenAI request id req_1\)$/)
+})
+
+test('trouble at OpenAI names its page', () => {
+  const refusal = { status: 503, error: { message: 'Busy.', code: 'slow_down' }, retryAfter: undefined, headers: {} }
+  expect(wordError(toCodexFault(refusal, 0, asIs).error, 'ours').message).toBe(
+    'Busy. Try again in a moment; https://status.openai.com shows known incidents.',
+  )
+})
+
+test('the same code inside a stream has the same advice', () => {
+  const { error } = toStreamFault({ code: 'user_global_rate_limited:pro', message: 'Words.' }, asIs)
+  expect(wordError(error, 'ours').message).toBe(
+    'Words. This is the limit of a session of five hours. Wait: asking sooner makes it longer.',
+  )
+})
+
+test.each(['', 'two words', 'x'.repeat(200), '(a) b'])('an id that is none is left out: %j', (id) => {
+  const refusal = { status: 403, body: 'Words.', retryAfter: undefined, headers: { 'x-github-request-id': id } }
+  expect(wordError(toStatusFault(refusal, asIs).error, 'ours').message).toBe('Words.')
+})
