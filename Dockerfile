@@ -1,12 +1,12 @@
-# Build: compile the sources and keep only what runs.
+# Build: one program with its packages inside.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY rolldown.config.ts ./
 COPY bin ./bin
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -15,7 +15,6 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/bin ./bin
-COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # The account's record lives in /data; mount a volume there to stay logged in.
 RUN mkdir -m 0700 /data && chown node:node /data

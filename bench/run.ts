@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
 import { ask, askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName } from './lib/load.ts'
-import { cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
+import { askProbe, cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
 
 // The speed table: copilot-proxy and a raw node:http byte pipe in front of the same simulated Copilot, on loopback,
@@ -23,7 +23,7 @@ interface Target extends Running {
 const upstream = await startNode([join(root, 'bench/upstream.ts')])
 const { url, githubToken, copilotToken } = JSON.parse(upstream.firstLine) as Record<string, string>
 
-const probe = ['--import', join(root, 'bench/lib/loop-probe.ts')]
+const probe = ['--import', join(root, 'bench/lib/probe.ts')]
 
 async function startPipe(flags: readonly string[] = []): Promise<Target> {
   const running = await startNode([...flags, join(root, 'bench/pipe.ts'), url ?? ''], {
@@ -108,18 +108,28 @@ async function startSeconds(): Promise<number> {
   return seconds
 }
 
-async function memory() {
+async function idleBytes(): Promise<number> {
   const proxy = await startProxy()
   await sleep(1500)
   const idle = residentBytes(proxy.pid)
-  await askMany(proxy.url, short, 300, 8)
-  const before = residentBytes(proxy.pid)
-  const release = await hold(proxy.url, load('chat', '[demo:frames 3 1][demo:slow 60000]'), 300)
-  await sleep(500)
-  const held = residentBytes(proxy.pid)
-  release()
   await stop(proxy)
-  return { idle, perHeld: (held - before) / 300 }
+  return idle
+}
+
+const heldStreams = 300
+
+/** What one more stream keeps in memory while its model thinks; garbage of its beginning does not count. */
+async function heldBytes(target: Target): Promise<number> {
+  await askMany(target.url, short, 300, 8)
+  await askProbe(target, 'collect')
+  const before = residentBytes(target.pid)
+  const release = await hold(target.url, load('chat', '[demo:frames 3 1][demo:slow 60000]'), heldStreams)
+  await sleep(500)
+  await askProbe(target, 'collect')
+  const held = residentBytes(target.pid)
+  release()
+  await stop(target)
+  return (held - before) / heldStreams
 }
 
 const pipe = await startPipe()
@@ -144,7 +154,8 @@ await Promise.all([stop(pipe), stop(proxy)])
 const starts: number[] = []
 await startSeconds()
 for (let i = 0; i < rounds; i++) starts.push(await startSeconds())
-const { idle, perHeld } = await memory()
+const idle = await idleBytes()
+const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldBytes(await startProxy(probe)) }
 const desk = await measureAgents()
 await stop(upstream)
 rmSync(home, { recursive: true, force: true })
@@ -189,7 +200,13 @@ const rows = [
   deskRow('events per second, 16 agents', 0, ''),
   deskRow('longest stall of the event loop, 16 agents streaming, 8 MB arriving', 1, ' ms'),
   ['memory idle', '', `${(idle / 1e6).toFixed(0)} MB`, '', '≤ 90 MB'],
-  ['memory per held stream', '', `${(perHeld / 1e3).toFixed(0)} KB`, '', '≤ 60 KB'],
+  [
+    'memory per held stream, collected',
+    `${(held.pipe / 1e3).toFixed(0)} KB`,
+    `${(held.proxy / 1e3).toFixed(0)} KB`,
+    '',
+    '≤ 60 KB',
+  ],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],
 ]
 process.stdout.write(`${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)

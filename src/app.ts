@@ -14,6 +14,7 @@ import { createFailedKeys } from './http/failed-keys.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
 import { answerHalfClosed } from './http/half-closed.ts'
+import { createIdleMemory } from './http/idle-memory.ts'
 import { createKeySessions } from './http/key-sessions.ts'
 import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
@@ -59,6 +60,8 @@ export interface AppDeps
   readonly registry: ModelRegistry
   readonly randomId: () => string
   readonly deadlines?: Partial<Deadlines>
+  /** Node's `v8.setFlagsFromString`; memory that is not needed any more is kept where absent. */
+  readonly setEngineFlags?: ((flags: string) => void) | undefined
 }
 
 export interface App {
@@ -117,7 +120,9 @@ export function buildApp(deps: AppDeps): App {
     const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
     return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
   })
-  const lifetimes = createLifetimes()
+  const { setEngineFlags = keepFlags } = deps
+  const idleMemory = createIdleMemory({ setEngineFlags, setTimer })
+  const lifetimes = createLifetimes(idleMemory)
   const { metrics = createMetrics() } = deps
   const { totals = createUsageRecorder({ file: undefined, now: deps.now, setTimer, log: deps.log }) } = deps
   const serveDeps: ServeDeps & StateDeps = {
@@ -216,6 +221,8 @@ export function buildApp(deps: AppDeps): App {
   return {
     fastify,
     async listen({ host, port }) {
+      // The start itself needs more than what comes after it.
+      idleMemory.idle()
       if (host !== 'localhost') {
         await fastify.listen({ host, port, backlog })
         return
@@ -261,6 +268,8 @@ function setTimer(run: () => void, delayMs: number): () => void {
 function monotonicMs(): number {
   return performance.now()
 }
+
+function keepFlags(): void {}
 
 function noSchemas(): never {
   throw new Error('routes have no schemas')

@@ -59,6 +59,8 @@ export interface DaemonOptions {
   readonly onAccount?: (account: string | undefined) => void
   /** Takes what should end before the process does, also when it is in a hurry. */
   readonly beforeExit?: (work: Promise<void>) => void
+  /** Lets memory go that is not needed any more; Node's `v8.setFlagsFromString`. */
+  readonly setEngineFlags?: ((flags: string) => void) | undefined
   /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and for the way to the keychain. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -239,6 +241,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redact: secrets.redact,
     now: Date.now,
     randomId: randomUUID,
+    setEngineFlags: options.setEngineFlags,
   })
 
   const retiring = new Set<Promise<void>>()

@@ -42,7 +42,7 @@ const retryDelayMs = 50
  * A closed pipe or a full disk silences the log and leaves the daemon running.
  */
 export function createLogSink(options: LogSinkOptions): LogSink {
-  const { finish = (lines) => lines, gatherMs = 20 } = options
+  const { finish = (lines) => lines, gatherMs = 100 } = options
   const write: WriteBytes = options.write ?? ((fd, bytes, done) => writeToFd(fd, bytes, done))
   let queued: string[] = []
   let queuedLength = 0

@@ -2,6 +2,7 @@ import { fstatSync, readFileSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
+import { setFlagsFromString } from 'node:v8'
 import type { CommandContext, EndingSignal } from './commands/context.ts'
 import { exitCode } from './commands/exit-code.ts'
 import { runProgram } from './commands/program.ts'
@@ -54,7 +55,8 @@ function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailur
       new Promise((resolve) => {
         stream.write('', () => resolve(!failed && !leadsNowhere(stream.fd)))
       }),
-    columns: isTerminal ? stream.columns : Infinity,
+    // A terminal that was told no size, as in some containers, says 0.
+    columns: isTerminal ? stream.columns || 80 : Infinity,
     isTerminal,
     hasColors,
     style: createStyle(hasColors),
@@ -191,6 +193,7 @@ async function main(): Promise<void> {
     interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
+    setEngineFlags: setFlagsFromString,
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),

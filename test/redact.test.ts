@@ -119,3 +119,22 @@ describe('redactFields', () => {
     })
   })
 })
+
+test.each([
+  'authorization',
+  'cookie',
+  'x-api-key',
+  'api_key',
+  'client_secret',
+  'password',
+  'access_token',
+  'refresh-token',
+  'github_access_token',
+  'device_code',
+  'device_auth_id',
+  'authorization_code',
+  'code_verifier',
+])('takes out what stands behind %s, whatever it looks like', (name) => {
+  expect(redactText(`${name}: dull`)).toBe(`${name}: [redacted]`)
+  expect(redactText(`{"${name.toUpperCase()}":"dull"}`)).toBe(`{"${name.toUpperCase()}":"[redacted]"}`)
+})

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, askMany, load } from './load.ts'
 import type { Load } from './load.ts'
-import { longestStallMs } from './process.ts'
+import { askProbe } from './process.ts'
 import type { Running } from './process.ts'
 
 // What a desk full of agents sees of one process.
@@ -25,8 +25,8 @@ export async function stallMs(target: Target, what: Load): Promise<number> {
   const streaming = askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), agents, agents)
   // The streams have begun by then.
   await sleep(200)
-  await longestStallMs(target)
+  await askProbe(target, 'stall')
   await ask(target.url, what)
   await streaming
-  return longestStallMs(target)
+  return askProbe(target, 'stall')
 }

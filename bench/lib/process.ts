@@ -32,10 +32,10 @@ export async function stop({ child }: Running, signal: 'SIGTERM' | 'SIGKILL' = '
   await exited
 }
 
-/** How long its event loop was stalled at most since the last question. The process has `loop-probe.ts` in it. Ms. */
-export async function longestStallMs({ child }: Running): Promise<number> {
-  const told = new Promise<number>((resolve) => child.once('message', (ms) => resolve(Number(ms))))
-  child.send('stall')
+/** Has the probe that is in the process do something (`probe.ts`), and returns what it says. */
+export async function askProbe({ child }: Running, what: 'stall' | 'collect'): Promise<number> {
+  const told = new Promise<number>((resolve) => child.once('message', (said) => resolve(Number(said))))
+  child.send(what)
   return told
 }
 

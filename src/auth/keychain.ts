@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { extname } from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -100,7 +101,7 @@ export function createSystemKeychain({
 }
 
 /** Beside this file, in the sources and in what is built from them. */
-const helperFile = fileURLToPath(import.meta.url).replace(/keychain(\.[jt]s)$/, 'keychain-helper$1')
+const helperFile = fileURLToPath(new URL(`keychain-helper${extname(import.meta.url)}`, import.meta.url))
 
 /** What the helper wrote until it ended; undefined when the time was over before. */
 function askChild(

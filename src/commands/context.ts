@@ -26,6 +26,8 @@ export interface CommandContext {
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** The system's where absent. */
   readonly keychain?: Keychain
+  /** Node's `v8.setFlagsFromString`. */
+  readonly setEngineFlags?: (flags: string) => void
   /** Goes through the proxy of the environment. */
   readonly fetch: typeof globalThis.fetch
   /** Makes the global `fetch` the one above; costs the loading of undici, so only who needs it asks. */

@@ -147,7 +147,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
 
       const fault = toCodexFault(outcome.refusal, now(), deps.redact)
       const { error } = fault
-      log.warn({ ...error, path: exchange.path }, 'Codex refused the request')
+      log.debug({ ...error, path: exchange.path }, 'Codex refused the request')
       if (error.kind !== 'upstream_status' || error.status !== 401) throw fault
       const isDead = isLoginDead(outcome.refusal.error)
       if (isDead) credentials.markRevoked(credential.value, error.message)

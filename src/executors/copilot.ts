@@ -96,7 +96,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       const fault = await readFault(reply)
       if (fault.error.kind !== 'upstream_status') throw fault
       const { status, message, code, headers } = fault.error
-      log.warn({ status, message, code, path: exchange.path, headers }, 'upstream refused the request')
+      log.debug({ status, message, code, path: exchange.path, headers }, 'upstream refused the request')
 
       if (status === 421) {
         const next = token.candidates[token.candidates.indexOf(baseUrl) + 1]

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Fault } from '../errors.ts'
+import type { IdleMemory } from './idle-memory.ts'
 
 /** The life of one request: from its headers until its last byte is out or the caller is gone. */
 interface Lifetime {
@@ -18,13 +19,17 @@ export interface Lifetimes {
   readonly drained: () => Promise<void>
 }
 
-/** Every request that is being served, so that a shutdown can end what outlives the grace period. */
-export function createLifetimes(): Lifetimes {
+/**
+ * Every request that is being served, so that a shutdown can end what outlives the grace period.
+ * @param memory hears when the first is opened and when the last is closed
+ */
+export function createLifetimes(memory: IdleMemory): Lifetimes {
   const open = new Map<AbortController, ServerResponse>()
   const watchers = new Set<(closed: AbortController) => void>()
   return {
     open(response) {
       const controller = new AbortController()
+      if (open.size === 0) memory.busy()
       open.set(controller, response)
       // The response's `close`: the request's comes as soon as its body was read.
       const onClose = () => {
@@ -35,6 +40,7 @@ export function createLifetimes(): Lifetimes {
         signal: controller.signal,
         close() {
           open.delete(controller)
+          if (open.size === 0) memory.idle()
           for (const watcher of watchers) watcher(controller)
           response.off('close', onClose)
         },

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { Fault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
@@ -37,11 +36,7 @@ export interface ReplyReport {
  * Answers with an event stream.
  * @throws Fault while nothing has been written; the signal's reason when the caller left
  */
-export async function streamReply(
-  response: ServerResponse,
-  stream: EventStream,
-  context: ReplyContext,
-): Promise<ReplyReport> {
+export async function streamReply(stream: EventStream, context: ReplyContext): Promise<ReplyReport> {
   const { dialect, reader, upstream, signal } = context
   const decoder = createSseDecoder()
   const reply = reader.createStream(context.seed)
@@ -60,7 +55,7 @@ export async function streamReply(
       if (reply.isDone()) return 'done'
       const flushed = text === '' || stream.write(text)
       text = ''
-      return flushed ? 'go' : drained(response, upstream.idleMs)
+      return flushed ? 'go' : stream.taken(upstream.idleMs)
     })
     for (const event of decoder.end()) text += reply.push(event)
     stream.end(text + reply.end())
@@ -116,24 +111,4 @@ export async function foldReply(
   } finally {
     context.onUsage(fold.usage())
   }
-}
-
-/**
- * Resolves when the caller has taken what was written. One that takes nothing for as long as upstream may be silent is
- * gone in all but name: its connection is closed, so that it does not hold a place for ever.
- */
-function drained(response: ServerResponse, patienceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => response.destroy(), patienceMs)
-    const onClose = () => clearTimeout(timer)
-    // The socket's own event: what `writeText` wrote, the response does not know of.
-    const writable = response.socket ?? response
-    writable.once('drain', () => {
-      clearTimeout(timer)
-      // A slow caller drains many times, and each would leave a listener behind.
-      response.off('close', onClose)
-      resolve()
-    })
-    response.once('close', onClose)
-  })
 }

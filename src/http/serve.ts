@@ -75,7 +75,7 @@ async function serve(
     }
     const context = { dialect, reader, upstream, seed, requestId: request.id, signal, onUsage: meter.used }
     if (stream !== undefined) {
-      const report = await streamReply(reply.raw, stream, context)
+      const report = await streamReply(stream, context)
       reply.hijack()
       keep(deps, opened, report)
       settle(servedFields(opened, report), report.failure)

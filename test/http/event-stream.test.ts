@@ -1,7 +1,11 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { IncomingMessage, ServerResponse, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Socket } from 'node:net'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { text as textOf } from 'node:stream/consumers'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createEventStream } from '../../src/http/event-stream.ts'
+import type { EventStream } from '../../src/http/event-stream.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -82,4 +86,63 @@ test('says once that the head goes out, with the first words', () => {
   expect(onHead).toHaveBeenCalledOnce()
   expect(response.headersSent).toBe(true)
   stream.stop()
+})
+
+/** Runs `write` for a caller that has the head of its answer and reads nothing yet. */
+async function answerWith(write: (stream: EventStream, response: ServerResponse) => void) {
+  const responses: ServerResponse[] = []
+  const server = createServer((_, response) => {
+    responses.push(response)
+    const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
+    write(stream, response)
+    stream.stop()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  // A TCP server that listens has an address with a port.
+  const call = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).end()
+  // Node emits the response as its only argument.
+  const [answer] = (await once(call, 'response')) as [IncomingMessage]
+  const [response] = responses
+  if (response === undefined) throw new Error('answered without being asked')
+  return { answer, response, leave: () => call.destroy() }
+}
+
+// Pairs of code units, in pieces that begin at odd ones.
+const longEvent = `data: ${'👩‍👩‍👧 größe '.repeat(400_000)}\n\n`
+
+test('long text waits outside of the socket until the caller takes it, and arrives whole, in order', async () => {
+  let queued = 0
+  let flushed: boolean | undefined
+  let taken = false
+  const { answer, response } = await answerWith((stream, { socket }) => {
+    stream.write('data: 1\n\n')
+    flushed = stream.write(longEvent)
+    const goOn = async (): Promise<void> => {
+      await stream.taken(60_000)
+      taken = true
+      stream.end(longEvent + heartbeat)
+    }
+    void goOn()
+    stream.write('data: 2\n\n')
+    queued = socket?.writableLength ?? Number.NaN
+  })
+  expect(flushed).toBe(false)
+  expect(queued).toBeLessThan(256 * 1024)
+  expect(response.writableEnded).toBe(false)
+  expect(await textOf(answer)).toBe(`data: 1\n\n${longEvent}data: 2\n\n${longEvent}${heartbeat}`)
+  expect(taken).toBe(true)
+  expect(answer.complete).toBe(true)
+})
+
+test('a caller that leaves in the middle of long text ends it', async () => {
+  const { response, leave } = await answerWith((stream) => stream.end(longEvent))
+  const closed = once(response, 'close')
+  leave()
+  await closed
+  expect(response.writableFinished).toBe(false)
 })

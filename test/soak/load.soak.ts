@@ -69,6 +69,13 @@ async function settled(stage: Stage, sockets: number): Promise<Footprint> {
   }
 }
 
+/** Once nothing is asked, the daemon gives memory back by itself, which takes it half a minute; waits for two at most. */
+async function givenBack(stage: Stage, sockets: number, rssBytes: number): Promise<Footprint> {
+  await settled(stage, sockets)
+  for (let tries = 0; tries < 120 && (await stage.rss()) > rssBytes; tries += 1) await sleep(1000)
+  return stage.footprint()
+}
+
 /** What every scenario asserts of the daemon: alive, serving, and nothing secret or inner in what it wrote. */
 async function expectUnharmed(stage: Stage): Promise<void> {
   expect(stage.daemon.child.exitCode).toBeNull()
@@ -91,15 +98,11 @@ async function warmUp(stage: Stage): Promise<Footprint> {
   return settled(stage, 0)
 }
 
-test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expiring tokens and resets are answered exactly and leave nothing behind', async () => {
-  const durationMs = 60_000 * Math.min(1, Math.max(0.15, scale))
-  const stage = await stageFor({
-    SOAK_REFRESH_SECONDS: '20',
-    COPILOT_PROXY_COPILOT_REFRESH_SAFETY_MARGIN_SECONDS: '5',
-  })
-  const before = await warmUp(stage)
-  const start = await stage.upstream('stats')
-
+/** Lets every token die now and then for as long as the load goes on. */
+async function whileTokensExpire(
+  stage: Stage,
+  working: Promise<LoadReport>,
+): Promise<{ readonly report: LoadReport; readonly mostRss: number }> {
   let mostRss = 0
   const over = new AbortController()
   const watching = (async () => {
@@ -110,39 +113,66 @@ test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expir
       if (tick % 7 === 0) await stage.upstream('expire')
     }
   })()
-  const report = await load(stage, {
-    kind: 'mixed',
-    url: stage.url,
-    seed,
-    durationMs,
-    gapMs: 250,
-    steady: scaled(700),
-    slow: scaled(200),
-    leaving: scaled(100),
-  })
+  const report = await working
   over.abort()
   await watching
-  const after = await settled(stage, socketsOf(before))
+  return { report, mostRss }
+}
+
+test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expiring tokens and resets are answered exactly and leave nothing behind', async () => {
+  const durationMs = 60_000 * Math.min(1, Math.max(0.15, scale))
+  const stage = await stageFor({
+    SOAK_REFRESH_SECONDS: '20',
+    COPILOT_PROXY_COPILOT_REFRESH_SAFETY_MARGIN_SECONDS: '5',
+  })
+  const before = await warmUp(stage)
+  const start = await stage.upstream('stats')
+
+  let mostRss = 0
+  const mostKept = before.rssBytes * 1.1
+  const reports: LoadReport[] = []
+  const footprints: Footprint[] = []
+  // The second and third time it needs nothing that the first did not leave it.
+  for (let pass = 0; pass < 3; pass += 1) {
+    const job = {
+      kind: 'mixed',
+      url: stage.url,
+      seed: seed + pass * 1000,
+      durationMs: pass === 0 ? durationMs : durationMs / 3,
+      gapMs: 250,
+      steady: scaled(700),
+      slow: scaled(200),
+      leaving: scaled(100),
+    } as const
+    const watched = await whileTokensExpire(stage, load(stage, job))
+    reports.push(watched.report)
+    mostRss = Math.max(mostRss, watched.mostRss)
+    footprints.push(await givenBack(stage, socketsOf(before), mostKept))
+  }
   const end = await stage.upstream('stats')
 
   figures(
-    `mixed load for ${durationMs / 1000} s`,
-    describeLoad(report),
+    `mixed load for ${durationMs / 1000} s, and twice for a third of that`,
+    ...reports.map(describeLoad),
     `upstream: ${injectedSince(start, end)} injected, held back ${end.heldBack - start.heldBack} times, ${end.refusedTokens} expired tokens refused, ${end.exchanges - start.exchanges} exchanges`,
-    `before: ${describeFootprint(before)}; most RSS ${megabytes(mostRss)}; after: ${describeFootprint(after)}`,
-    ...report.wrongs,
+    `before: ${describeFootprint(before)}; most RSS ${megabytes(mostRss)}`,
+    ...footprints.map((after) => `after: ${describeFootprint(after)}`),
+    ...reports.flatMap(({ wrongs }) => wrongs),
   )
-  expect(report.wrongs).toEqual([])
-  expect(report.mostOpen).toBeGreaterThanOrEqual(scaled(1000) * 0.9)
-  expect(report.faulted).toBeGreaterThan(0)
+  for (const { wrongs, mostOpen, faulted } of reports) {
+    expect(wrongs).toEqual([])
+    expect(mostOpen).toBeGreaterThanOrEqual(scaled(1000) * 0.9)
+    expect(faulted).toBeGreaterThan(0)
+  }
   expect(end.refusedTokens).toBeGreaterThan(0)
   expect(end.openStreams).toBe(0)
-  expect(socketsOf(after)).toBeLessThanOrEqual(socketsOf(before))
-  expect(after.fds).toBeLessThanOrEqual(before.fds)
-  expect(after.heapBytes).toBeLessThan(before.heapBytes * 1.25)
-  expect(after.externalBytes).toBeLessThan(before.externalBytes * 1.25 + 1e6)
-  // Nothing is held any more, but the system's allocator keeps pages of the peak for the next one.
-  expect(after.rssBytes).toBeLessThan(before.rssBytes * 2.5)
+  for (const after of footprints) {
+    expect(socketsOf(after)).toBeLessThanOrEqual(socketsOf(before))
+    expect(after.fds).toBeLessThanOrEqual(before.fds)
+    expect(after.heapBytes).toBeLessThan(before.heapBytes * 1.25)
+    expect(after.externalBytes).toBeLessThan(before.externalBytes * 1.25 + 1e6)
+    expect(after.rssBytes).toBeLessThan(mostKept)
+  }
   await expectUnharmed(stage)
 })
 
@@ -170,7 +200,8 @@ test('E26 500 concurrent streams for a minute come without errors and hardly lat
   const [proxied, piped] = delays
   const loaded = await stage.rss()
   const pipeRss = residentBytes(pipe.pid)
-  const after = await settled(stage, socketsOf(before))
+  const mostKept = before.rssBytes * 1.1
+  const after = await givenBack(stage, socketsOf(before), mostKept)
 
   figures(
     `E26 ${scaled(500)} streams for ${durationMs / 1000} s`,
@@ -185,7 +216,7 @@ test('E26 500 concurrent streams for a minute come without errors and hardly lat
   expect(proxied.count).toBeGreaterThan(scaled(500) * 10)
   // Both shared every stall of the machine; the floor keeps a pipe that is at rest from making a law of a millisecond.
   expect(proxied.p99).toBeLessThan(4 * Math.max(piped.p99, 25))
-  expect(after.rssBytes).toBeLessThan(before.rssBytes * 2)
+  expect(after.rssBytes).toBeLessThan(mostKept)
   expect(after.fds).toBeLessThanOrEqual(before.fds)
   await expectUnharmed(stage)
 })
