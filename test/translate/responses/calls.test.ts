@@ -166,6 +166,12 @@ test('endless whitespace in a wrapper is a failure, not a wait', () => {
   expect(stream(toStream(events)).fault).toMatchObject({ kind: 'upstream_unusable' })
 })
 
+test('an index that is no number at all belongs to no wrapper', () => {
+  const odd = { ...delta(0, 'odd'), output_index: { valueOf: 0, toString: 0 } }
+  const events = [created, added(0, call('parallel', '')), odd, delta(0, wrapped), done(0, call('parallel', wrapped))]
+  expect(callsOf([...events, completed()])).toEqual(expanded)
+})
+
 const named = (item: Json) => [item.name, item.namespace]
 
 describe('the namespace of the lite form', () => {

@@ -38,9 +38,9 @@ export function startCalls(notes: CallNotes | undefined): CallState {
  */
 export function isHeldBack({ held }: CallState, kind: TextKind, event: WireEvent): boolean {
   if (held.size === 0 || kind !== textKinds.arguments) return false
-  const wrapper = held.get(Number(event.output_index))
+  const { output_index: index, delta } = event
+  const wrapper = typeof index === 'number' ? held.get(index) : undefined
   if (wrapper === undefined) return false
-  const { delta } = event
   if (typeof delta !== 'string') return true
   if (scanArguments(wrapper.scan, delta) < delta.length) {
     throw new Fault({
