@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
+    // A guard against hanging and no measure: a machine may be busy with other things.
+    testTimeout: 30_000,
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/setup.ts'],
     // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
