@@ -10,10 +10,9 @@ if (isOld) {
   process.stderr.write('copilot-proxy needs Node.js ' + floor + ' or newer, and this is ' + process.version + '.\n')
   process.exitCode = 1
 } else {
-  // Two settings for memory. V8's nursery stays at 1 MB instead of growing to 16 and more, because what a proxy allocates
-  // dies young: 97 MB idle instead of 110 and 210 MB after load instead of 335, measured on Linux, with no difference in
-  // CPU time that could be told from noise. And undici's HTTP parser stays on WebAssembly's baseline compiler until it
-  // has parsed a lot: compiling it again took 9 MB.
+  // Two settings for memory. V8's nursery does not grow before there are requests (src/http/engine-memory.ts): 97 MB idle
+  // instead of 110, measured on Linux. And undici's HTTP parser stays on WebAssembly's baseline compiler until it has
+  // parsed a lot: compiling it again took 9 MB.
   require('v8').setFlagsFromString('--semi-space-growth-factor=1')
   require('v8').setFlagsFromString('--wasm-tiering-budget=1300000000')
   // Compiled code is kept between runs, which makes the start about a fifth faster. In a folder of the user's own: Node's

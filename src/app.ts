@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Engine } from './engine.ts'
 import { Fault } from './errors.ts'
 import { createAdmission } from './http/admission.ts'
 import { registerChatRoutes } from './http/chat-routes.ts'
@@ -14,7 +15,7 @@ import { createFailedKeys } from './http/failed-keys.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
 import { answerHalfClosed } from './http/half-closed.ts'
-import { createIdleMemory } from './http/idle-memory.ts'
+import { createEngineMemory } from './http/engine-memory.ts'
 import { createKeySessions } from './http/key-sessions.ts'
 import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
@@ -60,8 +61,8 @@ export interface AppDeps
   readonly registry: ModelRegistry
   readonly randomId: () => string
   readonly deadlines?: Partial<Deadlines>
-  /** Node's `v8.setFlagsFromString`; memory that is not needed any more is kept where absent. */
-  readonly setEngineFlags?: ((flags: string) => void) | undefined
+  /** Told how to use memory; where absent, it does as it likes. */
+  readonly engine?: Engine | undefined
 }
 
 export interface App {
@@ -120,9 +121,8 @@ export function buildApp(deps: AppDeps): App {
     const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
     return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
   })
-  const { setEngineFlags = keepFlags } = deps
-  const idleMemory = createIdleMemory({ setEngineFlags, setTimer })
-  const lifetimes = createLifetimes(idleMemory)
+  const memory = createEngineMemory({ engine: deps.engine, setTimer })
+  const lifetimes = createLifetimes(memory)
   const { metrics = createMetrics() } = deps
   const { totals = createUsageRecorder({ file: undefined, now: deps.now, setTimer, log: deps.log }) } = deps
   const serveDeps: ServeDeps & StateDeps = {
@@ -222,7 +222,7 @@ export function buildApp(deps: AppDeps): App {
     fastify,
     async listen({ host, port }) {
       // The start itself needs more than what comes after it.
-      idleMemory.idle()
+      memory.idle()
       if (host !== 'localhost') {
         await fastify.listen({ host, port, backlog })
         return
@@ -268,8 +268,6 @@ function setTimer(run: () => void, delayMs: number): () => void {
 function monotonicMs(): number {
   return performance.now()
 }
-
-function keepFlags(): void {}
 
 function noSchemas(): never {
   throw new Error('routes have no schemas')

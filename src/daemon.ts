@@ -22,6 +22,7 @@ import type { Config } from './config/schema.ts'
 import { secretValues } from './config/secret-values.ts'
 import { connectCopilot } from './copilot-connection.ts'
 import type { CopilotConnection } from './copilot-connection.ts'
+import type { Engine } from './engine.ts'
 import { Fault } from './errors.ts'
 import { createMetrics } from './http/metrics.ts'
 import type { Executor, ProviderId } from './executors/executor.ts'
@@ -59,8 +60,8 @@ export interface DaemonOptions {
   readonly onAccount?: (account: string | undefined) => void
   /** Takes what should end before the process does, also when it is in a hurry. */
   readonly beforeExit?: (work: Promise<void>) => void
-  /** Lets memory go that is not needed any more; Node's `v8.setFlagsFromString`. */
-  readonly setEngineFlags?: ((flags: string) => void) | undefined
+  /** Told how to use memory. */
+  readonly engine?: Engine | undefined
   /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and for the way to the keychain. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -241,7 +242,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     redact: secrets.redact,
     now: Date.now,
     randomId: randomUUID,
-    setEngineFlags: options.setEngineFlags,
+    engine: options.engine,
   })
 
   const retiring = new Set<Promise<void>>()

@@ -2,11 +2,11 @@ import { fstatSync, readFileSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
-import { setFlagsFromString } from 'node:v8'
 import type { CommandContext, EndingSignal } from './commands/context.ts'
 import { exitCode } from './commands/exit-code.ts'
 import { runProgram } from './commands/program.ts'
 import { proxyPasswords } from './config/proxy-variables.ts'
+import { v8Engine } from './engine.ts'
 import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
 import { redactText } from './redact.ts'
 import type { Output } from './terminal/output.ts'
@@ -193,7 +193,7 @@ async function main(): Promise<void> {
     interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
-    setEngineFlags: setFlagsFromString,
+    engine: v8Engine,
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),

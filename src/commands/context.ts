@@ -1,3 +1,4 @@
+import type { Engine } from '../engine.ts'
 import type { KnownSecrets } from '../known-secrets.ts'
 import type { Keychain } from '../auth/keychain.ts'
 import type { Output } from '../terminal/output.ts'
@@ -26,8 +27,8 @@ export interface CommandContext {
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** The system's where absent. */
   readonly keychain?: Keychain
-  /** Node's `v8.setFlagsFromString`. */
-  readonly setEngineFlags?: (flags: string) => void
+  /** Of this process; a daemon tells it how to use memory. */
+  readonly engine?: Engine
   /** Goes through the proxy of the environment. */
   readonly fetch: typeof globalThis.fetch
   /** Makes the global `fetch` the one above; costs the loading of undici, so only who needs it asks. */

@@ -116,7 +116,7 @@ async function start(
   demo: boolean,
 ): Promise<Daemon> {
   const { config, authDir, usageFile } = settings
-  const { env, version, beforeExit, keychain, setEngineFlags } = context
+  const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../daemon.ts'), context.prepareFetch()])
   const githubToken = tokenOfEnvironment(context)
@@ -139,7 +139,7 @@ async function start(
       env,
       secrets: context.secrets,
       onAccount,
-      setEngineFlags,
+      engine,
       ...(beforeExit && { beforeExit }),
     })
   } catch (error) {

@@ -37,6 +37,8 @@ export function canonicalHost(host: string): string | undefined {
  * spelling. Names are not looked up, so `localhost.example` and `foo.localhost` are not.
  */
 export function isLoopbackHost(host: string): boolean {
+  // What nearly every request names; any other spelling is parsed as a URL.
+  if (host === '127.0.0.1' || host === 'localhost') return true
   const canonical = canonicalHost(host)
   if (canonical === undefined) return false
   return canonical === 'localhost' || canonical === '::1' || (isIPv4(canonical) && canonical.startsWith('127.'))

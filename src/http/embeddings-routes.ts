@@ -44,9 +44,6 @@ async function embed(
   const answer = encodeEmbeddingsReply(call, model, replies)
   meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
   const { keyName: key } = request
-  deps.log.info(
-    { requestId: request.id, ...meter.facts(), status: 200, ...(key !== undefined && { key }) },
-    'request served',
-  )
+  deps.log.info({ requestId: request.id, ...meter.facts(), status: 200, key }, 'request served')
   return answer
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Fault } from '../errors.ts'
-import type { IdleMemory } from './idle-memory.ts'
+import type { EngineMemory } from './engine-memory.ts'
 
 /** The life of one request: from its headers until its last byte is out or the caller is gone. */
 interface Lifetime {
@@ -23,7 +23,7 @@ export interface Lifetimes {
  * Every request that is being served, so that a shutdown can end what outlives the grace period.
  * @param memory hears when the first is opened and when the last is closed
  */
-export function createLifetimes(memory: IdleMemory): Lifetimes {
+export function createLifetimes(memory: EngineMemory): Lifetimes {
   const open = new Map<AbortController, ServerResponse>()
   const watchers = new Set<(closed: AbortController) => void>()
   return {

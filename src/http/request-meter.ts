@@ -16,13 +16,14 @@ export interface MeterDeps {
   readonly now: () => number
 }
 
+/** Undefined where it is not known; the log leaves that out. */
 interface RequestFacts {
-  readonly model?: string
-  readonly route?: string
-  readonly ttfbMs?: number
-  readonly tokensIn?: number
-  readonly tokensOut?: number
-  readonly tokensCached?: number
+  readonly model: string | undefined
+  readonly route: string | undefined
+  readonly ttfbMs: number | undefined
+  readonly tokensIn: number | undefined
+  readonly tokensOut: number | undefined
+  readonly tokensCached: number | undefined
   readonly ms: number
 }
 
@@ -96,14 +97,12 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
       })
     },
     facts: () => ({
-      ...(model !== undefined && { model: model.id }),
-      ...(route !== undefined && { route }),
-      ...(firstByteAt !== undefined && { ttfbMs: msTo(firstByteAt) }),
-      ...(tokens && {
-        tokensIn: tokens.inputTokens,
-        tokensOut: tokens.outputTokens,
-        tokensCached: tokens.cachedInputTokens,
-      }),
+      model: model?.id,
+      route,
+      ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
+      tokensIn: tokens?.inputTokens,
+      tokensOut: tokens?.outputTokens,
+      tokensCached: tokens?.cachedInputTokens,
       ms: msTo(now()),
     }),
   }

@@ -51,7 +51,7 @@ async function serve(
       ...fields,
       stream: stream !== undefined,
       status: 200,
-      ...(request.keyName !== undefined && { key: request.keyName }),
+      key: request.keyName,
     }
     if (failure === undefined) deps.log.info(line, 'request served')
     else {

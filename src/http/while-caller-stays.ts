@@ -30,7 +30,7 @@ export async function whileCallerStays<Result>(
     // Nobody is left to answer, and nothing went wrong.
     const { keyName: key, meter } = request
     log.info(
-      { requestId: request.id, status: callerLeft, ...meter?.facts(), ...(key !== undefined && { key }) },
+      { requestId: request.id, status: callerLeft, ...meter?.facts(), key },
       'the caller left before the answer was complete',
     )
     reply.hijack()

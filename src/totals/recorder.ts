@@ -37,6 +37,19 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let store: UsageStore | undefined
   let stopTimer: (() => void) | undefined
   let hasWarned = false
+  let minute = Number.NaN
+  let dayNow = ''
+
+  /** The calendar is asked once a minute: no day begins within one. */
+  function today(): string {
+    const nowMs = now()
+    const thisMinute = Math.floor(nowMs / 60_000)
+    if (thisMinute !== minute) {
+      minute = thisMinute
+      dayNow = dayOf(nowMs)
+    }
+    return dayNow
+  }
 
   function arm(): void {
     if (file === undefined || stopTimer !== undefined) return
@@ -95,8 +108,17 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   }
 
   return {
-    note({ failed, ...entry }) {
-      const tally = { ...entry, day: dayOf(now()), requests: 1, errors: failed ? 1 : 0 }
+    note({ provider, model, failed, inputTokens, outputTokens, cachedInputTokens }) {
+      const tally: Tally = {
+        day: today(),
+        provider,
+        model,
+        requests: 1,
+        errors: failed ? 1 : 0,
+        inputTokens,
+        outputTokens,
+        cachedInputTokens,
+      }
       const key = `${tally.day}/${tally.provider}/${tally.model}`
       const known = pending.get(key)
       pending.set(key, known === undefined ? tally : addTallies(known, tally))

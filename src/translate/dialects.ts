@@ -10,7 +10,11 @@ export const dialects = {
   messages: messagesDialect,
 } satisfies Record<DialectId, Dialect>
 
+const byPath: ReadonlyMap<string, Dialect> = new Map(
+  Object.values(dialects).map((dialect) => [dialect.upstreamPath, dialect]),
+)
+
 /** The dialect of an upstream path, e.g. `/v1/messages`; undefined for paths no dialect has. */
 export function dialectOfPath(path: string): Dialect | undefined {
-  return Object.values(dialects).find(({ upstreamPath }) => upstreamPath === path)
+  return byPath.get(path)
 }

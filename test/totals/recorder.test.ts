@@ -138,3 +138,24 @@ test('where nothing can be written, totals stay in memory, with one warning', as
   expect(warnings()).toEqual([expect.stringMatching(/^totals are kept in memory only: .*usage\.sqlite/)])
   expect(recorder.since(today)).toMatchObject([{ requests: 3 }])
 })
+
+test('a request belongs to the day it ended on, to the minute', () => {
+  let time = new Date(2026, 10, 20, 23, 59, 59, 999).getTime()
+  const recorder = createUsageRecorder({
+    file: undefined,
+    now: () => time,
+    setTimer: () => () => {},
+    log: recordingLog(),
+  })
+  recorder.note(entry)
+  time += 1
+  recorder.note(entry)
+  recorder.note(entry)
+  // A clock that is set back.
+  time -= 60_000
+  recorder.note(entry)
+  expect(recorder.since('').map(({ day, requests }) => [day, requests])).toEqual([
+    ['2026-11-20', 2],
+    ['2026-11-21', 2],
+  ])
+})

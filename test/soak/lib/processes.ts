@@ -99,8 +99,8 @@ export interface Stage {
 }
 
 /**
- * Starts all three. The daemon runs as the package starts it: from bin/, where V8's memory is set up, with the sources in
- * place of the compiled files.
+ * Starts all three. The daemon runs as the package starts it, with V8's memory set up, and the sources in
+ * place of the compiled files (programs/probe.ts does what bin/ does).
  */
 export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
   const home = mkdtempSync(join(tmpdir(), 'copilot-proxy-soak-'))
@@ -109,16 +109,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
   // The program above says so.
   const { url: upstreamUrl, githubUrl, githubToken, pipeToken } = ready as UpstreamReady
   const daemon = start(
-    [
-      '--expose-gc',
-      '--semi-space-growth-factor=1',
-      '--import',
-      path('test/soak/programs/probe.ts'),
-      path('src/main.ts'),
-      'serve',
-      '--port',
-      '0',
-    ],
+    ['--expose-gc', '--import', path('test/soak/programs/probe.ts'), path('src/main.ts'), 'serve', '--port', '0'],
     {
       PATH: process.env['PATH'],
       HOME: home,
