@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
-import { ask, askMany, dialects, hold, load, longChat } from './lib/load.ts'
+import { askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName } from './lib/load.ts'
 import { askProbe, cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
@@ -43,13 +43,8 @@ async function startProxy(flags: readonly string[] = []): Promise<Target> {
   return { ...running, url: /http:\S+/.exec(running.firstLine)?.[0] ?? '' }
 }
 
-/**
- * CPU time that `target` spends on `work`, divided by `units`. Microseconds. The work is done once before it is measured: a
- * daemon runs for days, and what counts is what it costs once its code is compiled, which V8 does anew, on other threads,
- * whenever the work changes.
- */
+/** CPU time that `target` spends on `work`, divided by `units`. Microseconds. */
 async function cpuPer(target: Target, units: number, work: () => Promise<unknown>): Promise<number> {
-  await work()
   const before = cpuMicros(target.pid)
   await work()
   return (cpuMicros(target.pid) - before) / units
@@ -139,20 +134,20 @@ async function heldBytes(target: Target): Promise<number> {
 
 const pipe = await startPipe()
 const proxy = await startProxy()
-for (const target of [pipe, proxy]) {
-  await ask(target.url, history)
-  await askMany(target.url, short, 10_000, 8)
-}
-for (const behind of dialects) {
-  await cpuPerEvent(pipe, behind, behind)
-  for (const caller of dialects) await cpuPerEvent(proxy, caller, behind)
-}
+/**
+ * Rounds that do not count: a daemon runs for days, and what counts is what it costs once its code is compiled. V8 goes on
+ * compiling, on other threads, until the different kinds of work have come in turns for some 40,000 requests.
+ */
+const warmUps = 3
 const events: Awaited<ReturnType<typeof measureEvents>>[] = []
 const seen: { pipe: Awaited<ReturnType<typeof measure>>; proxy: Awaited<ReturnType<typeof measure>> }[] = []
-for (let round = 0; round < rounds; round++) {
-  seen.push({ pipe: await measure(pipe), proxy: await measure(proxy) })
-  events.push(await measureEvents())
-  process.stderr.write(`round ${round + 1} of ${rounds}\n`)
+for (let round = 1 - warmUps; round <= rounds; round++) {
+  const figures = { pipe: await measure(pipe), proxy: await measure(proxy) }
+  const cells = await measureEvents()
+  if (round < 1) continue
+  seen.push(figures)
+  events.push(cells)
+  process.stderr.write(`round ${round} of ${rounds}\n`)
 }
 await Promise.all([stop(pipe), stop(proxy)])
 const starts: number[] = []
