@@ -15,7 +15,7 @@ export interface EngineMemoryDeps {
 /**
  * While requests run the nursery may grow from V8's 2 MB to this, once. Each time it is full, what is in use is copied out
  * of it: at 2 MB that takes a tenth of a request's processor time, and above this next to nothing is gained. Left to
- * itself V8 goes on to 32 MB, three times over.
+ * itself V8 goes on to 32 MB.
  */
 const wideBytes = 8 * 1024 * 1024
 /** From V8's 2 MB to `wideBytes` in one step. */
@@ -43,13 +43,14 @@ export function createEngineMemory({ engine, setTimer }: EngineMemoryDeps): Engi
 }
 
 function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMemory {
-  let nursery: 'narrow' | 'widening' | 'wide' = 'narrow'
+  /** It has been let grow since memory was last given back. */
+  let mayBeWide = false
   let stopWatching: (() => void) | undefined
   let isShrinking = false
   let cancel: (() => void) | undefined
 
   function widen(): void {
-    nursery = 'widening'
+    mayBeWide = true
     engine.setFlags(`--semi-space-growth-factor=${growth}`)
     watch()
   }
@@ -57,20 +58,22 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
   function watch(): void {
     stopWatching = setTimer(() => {
       if (engine.nurseryBytes() < wideBytes) watch()
-      else stayAt('wide')
+      else stay()
     }, watchMs)
   }
 
-  function stayAt(size: 'narrow' | 'wide'): void {
+  /** It grows no further. */
+  function stay(): void {
     stopWatching?.()
     stopWatching = undefined
-    nursery = size
     engine.setFlags('--semi-space-growth-factor=1')
   }
 
   function shrink(): void {
     isShrinking = true
-    if (nursery !== 'narrow') stayAt('narrow')
+    mayBeWide = false
+    // Where it has grown it stays already.
+    if (stopWatching !== undefined) stay()
     engine.setFlags('--optimize-for-size')
     cancel = setTimer(stop, shrinkMs)
   }
@@ -86,7 +89,7 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
   return {
     busy() {
       stop()
-      if (nursery === 'narrow') widen()
+      if (!mayBeWide) widen()
     },
     idle() {
       stop()
