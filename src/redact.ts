@@ -128,7 +128,8 @@ export function redactFields(
 
 function copyFields(fields: object, keepStacks: boolean, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
-  for (const [name, field] of Object.entries(fields)) {
+  for (const name of Object.keys(fields)) {
+    const field: unknown = Reflect.get(fields, name)
     copy[name] =
       isSecretName(name) && field !== undefined && field !== null
         ? replacement

@@ -178,6 +178,20 @@ describe('properties', () => {
     )
   })
 
+  test('bytes that are not all UTF-8 come out as the platform reads them, wherever they are cut', () => {
+    const byte = fc.oneof(fc.constantFrom(0x61, 0xc3, 0xa4, 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0xed, 0xff), fc.nat(255))
+    const text = fc.array(byte, { maxLength: 12 })
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(), { maxLength: 6 }), (found, cuts) => {
+        const value = Uint8Array.from(found.filter((each) => each !== 10 && each !== 13))
+        const wire = Uint8Array.of(...utf8.encode('data: '), ...value, ...utf8.encode('\n\n'))
+        const expected = new TextDecoder('utf-8', { ignoreBOM: true }).decode(value)
+        expect(dataOf(...cutAt(wire, cuts))).toEqual([expected])
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
   test('what was encoded comes out, with its line ends as LF', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.oneof(fc.string({ minLength: 1 }), lineEnds) })), (texts) => {

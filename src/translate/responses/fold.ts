@@ -186,6 +186,6 @@ function partAt(draft: Draft, place: PartPlace, event: WireEvent): DraftPart | u
 }
 
 /** The text a delta adds to, by its indices alone; undefined where there is none. */
-export function textAt(draft: Draft, { place }: TextKind, event: WireEvent): DraftText | undefined {
+function textAt(draft: Draft, { place }: TextKind, event: WireEvent): DraftText | undefined {
   return place === 'item' ? itemAt(draft, event)?.call : partAt(draft, place, event)
 }

@@ -103,10 +103,23 @@ export function startMend(seed: ReplySeed, options: MendOptions): MendState {
 }
 
 /**
- * Sends an event on, numbered: `sequence_number` counts every event from 0.
+ * Sends an event on and notes what it says.
  * @param text upstream's own, where the event is still as it came
  */
 export function emit(
+  state: MendState,
+  out: Frame[],
+  type: string,
+  event: WireEvent,
+  text: string | undefined,
+  upstreamId?: string,
+): void {
+  foldEvent(state.draft, type, event)
+  send(state, out, type, event, text, upstreamId)
+}
+
+/** Sends an event on that was noted, numbered: `sequence_number` counts every event from 0. */
+export function send(
   state: MendState,
   out: Frame[],
   type: string,
@@ -118,7 +131,6 @@ export function emit(
   state.next += 1
   // It hides the length of an event whose length is another now.
   if (!isRight && event.obfuscation !== undefined) event.obfuscation = undefined
-  foldEvent(state.draft, type, event)
   out.push({ type, event, text: isRight ? text : undefined, upstreamId })
 }
 

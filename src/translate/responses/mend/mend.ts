@@ -1,20 +1,20 @@
 import { Fault } from '../../../errors.ts'
 import type { SseEvent } from '../../../sse/decode.ts'
-import { scanArguments, startArgumentScan } from '../../parts/argument-scan.ts'
 import { refuseDamaged } from '../../parts/refuse-damaged.ts'
 import { toStreamFault } from '../../parts/stream-fault.ts'
 import { isFilled, isObject, parseObject } from '../../parts/wire-json.ts'
-import type { DraftItem, DraftText } from '../fold.ts'
+import type { DraftItem } from '../fold.ts'
 import { deltaKinds, doneKinds, kindOfPart, partEvents, textKinds } from '../text-events.ts'
 import type { PartPlace, TextKind } from '../text-events.ts'
 import type { WireEvent } from '../wire-event.ts'
 import { closeHeld, fitNamespace, fitOutput, holdWrapper, isHeldBack, moveEvent, takeApart } from './calls.ts'
 import { closeItem } from './close-item.ts'
-import { endEarly, ensureOpen, isWhole, mendEnd, mendProgress } from './lifecycle.ts'
+import { mendDelta, settleSpot } from './delta.ts'
+import { ensureOpen, mendEnd, mendProgress } from './lifecycle.ts'
 import { emit, settle } from './mend-state.ts'
 import type { Frame, MendState } from './mend-state.ts'
 import { addItem, indexOf, insertItem, isCall, isIndex, itemFor } from './open-item.ts'
-import { learnDelta, matchDelta, renderDelta } from './repeated-delta.ts'
+import { learnDelta, matchDelta, tellRepeated } from './repeated-delta.ts'
 import { emptyPart, openPart, positionIn, tellPart, tellRest, textFor } from './tell.ts'
 
 const nothing: readonly Frame[] = []
@@ -30,7 +30,8 @@ const nothing: readonly Frame[] = []
 export function stepMend(state: MendState, { event: name, data }: SseEvent): readonly Frame[] {
   if (state.done || data === '') return nothing
   const repeated = matchDelta(state, data)
-  const event = repeated ?? parseObject(data)
+  if (repeated !== undefined) return tellRepeated(state, repeated, data)
+  const event = parseObject(data)
   if (event === undefined) return unread(state, name, data)
   const { type, item_id: id } = event
   const out: Frame[] = []
@@ -40,8 +41,7 @@ export function stepMend(state: MendState, { event: name, data }: SseEvent): rea
     return out
   }
   readDelta(state, delta, event, data, out)
-  if (repeated !== undefined) renderDelta(state, data, out)
-  else learnDelta(state, data, id, out)
+  learnDelta(state, data, id, out)
   return out
 }
 
@@ -134,7 +134,6 @@ function readEnd(state: MendState, type: string, event: WireEvent, text: string 
   mendEnd(state, type, event, right ? text : undefined, out)
 }
 
-/** The hot path: most events of a stream are deltas. */
 function readDelta(state: MendState, kind: TextKind, event: WireEvent, text: string | undefined, out: Frame[]): void {
   const { calls, draft } = state
   if (isHeldBack(calls, kind, event)) return
@@ -177,52 +176,6 @@ function mendItemDone(state: MendState, event: WireEvent, text: string | undefin
   }
   const right = [moveEvent(calls, event, draft.items.keys()), fitNamespace(calls, event.item)].every(Boolean)
   mendDone(state, event, right ? text : undefined, out)
-}
-
-function mendDelta(state: MendState, kind: TextKind, event: WireEvent, text: string | undefined, out: Frame[]): void {
-  const { delta } = event
-  if (typeof delta !== 'string') return skip(state)
-  ensureOpen(state, out)
-  const item = itemFor(state, event, kind.item, out)
-  const told = item && textFor(state, item, kind, event, out)
-  // A call that is not open yet is told whole once it is done; what comes after that is a slip.
-  if (item === undefined || told === undefined || told.isDone) return
-  const right = settleSpot(event, kind, item, told)
-  const kept = kind === textKinds.arguments ? scanPiece(state, item, delta) : delta.length
-  if (kept < delta.length) return endRunaway(state, item, event, delta.slice(0, kept).trimEnd(), out)
-  emit(state, out, kind.delta, event, right ? text : undefined)
-}
-
-/** Gives an event the position and the id of what it tells of. */
-function settleSpot(event: WireEvent, { place }: TextKind, item: DraftItem, told: DraftText): boolean {
-  const hasItem = settle(event, 'item_id', item.id)
-  const right = settle(event, 'output_index', item.index) && hasItem
-  return place === 'item' ? right : settle(event, partEvents[place].index, told.index) && right
-}
-
-/** How much of a piece of arguments is worth keeping. */
-function scanPiece(state: MendState, { index }: DraftItem, delta: string): number {
-  let scan = state.scans.get(index)
-  if (scan === undefined) {
-    scan = startArgumentScan()
-    state.scans.set(index, scan)
-  }
-  return scanArguments(scan, delta)
-}
-
-/** Endless whitespace after the arguments are whole is the end of the answer; before that there is no answer. */
-function endRunaway(state: MendState, item: DraftItem, event: WireEvent, piece: string, out: Frame[]): void {
-  if (!isWhole(item.call.text + piece)) {
-    throw new Fault({
-      kind: 'upstream_unusable',
-      detail: 'it filled the arguments of a tool call with endless whitespace',
-    })
-  }
-  if (piece !== '') {
-    event.delta = piece
-    emit(state, out, textKinds.arguments.delta, event, undefined)
-  }
-  endEarly(state, out)
 }
 
 function mendTextDone(
