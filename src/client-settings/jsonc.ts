@@ -1,9 +1,11 @@
-/** A value in a JSON text, by its place. Strict JSON, and also what opencode and Claude Code take: comments, last commas. */
+/** A value in a JSON text, by its place. Strict JSON, and also what opencode takes: comments, last commas. */
 export interface JsoncValue {
   readonly start: number
   readonly end: number
   /** Of an object; undefined for anything else. */
   readonly members?: readonly JsoncMember[]
+  /** Of an array; undefined for anything else. */
+  readonly elements?: readonly JsoncValue[]
 }
 
 export interface JsoncMember {
@@ -24,6 +26,19 @@ export function parseJsonc(text: string): JsoncValue | undefined {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+}
+
+/** What the text says, as `JSON.parse` would tell it; undefined where it is none. */
+export function readJsonc(text: string): unknown {
+  const value = parseJsonc(text)
+  return value && toPlain(text, value)
+}
+
+function toPlain(text: string, { start, end, members, elements }: JsoncValue): unknown {
+  if (elements !== undefined) return elements.map((element) => toPlain(text, element))
+  // Of members with one key the last counts, as it does for `JSON.parse`.
+  if (members !== undefined) return Object.fromEntries(members.map(({ key, value }) => [key, toPlain(text, value)]))
+  return JSON.parse(text.slice(start, end))
 }
 
 /** Past white space and comments. */
@@ -64,11 +79,14 @@ function readObject(text: string, start: number): JsoncValue {
 }
 
 function readArray(text: string, start: number): JsoncValue {
+  const elements: JsoncValue[] = []
   let at = skipBlank(text, start + 1)
   while (text[at] !== ']') {
-    const next = skipBlank(text, readValue(text, at).end)
+    const element = readValue(text, at)
+    elements.push(element)
+    const next = skipBlank(text, element.end)
     if (text[next] !== ',' && text[next] !== ']') throw new SyntaxError('expected a comma')
     at = text[next] === ',' ? skipBlank(text, next + 1) : next
   }
-  return { start, end: at + 1 }
+  return { start, end: at + 1, elements }
 }

@@ -22,6 +22,8 @@ interface LaunchInput {
   readonly env: Environment
   /** `env` of Claude Code's own settings file, which may name a proxy. */
   readonly claudeEnv: Environment
+  /** `enabled_providers` of opencode's own settings file. */
+  readonly opencodeEnabled?: readonly string[] | undefined
 }
 
 export function launchSettings(client: ClientId, input: LaunchInput): LaunchSettings {
@@ -39,12 +41,12 @@ const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings
     }
   },
   codex: ({ target, env }) => ({ args: codexOptions(target), env: { ...env, [callerKeyVariable]: target.key } }),
-  opencode: ({ target, env }) => ({
+  opencode: ({ target, env, opencodeEnabled }) => ({
     args: [],
     env: {
       ...env,
       [callerKeyVariable]: target.key,
-      OPENCODE_CONFIG_CONTENT: opencodeContent(target, env['OPENCODE_CONFIG_CONTENT']),
+      OPENCODE_CONFIG_CONTENT: opencodeContent(target, env['OPENCODE_CONFIG_CONTENT'], opencodeEnabled),
     },
   }),
 }

@@ -1,5 +1,6 @@
 import { callerKeyVariable } from '../config/environment.ts'
 import type { ClientModel } from './client-model.ts'
+import { readJsonc } from './jsonc.ts'
 import { providerName } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -55,20 +56,21 @@ function modelSettings(model: ClientModel): object {
 /**
  * The settings as opencode reads them from OPENCODE_CONFIG_CONTENT, which goes before its files.
  * @param own what the user has there already
+ * @param enabled `enabled_providers` of the user's file: opencode ignores all others
  */
-export function opencodeContent(target: Target, own: string | undefined): string {
+export function opencodeContent(target: Target, own: string | undefined, enabled?: readonly string[]): string {
   const { provider, ...models } = opencodeSettings(target)
-  const theirs = readObject(own)
-  const providers = { ...readObject(JSON.stringify(theirs['provider'] ?? null)), [providerName]: provider }
-  return JSON.stringify({ ...theirs, ...models, provider: providers })
+  const theirs = toObject(readJsonc(own ?? ''))
+  const { enabled_providers: admitted = enabled } = theirs
+  return JSON.stringify({
+    ...theirs,
+    ...models,
+    ...(Array.isArray(admitted) && { enabled_providers: [...new Set([...admitted, providerName])] }),
+    provider: { ...toObject(theirs['provider']), [providerName]: provider },
+  })
 }
 
 /** {} for what is not an object. */
-function readObject(text: string | undefined): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text ?? '')
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
-  } catch {
-    return {}
-  }
+function toObject(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }

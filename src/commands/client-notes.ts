@@ -1,7 +1,7 @@
 import * as nodeFs from 'node:fs/promises'
 import type { ClientId } from '../client-settings/clients.ts'
 import { judgeClients } from '../doctor/clients/client-check.ts'
-import { clientFiles } from '../doctor/clients/client-files.ts'
+import { clientFiles, opencodeFiles } from '../doctor/clients/client-files.ts'
 import type { ClientHomes } from '../doctor/clients/client-files.ts'
 import type { ClientSettings } from '../doctor/clients/client-settings.ts'
 import { readClientSettings } from '../doctor/clients/read-client-settings.ts'
@@ -14,9 +14,8 @@ export async function findClientFile(context: CommandContext, client: ClientId):
   const path = clientFiles(homesOf(context))[client]
   if (path === undefined) throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME.')
   if (client !== 'opencode') return path
-  // opencode reads both; what a person writes by hand is often the one with comments.
-  const commented = `${path}c`
-  return !path.endsWith('.jsonc') && (await exists(commented)) && !(await exists(path)) ? commented : path
+  for (const file of opencodeFiles(path)) if (await exists(file)) return file
+  return path
 }
 
 function exists(file: string): Promise<boolean> {

@@ -53,8 +53,13 @@ async function run(context: CommandContext, flags: LaunchFlags, file: string, ta
   const forSmall = small.id === main.id || client === 'codex' ? '' : `, ${small.id} for small tasks`
   const simulated = flags.demo ? ', simulated' : ''
   context.stderr.write(visibleLines(`${clients[client].name} with ${main.id}${forSmall}${simulated}.\n`))
-  const claudeEnv = (await readOwnSettings(context)).claude?.env ?? {}
-  const settings = launchSettings(client, { target, env: context.env, claudeEnv })
+  const { claude, opencode } = await readOwnSettings(context)
+  const settings = launchSettings(client, {
+    target,
+    env: context.env,
+    claudeEnv: claude?.env ?? {},
+    opencodeEnabled: opencode?.enabled,
+  })
   return withFile(settings, (given) =>
     runClient(context, { file, args: [...given, ...settings.args, ...args], env: settings.env }),
   )

@@ -98,3 +98,18 @@ test('opencode gets every model in the API that serves it untranslated, beside w
   expect(listed['gpt-5.3-codex']?.provider?.npm).toBe('@ai-sdk/openai')
   expect(listed['gpt-4.1']?.provider).toBeUndefined()
 })
+
+test.each<readonly [own: string, file: readonly string[] | undefined, expected: readonly string[] | undefined]>([
+  ['', undefined, undefined],
+  ['', ['anthropic'], ['anthropic', 'copilot-proxy']],
+  ['', ['copilot-proxy'], ['copilot-proxy']],
+  ['{"enabled_providers": ["openai"], /* mine */}', ['anthropic'], ['openai', 'copilot-proxy']],
+])('opencode does not ignore the proxy where it is told which providers to take: %j %j', (own, file, expected) => {
+  const { env } = launchSettings('opencode', {
+    target: target('opencode'),
+    env: { OPENCODE_CONFIG_CONTENT: own },
+    claudeEnv: {},
+    opencodeEnabled: file,
+  })
+  expect(JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '').enabled_providers).toEqual(expected)
+})

@@ -29,6 +29,7 @@ const jsonFile = (isPlain: boolean) =>
           fc.dictionary(fc.oneof(word, fc.constantFrom('ANTHROPIC_MODEL', 'FOO', 'copilot-proxy')), fc.string()),
         ),
       ),
+      enabled: fc.option(fc.array(fc.oneof(word, fc.constant('copilot-proxy')), { maxLength: 3 }), { nil: undefined }),
       indent: fc.constantFrom<string | number>(0, 2, 4, '\t'),
       comment: isPlain ? fc.constant(false) : fc.boolean(),
       lastComma: isPlain ? fc.constant(false) : fc.boolean(),
@@ -36,8 +37,8 @@ const jsonFile = (isPlain: boolean) =>
       bom: fc.boolean(),
       lastLine: fc.boolean(),
     })
-    .map(({ value, indent, comment, lastComma, end, bom, lastLine }) => {
-      let text = JSON.stringify(value, null, indent)
+    .map(({ value, enabled, indent, comment, lastComma, end, bom, lastLine }) => {
+      let text = JSON.stringify({ ...value, enabled_providers: enabled }, null, indent)
       if (indent !== 0 && lastComma) text = text.replaceAll(/(["}])\n/g, '$1,\n')
       if (indent !== 0 && comment) text = text.replaceAll(/^(\s+"[^]*?)$/gm, '$1 // a remark, "quoted"')
       return (bom ? '\uFEFF' : '') + text.replaceAll('\n', end) + (lastLine ? end : '')
@@ -144,6 +145,7 @@ const ours = new Set(['$schema', 'model', 'small_model', 'copilot-proxy'])
 
 /** All of a JSON file but what setup has to say. */
 function others(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((entry) => !ours.has(entry))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([name]) => !ours.has(name) && !/^(?:ANTHROPIC|CLAUDE_CODE)_/.test(name))
   return withoutEmpty(Object.fromEntries(entries.map(([name, entry]) => [name, others(entry)])))
@@ -175,4 +177,17 @@ test.each([
   '[model_providers.copilot-proxy.headers]\na = "b"\n',
 ])('a provider that is written in an unusual way is left to the user: %j', (text) => {
   expect(setUpText(entryFormats.codex, text, text, target('codex'))).toBeUndefined()
+})
+
+test.each([
+  ['["anthropic", /* mine */ "openai",]', ['anthropic', 'openai', 'copilot-proxy']],
+  ['[]', ['copilot-proxy']],
+  ['["copilot-proxy", "anthropic"]', ['copilot-proxy', 'anthropic']],
+  ['"anthropic"', 'anthropic'],
+])('a list of providers beside which opencode takes none has ours too: %s', (list, expected) => {
+  const before = `{\n  "enabled_providers": ${list}\n}\n`
+  const after = setUp('opencode', before)
+  expect(readJsonc(after)).toMatchObject({ enabled_providers: expected })
+  expect(undoText(entryFormats.opencode, after, before)).toEqual({ kind: 'exact', text: before })
+  expect(readJsonc(setUp('opencode', '{}'))).not.toHaveProperty('enabled_providers')
 })

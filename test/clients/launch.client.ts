@@ -77,6 +77,7 @@ enabled = false
     text: JSON.stringify({
       $schema: 'https://opencode.ai/config.json',
       model: 'theirs/theirs',
+      enabled_providers: ['theirs'],
       provider: {
         theirs: {
           npm: '@ai-sdk/openai-compatible',

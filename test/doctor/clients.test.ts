@@ -147,6 +147,31 @@ describe('files of the clients', () => {
     expect(judge(settings)).toEqual(expected === undefined ? [] : [expect.stringMatching(expected)])
   })
 
+  test.each<readonly [object, RegExp | undefined]>([
+    [{ enabled_providers: ['anthropic'] }, /enabled_providers .* does not name own: .* \/ Add own to that list$/],
+    [{ enabled_providers: [] }, /Add own to that list$/],
+    [{ enabled_providers: ['anthropic', 'own'] }, undefined],
+    [{ enabled_providers: 'anthropic' }, undefined],
+    [{ disabled_providers: ['anthropic', 'own'] }, /disabled_providers .* names own: .* \/ Remove own from that list$/],
+    [{ enabled_providers: ['own'], disabled_providers: ['own'] }, /Remove own from that list$/],
+    [{ disabled_providers: ['anthropic'] }, undefined],
+  ])('lists of providers that opencode goes by: %j', async (lists, expected) => {
+    const own = { npm: '@ai-sdk/openai-compatible', options: { baseURL: `${daemon}/v1` } }
+    const text = JSON.stringify({ provider: { own }, ...lists })
+    const { settings } = await settingsOf({ '.config/opencode/opencode.json': text })
+    expect(judge(settings)).toEqual(expected === undefined ? [] : [expect.stringMatching(expected)])
+  })
+
+  test('may have comments and last commas where opencode reads them, in the file that is named for it', async () => {
+    const { settings } = await settingsOf({
+      // Claude Code passes over such a file.
+      '.claude/settings.json': '{ // mine\n"env": {"CLAUDE_CODE_USE_BEDROCK": "1",}, }',
+      '.config/opencode/opencode.jsonc':
+        '/* mine */ {"provider": {"own": {"npm": "@ai-sdk/anthropic", "options": {"baseURL": "http://localhost:4141"},},}}',
+    })
+    expect(judge(settings)).toEqual([expect.stringMatching(/in .*opencode\.jsonc lacks \/v1/)])
+  })
+
   test('that are broken are left to the client', async () => {
     const { settings } = await settingsOf({
       '.claude/settings.json': '{"env": ',

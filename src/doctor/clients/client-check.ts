@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../../config/loopback.ts'
 import { findingsOr, ok } from '../check.ts'
 import type { Finding, Findings } from '../check.ts'
 import { isExempt } from '../proxy-in-use.ts'
-import type { ClientSettings, CodexCliSettings, OpencodeProvider } from './client-settings.ts'
+import type { ClientSettings, CodexCliSettings, OpencodeProvider, OpencodeSettings } from './client-settings.ts'
 
 /** Where the daemon is reached, e.g. `http://127.0.0.1:4141`. */
 type DaemonUrl = string
@@ -39,7 +39,7 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
           ...anthropicUrls.flatMap((name) => judgeAnthropicUrl(variableOf(name), daemon)),
           ...openaiUrls.flatMap((name) => judgeOpenaiUrl(env[name], name, daemon)),
           ...(codex === undefined ? [] : judgeCodexCli(codex, env, daemon)),
-          ...(opencode?.providers.flatMap((provider) => judgeOpencode(provider, opencode.path, daemon)) ?? []),
+          ...(opencode?.providers.flatMap((provider) => judgeOpencode(provider, opencode, daemon)) ?? []),
           ...judgeWayThere(env, daemon),
         ]),
   ]
@@ -125,9 +125,22 @@ function judgeCodexCli(
 }
 
 /** Providers of other services stand beside ours in one file; only those that lead here are judged. */
-function judgeOpencode({ name, npm, baseUrl }: OpencodeProvider, path: string, daemon: DaemonUrl): readonly Finding[] {
+function judgeOpencode(
+  { name, npm, baseUrl }: OpencodeProvider,
+  { path, enabled, disabled }: OpencodeSettings,
+  daemon: DaemonUrl,
+): readonly Finding[] {
   const url = URL.parse(baseUrl)
   if (url === null || !leadsTo(url, daemon)) return []
+  if (disabled.includes(name)) {
+    return warn(`disabled_providers in ${path} names ${name}: opencode ignores it`, `Remove ${name} from that list`)
+  }
+  if (enabled?.includes(name) === false) {
+    return warn(
+      `enabled_providers in ${path} does not name ${name}: opencode ignores what is not there`,
+      `Add ${name} to that list`,
+    )
+  }
   const fix = `Set provider.${name}.options.baseURL to ${daemon}/v1 in ${path}`
   if (url.protocol === 'https:') return warn(`Provider ${name} in ${path} says https; copilot-proxy speaks http`, fix)
   const isAnthropic = npm === '@ai-sdk/anthropic' || (npm === undefined && name === 'anthropic')

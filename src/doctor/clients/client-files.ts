@@ -26,3 +26,8 @@ export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFil
     opencode: env['OPENCODE_CONFIG'] || (configDir && join(configDir, 'opencode', 'opencode.json')),
   }
 }
+
+/** The names that opencode's settings may have, what a person writes by hand often the one with comments. */
+export function opencodeFiles(path: string): readonly string[] {
+  return path.endsWith('.jsonc') ? [path] : [path, `${path}c`]
+}

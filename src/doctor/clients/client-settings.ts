@@ -26,6 +26,10 @@ export interface CodexCliSettings {
 export interface OpencodeSettings {
   readonly path: string
   readonly providers: readonly OpencodeProvider[]
+  /** `enabled_providers`: all others are ignored. Undefined: none is. */
+  readonly enabled: readonly string[] | undefined
+  /** `disabled_providers` */
+  readonly disabled: readonly string[]
 }
 
 export interface OpencodeProvider {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
-import { clientFiles } from './client-files.ts'
+import { readJsonc } from '../../client-settings/jsonc.ts'
+import { clientFiles, opencodeFiles } from './client-files.ts'
 import type { ClientHomes } from './client-files.ts'
 import type { ClaudeSettings, ClientSettings, CodexCliSettings, OpencodeSettings } from './client-settings.ts'
 import { readToml } from './toml.ts'
@@ -15,19 +16,22 @@ export interface ClientPlaces extends ClientHomes {
  * is right is for the client itself to say.
  */
 export async function readClientSettings({ env, homeDir, codexHome, readFile }: ClientPlaces): Promise<ClientSettings> {
+  /** The first of these files that is there. */
   const read = async <T>(
-    path: string | undefined,
+    paths: readonly (string | undefined)[],
     parse: (text: string, path: string) => T | undefined,
   ): Promise<T | undefined> => {
-    if (path === undefined) return undefined
-    const text = await readFile(path).catch(() => undefined)
-    return text === undefined ? undefined : parse(text, path)
+    for (const path of paths) {
+      const text = path && (await readFile(path).catch(() => undefined))
+      if (path !== undefined && text !== undefined) return parse(text, path)
+    }
+    return undefined
   }
   const files = clientFiles({ env, homeDir, codexHome })
   const [claude, codex, opencode] = await Promise.all([
-    read(files.claude, toClaude),
-    read(files.codex, toCodex),
-    read(files.opencode, toOpencode),
+    read([files.claude], toClaude),
+    read([files.codex], toCodex),
+    read(files.opencode === undefined ? [] : opencodeFiles(files.opencode), toOpencode),
   ])
   return { env, claude, codex, opencode }
 }
@@ -52,24 +56,31 @@ function toCodex(text: string, path: string): CodexCliSettings {
   return { path, provider, baseUrl: toml.get(`${table}.base_url`), envKey: toml.get(`${table}.env_key`) }
 }
 
+const names = z.array(z.string()).optional().catch(undefined)
+
 const opencodeFile = z.looseObject({
-  provider: z.record(
-    z.string(),
-    z.looseObject({
-      npm: z.string().optional().catch(undefined),
-      options: z
-        .looseObject({ baseURL: z.string().optional().catch(undefined) })
-        .optional()
-        .catch(undefined),
-    }),
-  ),
+  provider: z
+    .record(
+      z.string(),
+      z.looseObject({
+        npm: z.string().optional().catch(undefined),
+        options: z
+          .looseObject({ baseURL: z.string().optional().catch(undefined) })
+          .optional()
+          .catch(undefined),
+      }),
+    )
+    .default({}),
+  enabled_providers: names,
+  disabled_providers: names,
 })
 
 function toOpencode(text: string, path: string): OpencodeSettings | undefined {
-  const parsed = opencodeFile.safeParse(parseJson(text))
+  const parsed = opencodeFile.safeParse(readJsonc(text))
   if (!parsed.success) return undefined
-  const providers = Object.entries(parsed.data.provider).flatMap(([name, { npm, options }]) =>
+  const { provider, enabled_providers: enabled, disabled_providers: disabled = [] } = parsed.data
+  const providers = Object.entries(provider).flatMap(([name, { npm, options }]) =>
     options?.baseURL === undefined ? [] : [{ name, npm, baseUrl: options.baseURL }],
   )
-  return { path, providers }
+  return { path, providers, enabled, disabled }
 }
