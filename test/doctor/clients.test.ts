@@ -164,19 +164,29 @@ describe('files of the clients', () => {
 
   test('may have comments and last commas where opencode reads them, in the file that is named for it', async () => {
     const { settings } = await settingsOf({
-      // Claude Code passes over such a file.
       '.claude/settings.json': '{ // mine\n"env": {"CLAUDE_CODE_USE_BEDROCK": "1",}, }',
       '.config/opencode/opencode.jsonc':
         '/* mine */ {"provider": {"own": {"npm": "@ai-sdk/anthropic", "options": {"baseURL": "http://localhost:4141"},},}}',
     })
-    expect(judge(settings)).toEqual([expect.stringMatching(/in .*opencode\.jsonc lacks \/v1/)])
+    expect(judge(settings)).toEqual([
+      expect.stringMatching(
+        /^warning: Claude Code passes over .*settings\.json, which is no plain JSON \/ Make it plain JSON/,
+      ),
+      expect.stringMatching(/in .*opencode\.jsonc lacks \/v1/),
+    ])
   })
 
-  test('that are broken are left to the client', async () => {
+  test('that are empty are as good as none', async () => {
+    const { settings } = await settingsOf({ '.claude/settings.json': '\n', '.config/opencode/opencode.json': '' })
+    expect(judge(settings)).toEqual([])
+  })
+
+  test('that are broken are left to the client, but for one that says nothing itself', async () => {
     const { settings } = await settingsOf({
       '.claude/settings.json': '{"env": ',
       '.config/opencode/opencode.json': '// comment',
     })
-    expect(settings).toMatchObject({ claude: undefined, opencode: undefined, codex: undefined })
+    expect(settings).toMatchObject({ claude: { env: {} }, opencode: undefined, codex: undefined })
+    expect(judge(settings)).toEqual([expect.stringMatching(/Claude Code passes over/)])
   })
 })

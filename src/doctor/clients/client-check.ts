@@ -31,6 +31,12 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
       : { name, value, file: inFile === undefined ? undefined : claude?.path }
   }
   const findings = [
+    ...(claude?.isPassedOver === true
+      ? warn(
+          `Claude Code passes over ${claude.path}, which is no plain JSON`,
+          'Make it plain JSON: no comments, no last commas',
+        )
+      : []),
     ...judgeKeys(variableOf),
     ...claudeDetours.flatMap((name) => judgeCloud(variableOf(name))),
     ...(daemon === undefined

@@ -10,6 +10,8 @@ export interface ClientSettings {
 export interface ClaudeSettings {
   readonly path: string
   readonly env: Readonly<Record<string, string>>
+  /** It is no plain JSON: Claude Code passes over all of it (seen with 2.1.329). */
+  readonly isPassedOver: boolean
 }
 
 /** The provider that Codex CLI's config.toml chooses. */

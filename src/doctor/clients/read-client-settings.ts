@@ -11,10 +11,7 @@ export interface ClientPlaces extends ClientHomes {
   readonly readFile: (path: string) => Promise<string>
 }
 
-/**
- * Reads what the clients are told. Read-only; a file that is not there, or not understood, counts as absent: whether it
- * is right is for the client itself to say.
- */
+/** Reads what the clients are told. Read-only; of a file that is not there, or not understood, nothing is known. */
 export async function readClientSettings({ env, homeDir, codexHome, readFile }: ClientPlaces): Promise<ClientSettings> {
   /** The first of these files that is there. */
   const read = async <T>(
@@ -36,15 +33,15 @@ export async function readClientSettings({ env, homeDir, codexHome, readFile }: 
   return { env, claude, codex, opencode }
 }
 
-const claudeFile = z.looseObject({ env: z.record(z.string(), z.unknown()) })
+const claudeFile = z.looseObject({ env: z.record(z.string(), z.unknown()).catch({}) })
 
-function toClaude(text: string, path: string): ClaudeSettings | undefined {
-  const parsed = claudeFile.safeParse(parseJson(text))
-  if (!parsed.success) return undefined
-  const env = Object.entries(parsed.data.env).flatMap(([name, value]) =>
+function toClaude(text: string, path: string): ClaudeSettings {
+  const plain = parseJson(text)
+  const { data } = claudeFile.safeParse(plain)
+  const env = Object.entries(data?.env ?? {}).flatMap(([name, value]) =>
     typeof value === 'string' ? [[name, value] as const] : [],
   )
-  return { path, env: Object.fromEntries(env) }
+  return { path, env: Object.fromEntries(env), isPassedOver: plain === undefined && text.trim() !== '' }
 }
 
 function toCodex(text: string, path: string): CodexCliSettings {
