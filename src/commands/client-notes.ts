@@ -49,12 +49,7 @@ export async function clientNotes(
 
 /** What this user's clients are told now. */
 export function readOwnSettings(context: CommandContext): Promise<ClientSettings> {
-  return readClientSettings({ ...homesOf(context), readFile: readText })
-}
-
-/** Without the mark that Windows editors begin a file with. */
-async function readText(path: string): Promise<string> {
-  return (await nodeFs.readFile(path, 'utf8')).replace(/^\uFEFF/, '')
+  return readClientSettings({ ...homesOf(context), readFile: (path) => nodeFs.readFile(path, 'utf8') })
 }
 
 function homesOf(context: CommandContext): ClientHomes {

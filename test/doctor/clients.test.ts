@@ -176,6 +176,17 @@ describe('files of the clients', () => {
     ])
   })
 
+  test('may begin with the mark of a Windows editor', async () => {
+    const { settings } = await settingsOf({
+      '.claude/settings.json': '\uFEFF{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}',
+      '.codex/config.toml': '\uFEFFmodel_provider = "own"\n[model_providers.own]\nbase_url = "http://127.0.0.1:9/v1"\n',
+    })
+    expect(judge(settings)).toEqual([
+      expect.stringMatching(/Remove env\.CLAUDE_CODE_USE_BEDROCK/),
+      expect.stringMatching(/leads Codex CLI to 127\.0\.0\.1:9/),
+    ])
+  })
+
   test('that are empty are as good as none', async () => {
     const { settings } = await settingsOf({ '.claude/settings.json': '\n', '.config/opencode/opencode.json': '' })
     expect(judge(settings)).toEqual([])

@@ -20,7 +20,8 @@ export async function readClientSettings({ env, homeDir, codexHome, readFile }: 
   ): Promise<T | undefined> => {
     for (const path of paths) {
       const text = path && (await readFile(path).catch(() => undefined))
-      if (path !== undefined && text !== undefined) return parse(text, path)
+      // Without the mark that Windows editors begin a file with.
+      if (path !== undefined && text !== undefined) return parse(text.replace(/^\uFEFF/, ''), path)
     }
     return undefined
   }
