@@ -5,7 +5,6 @@ import { codexSettings, tomlValue } from './codex.ts'
 import { getJsonc, removeJsonc, setJsonc } from './edit-jsonc.ts'
 import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './edit-toml.ts'
 import type { TomlPairs } from './edit-toml.ts'
-import { readJsonc } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
 import { anyKey, providerName } from './target.ts'
 import type { Target } from './target.ts'
@@ -101,7 +100,6 @@ const opencode: EntryFormat = {
     model: ['model'],
     small_model: ['small_model'],
     provider: ['provider', providerName],
-    enabled: ['enabled_providers'],
   }),
   wanted(target, present) {
     const { provider, model, small_model } = opencodeSettings(target)
@@ -111,17 +109,9 @@ const opencode: EntryFormat = {
       model: JSON.stringify(model),
       small_model: JSON.stringify(small_model),
       provider: JSON.stringify(provider),
-      // A list of the user's: opencode ignores what is not on it.
-      enabled: withOurs(present['enabled']),
     }
   },
   areOurs: (entries) => entries['provider'] !== undefined,
-}
-
-/** @param list as the file has it */
-function withOurs(list: string | undefined): string | undefined {
-  const names = readJsonc(list ?? '')
-  return Array.isArray(names) && !names.includes(providerName) ? JSON.stringify([...names, providerName]) : list
 }
 
 const codexRootKeys = ['model', 'model_provider', 'model_context_window'] as const

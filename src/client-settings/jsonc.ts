@@ -18,12 +18,19 @@ export interface JsoncMember {
 
 /** The value that is the text; undefined where it is none. */
 export function parseJsonc(text: string): JsoncValue | undefined {
-  try {
+  return unlessUnreadable(() => {
     const start = skipBlank(text, text.startsWith('\uFEFF') ? 1 : 0)
     const value = readValue(text, start)
     return skipBlank(text, value.end) === text.length ? value : undefined
+  })
+}
+
+/** Undefined for what is no JSON, and for what is too deep or too long for the stack. */
+function unlessUnreadable<T>(read: () => T): T | undefined {
+  try {
+    return read()
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined
     throw error
   }
 }
@@ -31,7 +38,7 @@ export function parseJsonc(text: string): JsoncValue | undefined {
 /** What the text says, as `JSON.parse` would tell it; undefined where it is none. */
 export function readJsonc(text: string): unknown {
   const value = parseJsonc(text)
-  return value && toPlain(text, value)
+  return value && unlessUnreadable(() => toPlain(text, value))
 }
 
 function toPlain(text: string, { start, end, members, elements }: JsoncValue): unknown {

@@ -1,9 +1,11 @@
 import * as nodeFs from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { ClientId } from '../client-settings/clients.ts'
+import { providerName } from '../client-settings/target.ts'
 import { judgeClients } from '../doctor/clients/client-check.ts'
 import { clientFiles, opencodeFiles } from '../doctor/clients/client-files.ts'
 import type { ClientHomes } from '../doctor/clients/client-files.ts'
-import type { ClientSettings } from '../doctor/clients/client-settings.ts'
+import type { ClientSettings, OpencodeSettings } from '../doctor/clients/client-settings.ts'
 import { readClientSettings } from '../doctor/clients/read-client-settings.ts'
 import { findCodexHome } from './codex-home.ts'
 import type { CommandContext } from './context.ts'
@@ -39,17 +41,39 @@ export async function clientNotes(
   daemon: string,
 ): Promise<readonly string[]> {
   const settings = await readOwnSettings(context)
-  const none = { claude: undefined, codex: undefined, opencode: undefined }
+  const none: Omit<ClientSettings, 'env'> = { claude: undefined, codex: undefined, opencode: undefined }
   const entries = Object.entries(context.env).filter(([name]) => variablesOf[client].test(name))
   const own = { ...none, env: Object.fromEntries(entries), [client]: settings[client] }
+  if (client === 'opencode') own.opencode = withOurs(settings.opencode, daemon)
   return judgeClients(own, daemon).flatMap((finding) =>
     'fix' in finding ? [`${finding.detail}. ${finding.fix}.`] : [],
   )
 }
 
-/** What this user's clients are told now. */
-export function readOwnSettings(context: CommandContext): Promise<ClientSettings> {
-  return readClientSettings({ ...homesOf(context), readFile: (path) => nodeFs.readFile(path, 'utf8') })
+/** As they are once our provider stands there. */
+function withOurs(settings: OpencodeSettings | undefined, daemon: string): OpencodeSettings | undefined {
+  if (settings === undefined || settings.providers.some(({ name }) => name === providerName)) return settings
+  const ours = { path: '', name: providerName, npm: undefined, baseUrl: `${daemon}/v1` }
+  return { ...settings, providers: [...settings.providers, ours] }
+}
+
+/**
+ * What this user's clients are told now.
+ * @param folder that a client is started in; where absent, no project is meant
+ */
+export async function readOwnSettings(context: CommandContext, folder?: string): Promise<ClientSettings> {
+  return readClientSettings({
+    ...homesOf(context),
+    projectFolders: folder === undefined ? [] : await projectFolders(folder),
+    readFile: (path) => nodeFs.readFile(path, 'utf8'),
+  })
+}
+
+/** The folders around one, up to the root of its repository, the outermost first. */
+async function projectFolders(folder: string): Promise<readonly string[]> {
+  const outer = dirname(folder)
+  const isRoot = outer === folder || (await exists(join(folder, '.git')))
+  return isRoot ? [folder] : [...(await projectFolders(outer)), folder]
 }
 
 function homesOf(context: CommandContext): ClientHomes {

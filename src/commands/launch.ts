@@ -53,16 +53,25 @@ async function run(context: CommandContext, flags: LaunchFlags, file: string, ta
   const forSmall = small.id === main.id || client === 'codex' ? '' : `, ${small.id} for small tasks`
   const simulated = flags.demo ? ', simulated' : ''
   context.stderr.write(visibleLines(`${clients[client].name} with ${main.id}${forSmall}${simulated}.\n`))
-  const { claude, opencode } = await readOwnSettings(context)
+  const { claude, opencode } = await readOwnSettings(context, folderOrNone(context))
   const settings = launchSettings(client, {
     target,
     env: context.env,
     claudeEnv: claude?.env ?? {},
-    opencodeEnabled: opencode?.enabled,
+    opencodeEnabled: opencode?.enabled?.names,
   })
   return withFile(settings, (given) =>
     runClient(context, { file, args: [...given, ...settings.args, ...args], env: settings.env }),
   )
+}
+
+/** None where it has been deleted. */
+function folderOrNone({ workingDir }: CommandContext): string | undefined {
+  try {
+    return workingDir()
+  } catch {
+    return undefined
+  }
 }
 
 /** Readable by this user alone, and gone when the client has ended. */

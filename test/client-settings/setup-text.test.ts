@@ -145,7 +145,7 @@ const ours = new Set(['$schema', 'model', 'small_model', 'copilot-proxy'])
 
 /** All of a JSON file but what setup has to say. */
 function others(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((entry) => !ours.has(entry))
+  if (Array.isArray(value)) return value
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([name]) => !ours.has(name) && !/^(?:ANTHROPIC|CLAUDE_CODE)_/.test(name))
   return withoutEmpty(Object.fromEntries(entries.map(([name, entry]) => [name, others(entry)])))
@@ -177,17 +177,4 @@ test.each([
   '[model_providers.copilot-proxy.headers]\na = "b"\n',
 ])('a provider that is written in an unusual way is left to the user: %j', (text) => {
   expect(setUpText(entryFormats.codex, text, text, target('codex'))).toBeUndefined()
-})
-
-test.each([
-  ['["anthropic", /* mine */ "openai",]', ['anthropic', 'openai', 'copilot-proxy']],
-  ['[]', ['copilot-proxy']],
-  ['["copilot-proxy", "anthropic"]', ['copilot-proxy', 'anthropic']],
-  ['"anthropic"', 'anthropic'],
-])('a list of providers beside which opencode takes none has ours too: %s', (list, expected) => {
-  const before = `{\n  "enabled_providers": ${list}\n}\n`
-  const after = setUp('opencode', before)
-  expect(readJsonc(after)).toMatchObject({ enabled_providers: expected })
-  expect(undoText(entryFormats.opencode, after, before)).toEqual({ kind: 'exact', text: before })
-  expect(readJsonc(setUp('opencode', '{}'))).not.toHaveProperty('enabled_providers')
 })

@@ -21,6 +21,8 @@ interface Launch {
   readonly text: string
   /** Where a project has the same, in the folder that is worked in. */
   readonly project?: string
+  /** What it says there; the same where absent. */
+  readonly projectText?: string
   /** That the client is to use by itself. */
   readonly model: string
   readonly read: Client['read']
@@ -77,7 +79,6 @@ enabled = false
     text: JSON.stringify({
       $schema: 'https://opencode.ai/config.json',
       model: 'theirs/theirs',
-      enabled_providers: ['theirs'],
       provider: {
         theirs: {
           npm: '@ai-sdk/openai-compatible',
@@ -87,6 +88,8 @@ enabled = false
       },
     }),
     project: 'opencode.json',
+    // It ignores all others.
+    projectText: JSON.stringify({ $schema: 'https://opencode.ai/config.json', enabled_providers: ['theirs'] }),
     model: 'claude-sonnet-5',
     read: opencode('@ai-sdk/anthropic').read,
   },
@@ -132,17 +135,17 @@ function expectAnswer({ read, model }: Launch, finished: Finished, proxy: Proxy)
 
 test.each(launches)('launch $client works, whatever settings files say, and leaves them alone', async (each) => {
   const { proxy, place, env } = await openCase()
-  const project = each.project === undefined ? [] : [join(place.workspace, each.project)]
-  const files = [join(place.home, each.file), ...project]
-  for (const file of files) {
+  const files = new Map([[join(place.home, each.file), each.text]])
+  if (each.project !== undefined) files.set(join(place.workspace, each.project), each.projectText ?? each.text)
+  for (const [file, text] of files) {
     await mkdir(join(file, '..'), { recursive: true })
-    await writeFile(file, each.text)
+    await writeFile(file, text)
   }
   const args = [mainFile, 'launch', each.client, '--', ...each.args]
   const finished = await startClient({ program: process.execPath, args, cwd: place.workspace, env }).finished
   expect(finished.stderr).toContain(`with ${each.model}`)
   expectAnswer(each, finished, proxy)
-  for (const file of files) expect(await readFile(file, 'utf8')).toBe(each.text)
+  for (const [file, text] of files) expect(await readFile(file, 'utf8')).toBe(text)
 })
 
 test.each(launches)('setup $client makes it work without launch, and undo leaves its file as it was', async (each) => {

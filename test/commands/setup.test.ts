@@ -268,6 +268,18 @@ test('a request that fails is told, and the exit code says so', async () => {
   expect(code).toBe(1)
 })
 
+test('a list beside which opencode takes no provider is named, and stays the user’s', async () => {
+  const { user } = await openUser()
+  const list = '"enabled_providers": ["anthropic"] // at work'
+  const file = await put(user, places.opencode, `{\n  ${list}\n}\n`)
+  const { code, stderr } = await user.run('setup opencode --yes')
+  expect(code).toBe(0)
+  expect(stderr).toMatch(
+    /Note: enabled_providers in .*opencode\.json does not name copilot-proxy: .* Add copilot-proxy to that list\./,
+  )
+  expect(await readFile(file, 'utf8')).toContain(list.replace(' //', ', //'))
+})
+
 describe('a daemon that asks for a key', () => {
   const file = 'server: { api-keys: [right-key-of-mine] }'
 

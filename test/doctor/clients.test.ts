@@ -176,6 +176,44 @@ describe('files of the clients', () => {
     ])
   })
 
+  const own = { npm: '@ai-sdk/openai-compatible', options: { baseURL: `${daemon}/v1` } }
+
+  test.each<readonly [title: string, files: Record<string, object>, expected: readonly RegExp[]]>([
+    [
+      'the file with comments goes before the other',
+      {
+        'opencode.json': { provider: { own }, enabled_providers: ['a'] },
+        'opencode.jsonc': { enabled_providers: ['own'] },
+      },
+      [],
+    ],
+    [
+      'and either is read',
+      { 'opencode.json': { provider: { own } }, 'opencode.jsonc': { enabled_providers: ['a'] } },
+      [/enabled_providers in .*opencode\.jsonc does not name own/],
+    ],
+    [
+      'one may say the package and another the address',
+      {
+        'config.json': { provider: { own: { npm: '@ai-sdk/anthropic' } } },
+        'opencode.json': { provider: { own: { options: { baseURL: daemon } } } },
+      },
+      [/provider own in .*opencode\.json lacks \/v1/],
+    ],
+  ])('of opencode are one, of several files: %s', async (_title, files, expected) => {
+    const { settings } = await settingsOf(
+      Object.fromEntries(
+        Object.entries(files).map(([name, file]) => [`.config/opencode/${name}`, JSON.stringify(file)]),
+      ),
+    )
+    expect(judge(settings)).toEqual(expected.map((each) => expect.stringMatching(each)))
+  })
+
+  test('of opencode that are as deep as no settings are count as none', async () => {
+    const { settings } = await settingsOf({ '.config/opencode/opencode.json': '['.repeat(100_000) })
+    expect(settings.opencode).toBeUndefined()
+  })
+
   test('may begin with the mark of a Windows editor', async () => {
     const { settings } = await settingsOf({
       '.claude/settings.json': '\uFEFF{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}',

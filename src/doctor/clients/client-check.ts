@@ -132,18 +132,21 @@ function judgeCodexCli(
 
 /** Providers of other services stand beside ours in one file; only those that lead here are judged. */
 function judgeOpencode(
-  { name, npm, baseUrl }: OpencodeProvider,
-  { path, enabled, disabled }: OpencodeSettings,
+  { path, name, npm, baseUrl }: OpencodeProvider,
+  { enabled, disabled }: OpencodeSettings,
   daemon: DaemonUrl,
 ): readonly Finding[] {
   const url = URL.parse(baseUrl)
   if (url === null || !leadsTo(url, daemon)) return []
-  if (disabled.includes(name)) {
-    return warn(`disabled_providers in ${path} names ${name}: opencode ignores it`, `Remove ${name} from that list`)
-  }
-  if (enabled?.includes(name) === false) {
+  if (disabled?.names.includes(name) === true) {
     return warn(
-      `enabled_providers in ${path} does not name ${name}: opencode ignores what is not there`,
+      `disabled_providers in ${disabled.path} names ${name}: opencode ignores it`,
+      `Remove ${name} from that list`,
+    )
+  }
+  if (enabled?.names.includes(name) === false) {
+    return warn(
+      `enabled_providers in ${enabled.path} does not name ${name}: opencode ignores what is not there`,
       `Add ${name} to that list`,
     )
   }

@@ -31,3 +31,15 @@ export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFil
 export function opencodeFiles(path: string): readonly string[] {
   return path.endsWith('.jsonc') ? [path] : [path, `${path}c`]
 }
+
+/**
+ * Every file that opencode makes its settings of; where two say different things, the later one counts (seen with opencode
+ * itself, `opencode debug config`).
+ * @param folders of the project, the outermost first
+ */
+export function opencodeLayers({ env, homeDir }: ClientHomes, folders: readonly string[]): readonly string[] {
+  const { opencode: own } = clientFiles({ env: { ...env, OPENCODE_CONFIG: undefined }, homeDir, codexHome: undefined })
+  const ofUser = own === undefined ? [] : [join(own, '..', 'config.json'), ...opencodeFiles(own)]
+  const named = env['OPENCODE_CONFIG'] ? [env['OPENCODE_CONFIG']] : []
+  return [...ofUser, ...named, ...folders.flatMap((folder) => opencodeFiles(join(folder, 'opencode.json')))]
+}

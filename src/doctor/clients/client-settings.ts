@@ -25,16 +25,22 @@ export interface CodexCliSettings {
   readonly envKey: string | undefined
 }
 
+/** Of all its files together. */
 export interface OpencodeSettings {
-  readonly path: string
   readonly providers: readonly OpencodeProvider[]
-  /** `enabled_providers`: all others are ignored. Undefined: none is. */
-  readonly enabled: readonly string[] | undefined
+  /** `enabled_providers`: all others are ignored. */
+  readonly enabled: ProviderList | undefined
   /** `disabled_providers` */
-  readonly disabled: readonly string[]
+  readonly disabled: ProviderList | undefined
+}
+
+export interface ProviderList {
+  readonly path: string
+  readonly names: readonly string[]
 }
 
 export interface OpencodeProvider {
+  readonly path: string
   readonly name: string
   /** `@ai-sdk/anthropic`, say; undefined for a provider that opencode knows by name. */
   readonly npm: string | undefined
