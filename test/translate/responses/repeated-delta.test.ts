@@ -292,3 +292,70 @@ test.each(kinds)('most events of a stream are: %s', (type, at, opening) => {
     mended.replace(/word \d+/, 'word 70'),
   )
 })
+
+const item = (index: number, value: object) =>
+  JSON.stringify({ type: 'response.output_item.added', output_index: index, item: value })
+const textDelta = (index: number, text: string) =>
+  JSON.stringify({
+    type: 'response.output_text.delta',
+    sequence_number: 7,
+    item_id: 'm',
+    output_index: index,
+    content_index: 0,
+    delta: text,
+  })
+const argumentsDelta = (text: string) =>
+  JSON.stringify({
+    type: 'response.function_call_arguments.delta',
+    sequence_number: 7,
+    item_id: 'f',
+    output_index: 0,
+    delta: text,
+  })
+const wrapper = { type: 'function_call', id: 'w', call_id: 'c', name: 'multi_tool_use.parallel', arguments: '' }
+const message = (index: number) => [
+  item(index, { type: 'message', id: 'm', content: [] }),
+  JSON.stringify({
+    type: 'response.content_part.added',
+    output_index: index,
+    content_index: 0,
+    part: { type: 'output_text' },
+  }),
+]
+const twoCalls = JSON.stringify({
+  tool_uses: ['a', 'b'].map((name) => ({ recipient_name: `functions.${name}`, parameters: {} })),
+})
+
+test.each<readonly [title: string, events: readonly string[]]>([
+  [
+    'of arguments, once they are those of a wrapper that is kept back',
+    [
+      item(0, { type: 'function_call', id: 'f', call_id: 'f', name: 'f', arguments: '' }),
+      ...['{', ' '].map(argumentsDelta),
+      item(0, wrapper),
+      ...[' ', '}', ' '].map(argumentsDelta),
+    ],
+  ],
+  [
+    'of text, once a wrapper that was taken apart has moved its item',
+    [
+      item(0, wrapper),
+      JSON.stringify({
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { ...wrapper, arguments: twoCalls },
+      }),
+      ...message(1),
+      ...message(2),
+      ...['a', 'b', 'c'].map((text) => textDelta(2, text)),
+      ...['d', 'e', 'f'].map((text) => textDelta(1, text)),
+    ],
+  ],
+])('a delta that repeats another is mended as if it did not: %s', (_title, events) => {
+  const fast = eager(startMend(seed, options))
+  const slow = { ...startMend(seed, options), templates: startTemplates([]) }
+  for (const data of [created, ...events]) {
+    const expected = after(slow, () => stepMend(slow, { event: '', data }))
+    expect(after(fast, () => stepMend(fast, { event: '', data }))).toEqual(expected)
+  }
+})
