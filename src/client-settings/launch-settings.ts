@@ -22,7 +22,7 @@ interface LaunchInput {
   readonly env: Environment
   /** `env` of Claude Code's own settings file, which may name a proxy. */
   readonly claudeEnv: Environment
-  /** `enabled_providers` of opencode's own settings file. */
+  /** `enabled_providers` of opencode's own settings files. */
   readonly opencodeEnabled?: readonly string[] | undefined
 }
 

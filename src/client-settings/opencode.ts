@@ -56,7 +56,7 @@ function modelSettings(model: ClientModel): object {
 /**
  * The settings as opencode reads them from OPENCODE_CONFIG_CONTENT, which goes before its files.
  * @param own what the user has there already
- * @param enabled `enabled_providers` of the user's file: opencode ignores all others
+ * @param enabled `enabled_providers` of the user's files: opencode ignores all others
  */
 export function opencodeContent(target: Target, own: string | undefined, enabled?: readonly string[]): string {
   const { provider, ...models } = opencodeSettings(target)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { ClientId } from '../client-settings/clients.ts'
 import { providerName } from '../client-settings/target.ts'
 import { judgeClients } from '../doctor/clients/client-check.ts'
-import { clientFiles, opencodeFiles } from '../doctor/clients/client-files.ts'
+import { clientFiles } from '../doctor/clients/client-files.ts'
 import type { ClientHomes } from '../doctor/clients/client-files.ts'
 import type { ClientSettings, OpencodeSettings } from '../doctor/clients/client-settings.ts'
 import { readClientSettings } from '../doctor/clients/read-client-settings.ts'
@@ -15,9 +15,10 @@ import { CommandFailure, exitCode } from './exit-code.ts'
 export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
   const path = clientFiles(homesOf(context))[client]
   if (path === undefined) throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME.')
-  if (client !== 'opencode') return path
-  for (const file of opencodeFiles(path)) if (await exists(file)) return file
-  return path
+  if (client !== 'opencode' || context.env['OPENCODE_CONFIG']) return path
+  // opencode reads both, and goes by this one where they differ.
+  const commented = `${path}c`
+  return (await exists(commented)) ? commented : path
 }
 
 function exists(file: string): Promise<boolean> {

@@ -145,7 +145,6 @@ const ours = new Set(['$schema', 'model', 'small_model', 'copilot-proxy'])
 
 /** All of a JSON file but what setup has to say. */
 function others(value: unknown): unknown {
-  if (Array.isArray(value)) return value
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([name]) => !ours.has(name) && !/^(?:ANTHROPIC|CLAUDE_CODE)_/.test(name))
   return withoutEmpty(Object.fromEntries(entries.map(([name, entry]) => [name, others(entry)])))

@@ -268,6 +268,21 @@ test('a request that fails is told, and the exit code says so', async () => {
   expect(code).toBe(1)
 })
 
+test('of opencode’s two files the one that it goes by is written, unless one is named', async () => {
+  const { user } = await openUser()
+  const plain = await put(user, places.opencode, '{}')
+  const commented = await put(user, `${places.opencode}c`, '{ "model": "theirs/theirs" /* mine */ }')
+  const named = await put(user, 'named.json', '{}')
+  const beside = await put(user, 'named.jsonc', '{}')
+  expect(await user.run('setup opencode --yes')).toMatchObject({ code: 0 })
+  expect(await readFile(plain, 'utf8')).toBe('{}')
+  expect(await readFile(commented, 'utf8')).toMatch(/"model": "copilot-proxy\/.*\/\* mine \*\//)
+  user.env['OPENCODE_CONFIG'] = named
+  expect(await user.run('setup opencode --yes')).toMatchObject({ code: 0 })
+  expect(await readFile(named, 'utf8')).toContain('"model": "copilot-proxy/')
+  expect(await readFile(beside, 'utf8')).toBe('{}')
+})
+
 test('a list beside which opencode takes no provider is named, and stays the user’s', async () => {
   const { user } = await openUser()
   const list = '"enabled_providers": ["anthropic"] // at work'

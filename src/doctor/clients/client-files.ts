@@ -17,19 +17,13 @@ export interface ClientFiles {
 
 /** Source: code.claude.com/docs/en/settings, developers.openai.com/codex/config, opencode.ai/docs/config (2026-11). */
 export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFiles {
-  const inHome = (...names: readonly string[]) => (homeDir === undefined ? undefined : join(homeDir, ...names))
-  const claudeDir = env['CLAUDE_CONFIG_DIR'] || inHome('.claude')
-  const configDir = env['XDG_CONFIG_HOME'] || inHome('.config')
+  const claudeDir = env['CLAUDE_CONFIG_DIR'] || (homeDir && join(homeDir, '.claude'))
+  const opencodeDir = opencodeFolder(env, homeDir)
   return {
     claude: claudeDir && join(claudeDir, 'settings.json'),
     codex: codexHome && join(codexHome, 'config.toml'),
-    opencode: env['OPENCODE_CONFIG'] || (configDir && join(configDir, 'opencode', 'opencode.json')),
+    opencode: env['OPENCODE_CONFIG'] || (opencodeDir && join(opencodeDir, 'opencode.json')),
   }
-}
-
-/** The names that opencode's settings may have, what a person writes by hand often the one with comments. */
-export function opencodeFiles(path: string): readonly string[] {
-  return path.endsWith('.jsonc') ? [path] : [path, `${path}c`]
 }
 
 /**
@@ -38,8 +32,18 @@ export function opencodeFiles(path: string): readonly string[] {
  * @param folders of the project, the outermost first
  */
 export function opencodeLayers({ env, homeDir }: ClientHomes, folders: readonly string[]): readonly string[] {
-  const { opencode: own } = clientFiles({ env: { ...env, OPENCODE_CONFIG: undefined }, homeDir, codexHome: undefined })
-  const ofUser = own === undefined ? [] : [join(own, '..', 'config.json'), ...opencodeFiles(own)]
-  const named = env['OPENCODE_CONFIG'] ? [env['OPENCODE_CONFIG']] : []
-  return [...ofUser, ...named, ...folders.flatMap((folder) => opencodeFiles(join(folder, 'opencode.json')))]
+  const ofUser = opencodeFolder(env, homeDir)
+  const named = env['OPENCODE_CONFIG']
+  return [
+    ...(ofUser === undefined ? [] : ['config.json', ...opencodeNames].map((name) => join(ofUser, name))),
+    ...(named ? [named] : []),
+    ...folders.flatMap((folder) => opencodeNames.map((name) => join(folder, name))),
+  ]
+}
+
+const opencodeNames = ['opencode.json', 'opencode.jsonc'] as const
+
+function opencodeFolder(env: ClientHomes['env'], homeDir: string | undefined): string | undefined {
+  const configDir = env['XDG_CONFIG_HOME'] || (homeDir && join(homeDir, '.config'))
+  return configDir && join(configDir, 'opencode')
 }
