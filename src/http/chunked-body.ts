@@ -25,13 +25,22 @@ export function isFull({ socket, writableNeedDrain }: ServerResponse): boolean {
 /** The bytes of one chunk (RFC 9112, section 7.1). */
 export function encodeChunk(text: string): Buffer {
   const length = Buffer.byteLength(text)
-  const size = length.toString(16)
-  const bytes = Buffer.allocUnsafe(size.length + length + 4)
-  let at = bytes.write(size, 'latin1')
+  const digits = hexDigits(length)
+  const bytes = Buffer.allocUnsafe(digits + length + 4)
+  let at = digits
+  // By hand: to make a text of the length and write it takes a fifth of all this.
+  for (let rest = length; at > 0; rest >>>= 4) bytes[--at] = hex.charCodeAt(rest & 15)
+  at = digits
   bytes[at++] = CR
   bytes[at++] = LF
   at += bytes.write(text, at)
   bytes[at++] = CR
   bytes[at] = LF
   return bytes
+}
+
+const hex = '0123456789abcdef'
+
+function hexDigits(length: number): number {
+  return length === 0 ? 1 : (35 - Math.clz32(length)) >>> 2
 }

@@ -6,9 +6,14 @@ export function encodeData(text: string): string {
   return hasLineEnd(text) ? `data: ${text.split(lineEnd).join('\ndata: ')}\n\n` : `data: ${text}\n\n`
 }
 
-/** A named event; `data` as in `encodeData`. */
-export function encodeEvent(event: string, data: string): string {
-  return `event: ${event}\n${encodeData(data)}`
+/** A named event; `text` as in `encodeData`. */
+export function encodeEvent(event: string, text: string): string {
+  return `event: ${event}\n${encodeData(text)}`
+}
+
+/** A named event of what `JSON.stringify` wrote, which is one line: it need not be searched for more. */
+export function encodeJsonEvent(event: string, json: string): string {
+  return `event: ${event}\ndata: ${json}\n\n`
 }
 
 /** A comment: readers ignore it, and a connection that carries one is not idle. */

@@ -66,6 +66,11 @@ describe('a chunk', () => {
     expect(encodeChunk(text).toString()).toBe(expected)
   })
 
+  test.each([1, 15, 16, 255, 256, 4095, 4096, 65_535, 65_536, 1_048_576])('of %i bytes says so', (length) => {
+    const text = 'a'.repeat(length)
+    expect(encodeChunk(text).toString()).toBe(`${length.toString(16)}\r\n${text}\r\n`)
+  })
+
   test('may be of any size', () => {
     const text = 'é'.repeat(50_000)
     expect(encodeChunk(text).toString()).toBe(`186a0\r\n${text}\r\n`)

@@ -1,4 +1,4 @@
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeJsonEvent } from '../../sse/encode.ts'
 import type { Dialect, TurnAccepts } from '../dialect.ts'
 import { createMessagesDecoder } from './decode-stream.ts'
 import { decodeMessagesRequest } from './decode-request.ts'
@@ -17,7 +17,7 @@ export const messagesDialect: Dialect = {
   id: 'messages',
   upstreamPath: '/v1/messages',
   mandatory: new Set(['max_tokens']),
-  heartbeat: encodeEvent('ping', '{"type":"ping"}'),
+  heartbeat: encodeJsonEvent('ping', '{"type":"ping"}'),
   decodeRequest: decodeMessagesRequest,
   decodeTurn: decodeMessagesTurn,
   passRequest: passMessagesRequest,

@@ -1,4 +1,4 @@
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeJsonEvent } from '../../sse/encode.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../dialect.ts'
 import { mintId } from '../parts/mint-id.ts'
 import { stringify } from '../parts/wire-json.ts'
@@ -16,7 +16,7 @@ import type { MessageEnd, MessagesEvent } from './wire-event.ts'
 export function createMessagesTurnStream(seed: ReplySeed): TurnStream {
   let text = ''
   const encoder = startEncoder(seed, (event) => {
-    text += encodeEvent(event.type, stringify(event))
+    text += encodeJsonEvent(event.type, stringify(event))
   })
   return {
     push(event) {

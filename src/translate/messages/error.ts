@@ -1,5 +1,5 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
 
 /** Anthropic's error envelope. Source: Anthropic API reference, errors, 2026-11. */
@@ -23,7 +23,7 @@ export function toMessagesError(error: ProxyError, requestId: string): MessagesE
 
 /** Ends a started stream: nothing after it, above all no `message_stop`, so that no client takes the answer for complete. */
 export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): string {
-  return encodeEvent('error', JSON.stringify(toMessagesError(error, requestId)))
+  return encodeJsonEvent('error', JSON.stringify(toMessagesError(error, requestId)))
 }
 
 /** The HTTP status where Anthropic's API has one of its own. */

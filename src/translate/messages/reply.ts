@@ -1,4 +1,4 @@
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeEvent, encodeJsonEvent } from '../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../dialect.ts'
 import { stringify } from '../parts/wire-json.ts'
 import { foldEvent, startFold, toMessage } from './fold.ts'
@@ -34,7 +34,9 @@ export function createMessagesFold(seed: ReplySeed): ReplyFold {
 
 function encode(frames: readonly Frame[]): string {
   let text = ''
-  for (const { name, event, text: data } of frames) text += encodeEvent(name, data ?? stringify(event))
+  for (const { name, event, text: own } of frames) {
+    text += own === undefined ? encodeJsonEvent(name, stringify(event)) : encodeEvent(name, own)
+  }
   return text
 }
 

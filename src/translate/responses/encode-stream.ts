@@ -1,4 +1,4 @@
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeJsonEvent } from '../../sse/encode.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../dialect.ts'
 import type { TurnEvent } from '../turn.ts'
 import { isCompaction } from './echo.ts'
@@ -63,7 +63,7 @@ function stepOf(seed: ReplySeed) {
 
 function encode(events: readonly ResponseEvent[]): string {
   let text = ''
-  for (const event of events) text += encodeEvent(event.type, JSON.stringify(event))
+  for (const event of events) text += encodeJsonEvent(event.type, JSON.stringify(event))
   return text
 }
 

@@ -1,5 +1,5 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { echoOf } from './echo.ts'
@@ -70,7 +70,7 @@ export function encodeResponsesFailure(
     sequence_number: sequenceNumber + 1,
     response: { ...response, status: 'failed', error: { code: failure, message, ...limit } },
   }
-  return encodeEvent('error', JSON.stringify(told)) + encodeEvent('response.failed', JSON.stringify(failed))
+  return encodeJsonEvent('error', JSON.stringify(told)) + encodeJsonEvent('response.failed', JSON.stringify(failed))
 }
 
 /** What an error says of a spent plan, by which clients tell when it is open again (docs/codex-wire.md, "Errors"). */

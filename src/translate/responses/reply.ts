@@ -1,4 +1,4 @@
-import { encodeEvent } from '../../sse/encode.ts'
+import { encodeEvent, encodeJsonEvent } from '../../sse/encode.ts'
 import type { ReplyFold, ReplyRecord, ReplySeed, ReplyStream } from '../dialect.ts'
 import { stringify } from '../parts/wire-json.ts'
 import { encodeResponsesFailure } from './error.ts'
@@ -79,7 +79,9 @@ function optionsOf({ traits }: ReplySeed) {
 
 function encode(frames: readonly Frame[]): string {
   let text = ''
-  for (const frame of frames) text += encodeEvent(frame.type, frame.text ?? stringify(frame.event))
+  for (const { type, event, text: own, json } of frames) {
+    text += own === undefined ? encodeJsonEvent(type, json ?? stringify(event)) : encodeEvent(type, own)
+  }
   return text
 }
 

@@ -163,12 +163,12 @@ function after(state: MendState, step: () => readonly Frame[]) {
   const fault = caught(() => {
     frames = step()
   })
-  const { templates: _templates, seed: _seed, ...rest } = state
+  const { templates: _templates, repeated: _repeated, seed: _seed, ...rest } = state
   return structuredClone({
-    said: frames.map(({ type, event: { obfuscation: _filling, ...event }, text, upstreamId }, nth) => ({
+    said: frames.map(({ type, event: { obfuscation: _filling, ...event }, text, json, upstreamId }, nth) => ({
       type,
       event,
-      text: text ?? stringify(frames[nth]?.event),
+      text: text ?? json ?? stringify(frames[nth]?.event),
       upstreamId,
     })),
     fault,
@@ -288,7 +288,7 @@ test.each(kinds)('most events of a stream are: %s', (type, at, opening) => {
   const right = delta(state.next, 'item_1')
   expect(stepMend(state, { event: '', data: right })[0]?.text).toBe(right)
   const mended = delta(state.next, 'item_1').replace(',"obfuscation":"k"', '')
-  expect(stepMend(state, { event: '', data: delta(70, 'another') })[0]?.text).toBe(
+  expect(stepMend(state, { event: '', data: delta(70, 'another') })[0]?.json).toBe(
     mended.replace(/word \d+/, 'word 70'),
   )
 })

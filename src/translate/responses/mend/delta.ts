@@ -6,16 +6,9 @@ import type { TextKind } from '../text-events.ts'
 import type { WireEvent } from '../wire-event.ts'
 import { endEarly, ensureOpen, isWhole } from './lifecycle.ts'
 import { emit, send, settle } from './mend-state.ts'
-import type { Frame, MendState } from './mend-state.ts'
+import type { DeltaSpot, Frame, MendState } from './mend-state.ts'
 import { itemFor } from './open-item.ts'
 import { textFor } from './tell.ts'
-
-/** What a delta is a piece of. */
-export interface DeltaSpot {
-  readonly kind: TextKind
-  readonly item: DraftItem
-  readonly told: DraftText
-}
 
 /** A delta; what it is a piece of is opened where upstream did not. */
 export function mendDelta(
@@ -34,23 +27,18 @@ export function mendDelta(
   const told = item && textFor(state, item, kind, event, out)
   // A call that is not open yet is told whole once it is done; what comes after that is a slip.
   if (item === undefined || told === undefined || told.isDone) return
-  tellDelta(state, { kind, item, told }, event, event.delta, text, out)
+  const right = settleSpot(event, kind, item, told)
+  const { delta } = event
+  const kept = takePiece(state, { kind, item, told }, delta)
+  if (kept < delta.length) endRunaway(state, item, event, delta.slice(0, kept), out)
+  else send(state, out, kind.delta, event, right ? text : undefined)
 }
 
-/** @param text of the event, where it is still as it came */
-export function tellDelta(
-  state: MendState,
-  { kind, item, told }: DeltaSpot,
-  event: WireEvent,
-  delta: string,
-  text: string | undefined,
-  out: Frame[],
-): void {
-  const right = settleSpot(event, kind, item, told)
-  const kept = kind === textKinds.arguments ? scanPiece(state, item, delta) : delta.length
-  if (kept < delta.length) return endRunaway(state, item, event, delta.slice(0, kept).trimEnd(), out)
-  told.text += delta
-  send(state, out, kind.delta, event, right ? text : undefined)
+/** Notes a piece of a text. Returns how much of it is worth keeping; where that is not all, nothing was noted. */
+export function takePiece(state: MendState, { kind, item, told }: DeltaSpot, piece: string): number {
+  const kept = kind === textKinds.arguments ? scanPiece(state, item, piece) : piece.length
+  if (kept === piece.length) told.text += piece
+  return kept
 }
 
 /** Gives an event the position and the id of what it tells of. */
@@ -70,9 +58,13 @@ function scanPiece(state: MendState, { index }: DraftItem, delta: string): numbe
   return scanArguments(scan, delta)
 }
 
-/** Endless whitespace after the arguments are whole is the end of the answer; before that there is no answer. */
-function endRunaway(state: MendState, item: DraftItem, event: WireEvent, piece: string, out: Frame[]): void {
-  if (!isWhole(item.call.text + piece)) {
+/**
+ * Ends the answer: endless whitespace after the arguments are whole is its end; before that there is no answer.
+ * @param event of the last piece, at its right place
+ */
+export function endRunaway(state: MendState, { call }: DraftItem, event: WireEvent, kept: string, out: Frame[]): void {
+  const piece = kept.trimEnd()
+  if (!isWhole(call.text + piece)) {
     throw new Fault({
       kind: 'upstream_unusable',
       detail: 'it filled the arguments of a tool call with endless whitespace',

@@ -4,7 +4,8 @@ import { eventsLetGo, startTemplates } from '../../parts/event-template.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
 import type { EventTemplates, Hole } from '../../parts/event-template.ts'
 import { foldEvent, startDraft } from '../fold.ts'
-import type { Draft } from '../fold.ts'
+import type { Draft, DraftItem, DraftText } from '../fold.ts'
+import type { TextKind } from '../text-events.ts'
 import type { WireEvent, WireObject } from '../wire-event.ts'
 import { startCalls } from './calls.ts'
 import type { CallState } from './calls.ts'
@@ -14,10 +15,25 @@ export interface Frame {
   readonly type: string
   /** To be read before the next event is: where it repeats this one, the same object is used again. */
   readonly event: WireEvent
-  /** The event's text, where it is at hand: upstream's own where nothing had to be mended. */
+  /** Upstream's own text, where nothing had to be mended. */
   readonly text: string | undefined
+  /** What `JSON.stringify` would make of the event, where that is at hand. */
+  readonly json?: string | undefined
   /** Of `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
   readonly upstreamId?: string | undefined
+}
+
+/** What a delta is a piece of. */
+export interface DeltaSpot {
+  readonly kind: TextKind
+  readonly item: DraftItem
+  readonly told: DraftText
+}
+
+/** Deltas of one shape: all are pieces of one text. */
+export interface RepeatedDelta extends DeltaSpot {
+  /** Holds what the last of them says. */
+  readonly event: WireEvent
 }
 
 type Maker = ReturnType<typeof makerOf>
@@ -60,6 +76,8 @@ export interface MendState {
   skipped: number
   /** What the deltas look like. */
   readonly templates: EventTemplates
+  /** Those that were told of last. */
+  repeated: RepeatedDelta | undefined
 }
 
 /** What differs between the deltas of a text. */
@@ -99,6 +117,7 @@ export function startMend(seed: ReplySeed, options: MendOptions): MendState {
     hasFailed: false,
     skipped: 0,
     templates: startTemplates(holes, eventsLetGo),
+    repeated: undefined,
   }
 }
 
@@ -131,7 +150,7 @@ export function send(
   state.next += 1
   // It hides the length of an event whose length is another now.
   if (!isRight && event.obfuscation !== undefined) event.obfuscation = undefined
-  out.push({ type, event, text: isRight ? text : undefined, upstreamId })
+  out.push({ type, event, text: isRight ? text : undefined, json: undefined, upstreamId })
 }
 
 /** Sends an event that upstream left out. */
