@@ -1,3 +1,5 @@
+import { Bag } from '../bag.ts'
+
 /** Closes one request and gives whoever waits for it this reason. */
 type End = (reason: Error) => void
 
@@ -14,19 +16,20 @@ export interface AccountRequests {
 }
 
 export function createAccountRequests(): AccountRequests {
-  const running = new Map<string, Set<End>>()
+  const running = new Map<string, Bag<End>>()
   return {
     begin: (account) => (end) => {
-      const own = running.get(account) ?? new Set()
+      const own = running.get(account) ?? new Bag()
       if (own.size === 0) running.set(account, own)
-      own.add(end)
+      const leave = own.add(end)
       return () => {
-        if (own.delete(end) && own.size === 0 && running.get(account) === own) running.delete(account)
+        leave()
+        if (own.size === 0 && running.get(account) === own) running.delete(account)
       }
     },
     accounts: () => [...running.keys()],
     endAll(account, reason) {
-      for (const end of running.get(account) ?? []) end(reason)
+      for (const end of running.get(account)?.members() ?? []) end(reason)
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { Bag } from '../bag.ts'
 import type { Fault } from '../errors.ts'
 import type { EngineMemory } from './engine-memory.ts'
 
@@ -7,6 +8,11 @@ interface Lifetime {
   /** Aborted when the caller leaves (an AbortError) or when the daemon ends the request (a Fault). */
   readonly signal: AbortSignal
   readonly close: () => void
+}
+
+interface Open {
+  readonly controller: AbortController
+  readonly response: ServerResponse
 }
 
 export interface Lifetimes {
@@ -24,13 +30,14 @@ export interface Lifetimes {
  * @param memory hears when the first is opened and when the last is closed
  */
 export function createLifetimes(memory: EngineMemory): Lifetimes {
-  const open = new Map<AbortController, ServerResponse>()
-  const watchers = new Set<(closed: AbortController) => void>()
+  const open = new Bag<Open>()
+  const watchers = new Set<(closed: Open) => void>()
   return {
     open(response) {
       const controller = new AbortController()
+      const opened = { controller, response }
       if (open.size === 0) memory.busy()
-      open.set(controller, response)
+      const leave = open.add(opened)
       // The response's `close`: the request's comes as soon as its body was read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
@@ -39,24 +46,24 @@ export function createLifetimes(memory: EngineMemory): Lifetimes {
       return {
         signal: controller.signal,
         close() {
-          open.delete(controller)
+          leave()
           if (open.size === 0) memory.idle()
-          for (const watcher of watchers) watcher(controller)
+          for (const watcher of watchers) watcher(opened)
           response.off('close', onClose)
         },
       }
     },
     endAll(reason) {
-      for (const controller of open.keys()) controller.abort(reason)
+      for (const { controller } of open.members()) controller.abort(reason)
     },
     endWhere(isMeant, reason) {
-      for (const [controller, response] of open) if (isMeant(response)) controller.abort(reason)
+      for (const { controller, response } of open.members()) if (isMeant(response)) controller.abort(reason)
     },
     drained() {
-      const awaited = new Set(open.keys())
+      const awaited = new Set(open.members())
       if (awaited.size === 0) return Promise.resolve()
       return new Promise((resolve) => {
-        const watcher = (closed: AbortController) => {
+        const watcher = (closed: Open) => {
           awaited.delete(closed)
           if (awaited.size > 0) return
           watchers.delete(watcher)
