@@ -35,11 +35,13 @@ export function createReplacer(needles: Iterable<string>, replacement: string): 
     for (let end = windowLength; end <= text.length;) {
       const slot = slotAt(text, end)
       const step = steps[slot] ?? 0
-      if (step === 0) {
-        const found = ending.get(slot)?.find((needle) => text.endsWith(needle, end))
-        if (found !== undefined) cover(spans, { from: end - found.length, to: end })
+      if (step > 0) {
+        end += step
+        continue
       }
-      end += Math.max(step, 1)
+      const found = needleAt(text, end, ending.get(slot))
+      if (found !== undefined) cover(spans, { from: end - found.length, to: end })
+      end += 1
     }
     let replaced = ''
     let done = 0
@@ -49,6 +51,11 @@ export function createReplacer(needles: Iterable<string>, replacement: string): 
     }
     return done === 0 ? text : replaced + text.slice(done)
   }
+}
+
+/** A function of its own: a closure over a loop's variable makes V8 keep that variable anew in each round. */
+function needleAt(text: string, end: number, needles: readonly string[] = []): string | undefined {
+  return needles.find((needle) => text.endsWith(needle, end))
 }
 
 interface Span {
