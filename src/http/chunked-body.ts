@@ -22,15 +22,13 @@ export function isFull({ socket, writableNeedDrain }: ServerResponse): boolean {
   return socket?.writableNeedDrain ?? writableNeedDrain
 }
 
-/** The bytes of one chunk (RFC 9112, section 7.1). */
+/** The bytes of one chunk (RFC 9112, section 7.1). That of '' ends the body. */
 export function encodeChunk(text: string): Buffer {
   const length = Buffer.byteLength(text)
   const digits = hexDigits(length)
   const bytes = Buffer.allocUnsafe(digits + length + 4)
+  writeHex(bytes, digits, length)
   let at = digits
-  // By hand: to make a text of the length and write it takes a fifth of all this.
-  for (let rest = length; at > 0; rest >>>= 4) bytes[--at] = hex.charCodeAt(rest & 15)
-  at = digits
   bytes[at++] = CR
   bytes[at++] = LF
   at += bytes.write(text, at)
@@ -41,6 +39,16 @@ export function encodeChunk(text: string): Buffer {
 
 const hex = '0123456789abcdef'
 
-function hexDigits(length: number): number {
-  return length === 0 ? 1 : (35 - Math.clz32(length)) >>> 2
+/** Four bits each. */
+function hexDigits(value: number): number {
+  return value === 0 ? 1 : (32 - Math.clz32(value) + 3) >>> 2
+}
+
+/** By hand: to make a text of the number and write that takes a fifth of the whole chunk's time. */
+function writeHex(bytes: Buffer, digits: number, value: number): void {
+  let rest = value
+  for (let at = digits - 1; at >= 0; at -= 1) {
+    bytes[at] = hex.charCodeAt(rest & 15)
+    rest >>>= 4
+  }
 }

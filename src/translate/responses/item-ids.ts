@@ -32,7 +32,12 @@ export function mintResponseId(seedId: string): string {
   return mintId('resp', seedId, 0)
 }
 
-/** An id that callers can keep and send back. */
+const control = /\p{Cc}/u
+
+/**
+ * An id that callers can keep and send back. Not one with control characters: where deltas repeat it as it is, which is
+ * no JSON, they would be taken for right (parts/event-template.ts, marks).
+ */
 export function isUsableId(id: unknown): id is string {
-  return typeof id === 'string' && id !== '' && id.length <= longestId
+  return typeof id === 'string' && id !== '' && id.length <= longestId && !control.test(id)
 }

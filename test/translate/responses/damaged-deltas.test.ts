@@ -48,3 +48,18 @@ test('of upstream’s ids that change, whatever is in them, nothing reaches the 
   expect(told.map((event) => event['delta'])).toEqual(ids.map((_id, at) => `a${at + 1}`))
   expect(new Set(told.map((event) => event['item_id'])).size).toBe(1)
 })
+
+test('an id with a control character is not kept, so that deltas which repeat it raw are rendered anew', () => {
+  const item = { type: 'message', id: 'it\u0001', role: 'assistant', content: [] }
+  const added = { type: 'response.output_item.added', sequence_number: 1, output_index: 0, item }
+  const escaped = [2, 3, 4, 5, 6, 7, 8].map((at) => delta(at, 'it\\u0001'))
+  const text = tell([JSON.stringify(added), ...escaped, delta(9, 'it\u0001')])
+  const events = text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line): Record<string, unknown> => JSON.parse(line.slice(6)))
+  const ids = events.filter(({ type }) => type === 'response.output_text.delta').map((event) => event['item_id'])
+  expect(ids).toHaveLength(8)
+  expect(new Set(ids).size).toBe(1)
+  expect(ids[0]).not.toContain('it')
+})

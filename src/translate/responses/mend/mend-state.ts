@@ -17,8 +17,8 @@ export interface Frame {
   readonly event: WireEvent
   /** Upstream's own text, where nothing had to be mended. */
   readonly text: string | undefined
-  /** What `JSON.stringify` would make of the event, where that is at hand. */
-  readonly json?: string | undefined
+  /** What `JSON.stringify` would make of the event, where that is at hand; at most one of the two is. */
+  readonly json: string | undefined
   /** Of `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
   readonly upstreamId?: string | undefined
 }

@@ -10,7 +10,7 @@ import type { DeltaSpot, Frame, MendState, RepeatedDelta } from './mend-state.ts
  */
 export function matchDelta(state: MendState, text: string): RepeatedDelta | undefined {
   const event = matchTemplate(state.templates, text)
-  if (event === undefined || typeof event['delta'] !== 'string') return undefined
+  if (event === undefined) return undefined
   // What says where it belongs is no hole, so one answer holds for all of them while the text is open.
   if (state.repeated?.event !== event) {
     const spot = spotOf(state, event)
@@ -24,6 +24,7 @@ export function tellRepeated(state: MendState, repeated: RepeatedDelta, text: st
   const { event, kind, item } = repeated
   const hasId = event.item_id === item.id
   event.item_id = item.id
+  // What is learned has a text there, and so has what matches it.
   const delta = String(event.delta)
   const kept = takePiece(state, repeated, delta)
   if (kept < delta.length) {
