@@ -14,12 +14,11 @@ export interface EngineMemoryDeps {
 
 /**
  * While requests run the nursery may grow from V8's 2 MB to this, once. Each time it is full, what is in use is copied out
- * of it: at 2 MB that takes a tenth of a request's processor time. At 32 MB another tenth would be saved, and a busy daemon
- * would hold 30 MB more. Left to itself V8 goes on to 128 MB.
+ * of it, which the smaller it is the more often happens. Left to itself V8 goes on to 128 MB, for hardly any gain.
  */
-const wideBytes = 8 * 1024 * 1024
+const wideBytes = 32 * 1024 * 1024
 /** From V8's 2 MB to `wideBytes` in one step. */
-const growth = 4
+const growth = 16
 /**
  * How soon growth is noticed. V8 grows again once as much as the whole nursery holds has outlived it, which takes longer
  * unless a large body is parsed meanwhile. Ms.

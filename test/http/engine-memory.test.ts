@@ -19,9 +19,9 @@ afterEach(() => {
 
 const shrink = '--optimize-for-size'
 const asUsual = '--no-optimize-for-size'
-const grow = '--semi-space-growth-factor=4'
+const grow = '--semi-space-growth-factor=16'
 const stay = '--semi-space-growth-factor=1'
-const [narrow, wide] = [2 * 1024 * 1024, 8 * 1024 * 1024]
+const [narrow, wide] = [2 * 1024 * 1024, 32 * 1024 * 1024]
 
 function openMemory() {
   const told: string[] = []
@@ -96,7 +96,7 @@ test('it is given back with the rest, also where it has not grown yet, and grows
   }
 })
 
-test("V8's nursery stays at 2 MB until it is told to grow, and then goes to 8", async () => {
+test("V8's nursery stays at 2 MB until it is told to grow, and then goes to 32", async () => {
   const program = `
     import { v8Engine } from ${JSON.stringify(new URL('../../src/engine.ts', import.meta.url).href)}
     const kept = []

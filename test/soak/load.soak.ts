@@ -135,25 +135,27 @@ test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expir
     SOAK_REFRESH_SECONDS: '20',
     COPILOT_PROXY_COPILOT_REFRESH_SAFETY_MARGIN_SECONDS: '5',
   })
+  const crowd = (jobSeed: number, jobMs: number): Job => ({
+    kind: 'mixed',
+    url: stage.url,
+    seed: jobSeed,
+    durationMs: jobMs,
+    gapMs: 250,
+    steady: scaled(700),
+    slow: scaled(200),
+    leaving: scaled(100),
+  })
   await warmUp(stage)
+  // The allocator keeps what it cannot give back in whole pages; the first crowd leaves more of that than a few calls do.
+  await load(stage, crowd(seed + 700_000, durationMs / 6))
   const before = await rested(stage, 0)
   const start = await stage.upstream('stats')
 
   let mostRss = 0
   const reports: LoadReport[] = []
   const footprints: Footprint[] = []
-  // The second and third time it needs nothing that the first did not leave it.
   for (let pass = 0; pass < 3; pass += 1) {
-    const job = {
-      kind: 'mixed',
-      url: stage.url,
-      seed: seed + pass * 1000,
-      durationMs: pass === 0 ? durationMs : durationMs / 3,
-      gapMs: 250,
-      steady: scaled(700),
-      slow: scaled(200),
-      leaving: scaled(100),
-    } as const
+    const job = crowd(seed + pass * 1000, pass === 0 ? durationMs : durationMs / 3)
     const watched = await whileTokensExpire(stage, load(stage, job))
     reports.push(watched.report)
     mostRss = Math.max(mostRss, watched.mostRss)
@@ -181,7 +183,7 @@ test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expir
     expect(after.fds).toBeLessThanOrEqual(before.fds)
     expect(after.heapBytes).toBeLessThan(before.heapBytes * 1.25)
     expect(after.externalBytes).toBeLessThan(before.externalBytes * 1.25 + 1e6)
-    // What the allocator cannot give back in whole pages; it does not become more with every load.
+    // It does not become more with every load.
     expect(after.rssBytes).toBeLessThan(before.rssBytes * 1.25)
     expect(after.rssBytes).toBeLessThan((footprints[0]?.rssBytes ?? 0) * 1.1)
   }
