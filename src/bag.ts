@@ -4,9 +4,10 @@ interface Slot<Member> {
 }
 
 /**
- * An unordered collection of what comes and goes with every request. Not a Map or a Set: those get a new table after a few
- * deletions, and an old table points to the next one. One that V8 has moved to its old generation keeps all that follow it
- * alive until the next full collection, and the requests in them with their heads and bodies (Node 24.21).
+ * An unordered collection of what comes and goes with every request. Not a Map or a Set: those do not use the place of a
+ * deleted entry again, so that every few additions they need a new table, and the old one points to it. An old table that
+ * V8 has moved to its old generation keeps all that follow it alive until the next full collection, and the requests in
+ * them with their heads and bodies (Node 24.21).
  */
 export class Bag<Member> {
   readonly #slots: Slot<Member>[] = []

@@ -22,9 +22,9 @@ export interface LogSinkOptions {
   /** Makes what is written of the lines that go out together. */
   readonly finish?: (lines: string) => string
   /**
-   * Lines of this time go out together: a write costs a trip through the thread pool, more than a line itself. They wait
-   * in V8's nursery, and if they do so for longer than it takes to fill, they are copied out of it. Ms; 0 writes each line
-   * as soon as the one before is out.
+   * Lines of this time go out together: a write costs a trip through the thread pool, more than a line itself. Not for
+   * long: lines that still wait when V8's nursery is full are copied out of it. Ms; 0 writes each line as soon as the one
+   * before is out.
    */
   readonly gatherMs?: number
   /** Told how many bytes went out; what it returns is waited for before anything else does. Must not reject. */

@@ -16,18 +16,15 @@ export interface AccountRequests {
 }
 
 export function createAccountRequests(): AccountRequests {
+  // Kept where it has become empty: a machine has a handful of accounts.
   const running = new Map<string, Bag<End>>()
   return {
     begin: (account) => (end) => {
       const own = running.get(account) ?? new Bag()
-      if (own.size === 0) running.set(account, own)
-      const leave = own.add(end)
-      return () => {
-        leave()
-        if (own.size === 0 && running.get(account) === own) running.delete(account)
-      }
+      running.set(account, own)
+      return own.add(end)
     },
-    accounts: () => [...running.keys()],
+    accounts: () => [...running].filter(([, own]) => own.size > 0).map(([account]) => account),
     endAll(account, reason) {
       for (const end of running.get(account)?.members() ?? []) end(reason)
     },

@@ -13,12 +13,10 @@ export interface EngineMemoryDeps {
 }
 
 /**
- * While requests run the nursery may grow from V8's 2 MB to this, once. Each time it is full, what is in use is copied out
- * of it, which the smaller it is the more often happens. Left to itself V8 goes on to 128 MB, for hardly any gain.
+ * While requests run the nursery may grow from V8's 2 MB to this. Each time it is full, what is in use is copied out of
+ * it; the smaller it is, the more often that happens. Left to itself V8 goes on to 128 MB, for hardly any gain.
  */
 const wideBytes = 32 * 1024 * 1024
-/** From V8's 2 MB to `wideBytes` in one step. */
-const growth = 16
 /**
  * How soon growth is noticed. V8 grows again once as much as the whole nursery holds has outlived it, which takes longer
  * unless a large body is parsed meanwhile. Ms.
@@ -50,6 +48,9 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
 
   function widen(): void {
     mayBeWide = true
+    const growth = Math.floor(wideBytes / engine.nurseryBytes())
+    // What was to shrink may not have begun to.
+    if (growth < 2) return
     engine.setFlags(`--semi-space-growth-factor=${growth}`)
     watch()
   }

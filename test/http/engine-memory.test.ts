@@ -82,6 +82,22 @@ test('the nursery grows with the first request and stays at what it has grown to
   expect(vi.getTimerCount()).toBe(0)
 })
 
+test('where it has not been given back yet, it does not grow further', () => {
+  const { told, memory, setNursery } = openMemory()
+  memory.busy()
+  setNursery(wide)
+  vi.advanceTimersByTime(100)
+  memory.idle()
+  vi.advanceTimersByTime(10_000)
+  memory.busy()
+  expect(told).toEqual([grow, stay, shrink, asUsual])
+  memory.idle()
+  vi.advanceTimersByTime(10_000)
+  setNursery(wide / 4)
+  memory.busy()
+  expect(told.slice(4)).toEqual([shrink, asUsual, '--semi-space-growth-factor=4'])
+})
+
 test('it is given back with the rest, also where it has not grown yet, and grows anew', () => {
   const { told, memory, setNursery } = openMemory()
   for (const size of [narrow, wide]) {

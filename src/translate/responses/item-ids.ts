@@ -35,8 +35,8 @@ export function mintResponseId(seedId: string): string {
 const control = /\p{Cc}/u
 
 /**
- * An id that callers can keep and send back. Not one with control characters: where deltas repeat it as it is, which is
- * no JSON, they would be taken for right (parts/event-template.ts, marks).
+ * An id that callers can keep and send back. None with control characters: a delta that has one unescaped is no JSON, yet
+ * matches its template (`Hole.kind`, mark) and would be passed on as it came.
  */
 export function isUsableId(id: unknown): id is string {
   return typeof id === 'string' && id !== '' && id.length <= longestId && !control.test(id)

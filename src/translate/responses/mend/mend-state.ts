@@ -17,7 +17,7 @@ export interface Frame {
   readonly event: WireEvent
   /** Upstream's own text, where nothing had to be mended. */
   readonly text: string | undefined
-  /** What `JSON.stringify` would make of the event, where that is at hand; at most one of the two is. */
+  /** What `JSON.stringify` would make of the event, where that is at hand; never together with `text`. */
   readonly json: string | undefined
   /** Of `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
   readonly upstreamId?: string | undefined
