@@ -4,11 +4,12 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 export interface Engine {
   /** Takes effect at once. */
   readonly setFlags: (flags: string) => void
-  /** The size of the space in which new objects are made, both halves. Bytes. */
+  /** The size of the space in which new objects are made, both halves; Infinity where V8 has none of that name. Bytes. */
   readonly nurseryBytes: () => number
 }
 
 export const v8Engine: Engine = {
   setFlags: setFlagsFromString,
-  nurseryBytes: () => getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')?.space_size ?? 0,
+  nurseryBytes: () =>
+    getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')?.space_size ?? Infinity,
 }

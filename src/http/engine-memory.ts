@@ -49,8 +49,11 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
   function widen(): void {
     mayBeWide = true
     const growth = Math.floor(wideBytes / engine.nurseryBytes())
-    // What was to shrink may not have begun to.
-    if (growth < 2) return
+    if (growth < 2) {
+      // What was to shrink has not begun to.
+      stay()
+      return
+    }
     engine.setFlags(`--semi-space-growth-factor=${growth}`)
     watch()
   }
