@@ -11,10 +11,12 @@ for (let stored = 0; stored < Number(most);) {
       { day: '2026-11-20', provider: 'copilot', model: 'gpt-5-mini', ...one },
       { day: '2026-11-20', provider: 'codex', model: 'gpt-5.5', ...one },
     ])
-    stored += 1
-    process.stdout.write(`${stored}\n`)
   } catch (error) {
     if (!(error instanceof UsageStoreError) || error.problem !== 'busy') throw error
+    continue
   }
+  stored += 1
+  // Each line is out before the next write: one that a full pipe keeps here would be lost with the process.
+  await new Promise((resolve) => process.stdout.write(`${stored}\n`, resolve))
 }
 store.close()
