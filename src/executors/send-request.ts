@@ -36,7 +36,7 @@ const lingerMs = 1000
  * on abort
  */
 export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
-  const { signal, onBegin, ...request } = options
+  const { signal, onBegin } = options
   if (signal.aborted) return Promise.reject(signal.reason)
   // What the functions below name stays for as long as the answer streams: not the request, and the head until it is there.
   const { promise, ...settlers } = Promise.withResolvers<UpstreamReply>()
@@ -94,7 +94,9 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
       } else body.fail(error)
     },
   }
-  agent.dispatch(request, handler)
+  // Named one by one: the rest of a destructuring is copied member by member, at a microsecond a request.
+  const { origin, path, method, headersTimeout } = options
+  agent.dispatch({ origin, path, method, headers: options.headers, body: options.body, headersTimeout }, handler)
   return promise
 }
 
