@@ -17,6 +17,8 @@ export interface EngineMemoryDeps {
  * it; the smaller it is, the more often that happens. Left to itself V8 goes on to 128 MB, for hardly any gain.
  */
 const wideBytes = 32 * 1024 * 1024
+/** What it starts with. Where V8 has given pages of it back it states less, and still grows from here. */
+const narrowBytes = 2 * 1024 * 1024
 /**
  * How soon growth is noticed. V8 grows again once as much as the whole nursery holds has outlived it, which takes longer
  * unless a large body is parsed meanwhile. Ms.
@@ -24,10 +26,11 @@ const wideBytes = 32 * 1024 * 1024
 const watchMs = 100
 
 /**
- * By how much the rest of the heap may grow before all of it is collected, while requests run. Streams live long enough to
- * be promoted, and V8 by itself would collect them all after 6 MB of a 24 MB heap, a tenth of a second of processor time
- * each; it would also drop the compiled code of streams that are over. Less than twice as much costs large bodies more
- * collections than V8's own rule does (Node 24.21: 40 for 23, of 80 bodies of 8 MB). Percent.
+ * By how much the heap may grow between two full collections while requests run, from the next one on. Streams live long
+ * enough to leave the nursery. By V8's own rule 6 MB of them bring about a collection of all 24 MB, for some 70 ms of
+ * processor time, and V8 drops the compiled code of closures that nothing holds at that moment. A growth of 50 to 150 would
+ * make large bodies dearer: a collection every second body of 8 MB, where V8's own rule has one every third or fourth
+ * (Node 24.21). Percent.
  */
 const heapGrowth = 200
 
@@ -40,8 +43,8 @@ const shrinkMs = 40_000
 /**
  * Lets V8 take memory where that saves time, and has it give memory back when nothing has been asked for a while. V8 would
  * shrink by itself, but in Node it takes a program that allocates nothing for one that allocates much (Node 24.21: "Memory
- * reducer: high alloc", for ever), and a daemon would keep what it needed at its busiest. The flag makes it shrink whatever
- * it thinks, the nursery too. In force all the time it would cost a fifth more processor time.
+ * reducer: high alloc", for ever), and a daemon would keep what it needed at its busiest. `--optimize-for-size` makes it
+ * shrink whatever it thinks, the nursery too. In force all the time it would cost a fifth more processor time.
  */
 export function createEngineMemory({ engine, setTimer }: EngineMemoryDeps): EngineMemory {
   return engine === undefined ? { busy() {}, idle() {} } : tend(engine, setTimer)
@@ -57,7 +60,7 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
   function widen(): void {
     mayBeWide = true
     engine.setFlags(`--heap-growing-percent=${heapGrowth}`)
-    const growth = Math.floor(wideBytes / engine.nurseryBytes())
+    const growth = Math.floor(wideBytes / Math.max(narrowBytes, engine.nurseryBytes()))
     if (growth < 2) {
       // What was to shrink has not begun to.
       stay()
@@ -85,7 +88,7 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
     isShrinking = true
     // Where it has grown it stays already.
     if (stopWatching !== undefined) stay()
-    // As V8 likes.
+    // V8's own rule again.
     if (mayBeWide) engine.setFlags('--heap-growing-percent=0')
     mayBeWide = false
     engine.setFlags('--optimize-for-size')
