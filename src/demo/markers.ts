@@ -30,6 +30,13 @@ export const DEMO_MARKERS = [
     effect: 'the simulated Codex makes its calls through a wrapper nobody declared, with [demo:tool] or [demo:tools]',
   },
   { name: 'search', argument: 'QUERY?', effect: 'searches the web where the request offers that (/responses)' },
+  {
+    name: 'pause',
+    argument: 'TIMES?',
+    effect:
+      'searches by itself and pauses the answer so often (1), as Anthropic’s own service can (/v1/messages): goes on when ' +
+      'what it has said comes back',
+  },
   { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that model family' },
   { name: 'redacted', argument: '', effect: 'the same, not for reading: redacted_thinking on /v1/messages' },
   {
@@ -210,6 +217,7 @@ const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: 
 
 function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
   if (name === 'tool') return second === undefined || isJson(second)
+  if (name === 'pause') return word === undefined || isNumber(word)
   const range = NUMBERS.get(name)
   return range === undefined || (isNumber(word) && Number(word) >= range.least && Number(word) <= range.most)
 }

@@ -22,7 +22,7 @@ export function itemId(serial: number): string {
 }
 
 /** What upstream encrypts or signs, and later takes back: the text of each is good for its own kind only. */
-type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' | `codex-${string}`
+type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' | 'search' | `codex-${string}`
 
 /** Any key does, since nothing is secret here; a fixed one keeps sessions alive over a restart of the demo. */
 const KEY = 'copilot-proxy --demo'

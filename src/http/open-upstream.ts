@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { Fault, statusOf } from '../errors.ts'
-import type { Initiator, UpstreamProfile } from '../executors/executor.ts'
+import type { Executor, Initiator, UpstreamCall, UpstreamProfile } from '../executors/executor.ts'
 import type { Route } from '../models/registry.ts'
-import type { CallerRequest, Dialect, EncodeContext } from '../translate/dialect.ts'
+import type { CallerRequest, Dialect, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { openExchange } from '../translate/exchange.ts'
 import type { Exchange } from '../translate/exchange.ts'
@@ -53,27 +53,19 @@ export async function openUpstream(
   announce()
   if (call.stream) onStream()
 
-  const send = () =>
-    executor.stream(
-      {
-        path,
-        body: exchange.request.body,
-        headers: exchange.request.headers,
-        initiator: initiatorOf(request, call, copilot.initiator),
-        hasImage: call.hasImage,
-        requestId: request.id,
-      },
-      { signal },
-    )
+  const ask = createAsk(executor, { path, hasImage: call.hasImage, requestId: request.id }, signal)
+  const initiator = initiatorOf(request, call, copilot.initiator)
 
   let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const answer = await send()
+      const answer = await ask(exchange.request, initiator)
       const upstream = { ...answer, headers: redactValues(answer.headers, deps.redact) }
       for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
       return {
         upstream,
+        sent: exchange.reader.mayPause ? exchange.request : undefined,
+        ask,
         model,
         route,
         reader: exchange.reader,
@@ -107,6 +99,16 @@ export async function openUpstream(
     if (recovery.request === undefined) return openExchange(dialect, upstreamDialect, call, contextNow())
     return { reader: exchange.reader, request: recovery.request }
   }
+}
+
+/** Sends one request after the other for the same answer. Lives as long as that, so it holds nothing of the caller's body. */
+function createAsk(
+  executor: Executor,
+  call: Pick<UpstreamCall, 'path' | 'hasImage' | 'requestId'>,
+  signal: AbortSignal,
+) {
+  return ({ body, headers }: EncodedRequest, initiator: Initiator) =>
+    executor.stream({ ...call, body, headers, initiator }, { signal })
 }
 
 /** A body can be wrong in more than one way, and upstream names one at a time. */

@@ -1,7 +1,7 @@
 import { Fault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
-import type { Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
+import type { Dialect, EncodedRequest, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
 import type { ReplyReader } from '../translate/exchange.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { EventStream } from './event-stream.ts'
@@ -12,6 +12,8 @@ export interface ReplyContext {
   readonly dialect: Dialect
   readonly reader: ReplyReader
   readonly upstream: UpstreamStream
+  /** Asks for the rest of an answer that upstream has paused. */
+  readonly goOn: (continuation: EncodedRequest) => Promise<UpstreamStream>
   readonly seed: ReplySeed
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
@@ -37,13 +39,15 @@ export interface ReplyReport {
  * @throws Fault while nothing has been written; the signal's reason when the caller left
  */
 export async function streamReply(stream: EventStream, context: ReplyContext): Promise<ReplyReport> {
-  const { dialect, reader, upstream, signal } = context
-  const decoder = createSseDecoder()
+  const { dialect, reader, signal } = context
+  const { headers } = context.upstream
   const reply = reader.createStream(context.seed)
-  stream.answered(upstream.headers)
+  stream.answered(headers)
 
   let text = ''
-  try {
+  /** Leaves in `text` what goes out with the end of the response, in one write. */
+  const read = async (upstream: UpstreamStream): Promise<void> => {
+    const decoder = createSseDecoder()
     await readUpstream(upstream, (chunk) => {
       // One write per chunk, however many events it holds.
       text = ''
@@ -51,19 +55,28 @@ export async function streamReply(stream: EventStream, context: ReplyContext): P
         text += reply.push(event)
         if (reply.isDone()) break
       }
-      // The last words go out with the end of the response, in one write.
       if (reply.isDone()) return 'done'
       const flushed = text === '' || stream.write(text)
       text = ''
       return flushed ? 'go' : stream.taken(upstream.idleMs)
     })
     for (const event of decoder.end()) text += reply.push(event)
-    stream.end(text + reply.end())
+    text += reply.end()
+  }
+
+  try {
+    await read(context.upstream)
+    for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
+      if (text !== '') stream.write(text)
+      text = ''
+      await read(await context.goOn(more))
+    }
+    stream.end(text)
     return { skipped: reply.skipped(), record: reply.record?.(), reasoning: reply.reasoning?.() }
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
     if (text !== '') stream.write(text)
-    const told = withHeaders(error, upstream.headers)
+    const told = withHeaders(error, headers)
     if (!endsInEvent(stream, signal)) throw told
     const failure = toFault(told)
     stream.end(context.seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, context.requestId)))
@@ -90,10 +103,10 @@ export function toFault(error: unknown): Fault {
 export async function foldReply(
   context: ReplyContext,
 ): Promise<{ readonly body: unknown; readonly report: ReplyReport }> {
-  const decoder = createSseDecoder()
   const fold = context.reader.createFold(context.seed)
-  try {
-    await readUpstream(context.upstream, (chunk) => {
+  const read = async (upstream: UpstreamStream): Promise<unknown> => {
+    const decoder = createSseDecoder()
+    await readUpstream(upstream, (chunk) => {
       for (const event of decoder.push(chunk)) {
         fold.push(event)
         if (fold.isDone()) return 'done'
@@ -101,7 +114,14 @@ export async function foldReply(
       return 'go'
     })
     for (const event of decoder.end()) fold.push(event)
-    const body = fold.end()
+    return fold.end()
+  }
+
+  try {
+    let body = await read(context.upstream)
+    for (let more = fold.continuation?.(); more !== undefined; more = fold.continuation?.()) {
+      body = await read(await context.goOn(more))
+    }
     return {
       body,
       report: { skipped: fold.skipped(), record: fold.record?.(), reasoning: fold.reasoning?.() },

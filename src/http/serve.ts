@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { faultFields, statusOf } from '../errors.ts'
 import type { Fault } from '../errors.ts'
-import type { Dialect, ReplySeed } from '../translate/dialect.ts'
+import type { Dialect, EncodedRequest, ReplySeed } from '../translate/dialect.ts'
 import { stringify } from '../translate/parts/wire-json.ts'
 import { describeWarning } from '../translate/warning.ts'
 import { admit } from './admit.ts'
@@ -71,9 +71,14 @@ async function serve(
       traits: model,
       wantsUsage: opened.wantsUsage,
       notes: reader.notes,
+      sent: opened.sent,
       redact: deps.redact,
     }
-    const context = { dialect, reader, upstream, seed, requestId: request.id, signal, onUsage: meter.used }
+    const goOn = (continuation: EncodedRequest) => {
+      deps.log.info({ requestId: request.id, model: model.id }, 'going on with an answer that upstream paused')
+      return opened.ask(continuation, 'agent')
+    }
+    const context = { dialect, reader, upstream, goOn, seed, requestId: request.id, signal, onUsage: meter.used }
     if (stream !== undefined) {
       const report = await streamReply(stream, context)
       reply.hijack()

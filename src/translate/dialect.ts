@@ -136,6 +136,8 @@ export interface ReplySeed {
   /** As in the request, which a long stream must not keep in memory for it. */
   readonly wantsUsage: boolean
   readonly notes: ReplyNotes
+  /** What upstream answers, where the answer may be paused and is then continued here. */
+  readonly sent?: EncodedRequest | undefined
   /** Takes known credentials out of what upstream says of a failure. */
   readonly redact: (text: string) => string
 }
@@ -167,6 +169,11 @@ interface Reply<Out> {
   readonly push: (event: SseEvent) => Out
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
+  /**
+   * Once done: the request that has upstream go on with an answer it has paused. The events of its reply are pushed behind
+   * those before. Undefined where the answer is whole, or the caller continues it.
+   */
+  readonly continuation?: (() => EncodedRequest | undefined) | undefined
   readonly usage: () => Usage | undefined
   /** Upstream events that said nothing that is known here and were left out, for the log. */
   readonly skipped: () => number
@@ -179,7 +186,7 @@ interface Reply<Out> {
 /** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */
 export interface ReplyStream extends Reply<string> {
   /**
-   * Upstream closed the stream: closes the reply.
+   * Upstream closed the stream: closes the reply, unless it has a continuation.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly end: () => string
@@ -190,7 +197,7 @@ export interface ReplyStream extends Reply<string> {
 /** The whole answer: a fold over the very events a streaming caller would have got. */
 export interface ReplyFold extends Reply<void> {
   /**
-   * Upstream closed the stream: the body as a JSON value.
+   * Upstream closed the stream: the body as a JSON value, undefined where the reply has a continuation.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly end: () => unknown
@@ -206,6 +213,13 @@ export interface TurnDecoder {
    */
   readonly end: () => readonly TurnEvent[]
   readonly skipped: () => number
+  /**
+   * After a stop of `pause`: the request that has upstream go on. The decoder then reads its reply, as more of the same
+   * answer: slots go on, usage is that of all replies. Undefined where there is nothing to go on from. Only in dialects
+   * whose answers are paused.
+   * @param sent the request that was answered
+   */
+  readonly continuation?: ((sent: EncodedRequest) => EncodedRequest | undefined) | undefined
 }
 
 /**
@@ -293,6 +307,8 @@ export interface Dialect {
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
   readonly createDecoder: (seed: ReplySeed) => TurnDecoder
+  /** Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect see to that. */
+  readonly pauses?: boolean | undefined
 
   // As the caller of another dialect.
   readonly createTurnStream: (seed: ReplySeed) => TurnStream

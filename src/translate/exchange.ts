@@ -23,6 +23,8 @@ export interface Exchange {
 /** Makes the reply; holds nothing of the request but what the reply needs. */
 export interface ReplyReader {
   readonly notes: ReplyNotes
+  /** The answer may be paused and is then continued here, which takes the request for as long as it lasts. */
+  readonly mayPause: boolean
   readonly createStream: (seed: ReplySeed) => ReplyStream
   readonly createFold: (seed: ReplySeed) => ReplyFold
 }
@@ -53,7 +55,12 @@ export function openExchange(
     const { createStream, createFold } = caller
     return {
       request: { ...passed, warnings: distinct(passed.warnings) },
-      reader: { notes: { ...noNotes, echo: passed.echo, calls: passed.calls }, createStream, createFold },
+      reader: {
+        notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
+        mayPause: false,
+        createStream,
+        createFold,
+      },
     }
   }
   const decoded = caller.decodeTurn(request, context)
@@ -73,6 +80,7 @@ export function openExchange(
         echo: decoded.echo,
         calls: encoded.calls,
       },
+      mayPause: upstream.pauses === true && caller.id !== upstream.id,
       createStream: (seed) => createTranslatedStream(caller, upstream, seed),
       createFold: (seed) => createTranslatedFold(caller, upstream, seed),
     },
@@ -90,7 +98,7 @@ function distinct(warnings: readonly Warning[]): readonly Warning[] {
 }
 
 function createTranslatedStream(caller: Dialect, upstream: Dialect, seed: ReplySeed): ReplyStream {
-  const source = createSource(upstream.createDecoder(seed), seed.notes)
+  const source = createSource(upstream.createDecoder(seed), seed)
   const stream = caller.createTurnStream(seed)
   const { push, record, reasoning, fail } = stream
   const write = (events: readonly TurnEvent[]): string => {
@@ -109,7 +117,7 @@ function createTranslatedStream(caller: Dialect, upstream: Dialect, seed: ReplyS
 }
 
 function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySeed): ReplyFold {
-  const source = createSource(upstream.createDecoder(seed), seed.notes)
+  const source = createSource(upstream.createDecoder(seed), seed)
   const fold = caller.createTurnFold(seed)
   const { record, reasoning } = fold
   const add = (events: readonly TurnEvent[]): void => {
@@ -119,7 +127,7 @@ function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySee
     push: (event) => add(source.read(event)),
     end() {
       add(source.end())
-      return fold.body()
+      return source.isPaused() ? undefined : fold.body()
     },
     ...source.watch,
     ...(record && { record }),
@@ -127,25 +135,52 @@ function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySee
   }
 }
 
+/** A paused answer is continued this often; one that is still not whole then ends where it is. */
+const mostContinuations = 5
+
 /** Upstream's events as the caller's encoder gets them. */
-function createSource(decoder: TurnDecoder, notes: ReplyNotes) {
+function createSource(decoder: TurnDecoder, { notes, sent }: ReplySeed) {
   const restorer = createRestorer(notes)
   let usage: Usage | undefined
   let done = false
+  let request = sent
+  let continuations = 0
+  /** Its reply is what is read next. */
+  let next: EncodedRequest | undefined
 
   /** Restores, and looks at what passes. */
   function through(events: readonly TurnEvent[]): readonly TurnEvent[] {
     const out = restorer === undefined ? events : events.flatMap(restorer.push)
     for (const event of out) {
       if (event.type === 'usage') usage = event.usage
-      else if (event.type === 'stop') done = true
+      else if (event.type === 'stop') {
+        done = true
+        if (event.reason === 'pause' && isContinued()) return out.slice(0, -1)
+      }
     }
     return out
+  }
+
+  /** A stop is the last event there is; this one is kept from the caller. */
+  function isContinued(): boolean {
+    if (request === undefined || continuations >= mostContinuations) return false
+    next = decoder.continuation?.(request)
+    return next !== undefined
+  }
+
+  function continuation(): EncodedRequest | undefined {
+    if (next === undefined) return undefined
+    request = next
+    next = undefined
+    continuations += 1
+    done = false
+    return request
   }
 
   return {
     read: (event: Parameters<TurnDecoder['push']>[0]) => (done ? [] : through(decoder.push(event))),
     end: () => (done ? [] : through(decoder.end())),
-    watch: { isDone: () => done, usage: () => usage, skipped: decoder.skipped },
+    isPaused: () => next !== undefined,
+    watch: { isDone: () => done, usage: () => usage, skipped: decoder.skipped, continuation },
   }
 }

@@ -2,6 +2,7 @@ import { anthropicFailure, invalidBody, missingVisionHeader } from '../failures.
 import type { InferenceSubject } from '../inference.ts'
 import { openOpaque } from '../opaque-text.ts'
 import type { Outcome } from '../outcome.ts'
+import { isOwnSearch } from './pause.ts'
 import { blocksOf } from './request.ts'
 import type { Block, MessagesRequest } from './request.ts'
 import { ADVANCED_TOOLS } from './tool-checks.ts'
@@ -25,7 +26,7 @@ function* placedBlocks({ messages }: MessagesRequest): Generator<PlacedBlock> {
     for (const [number, block] of message.content.entries()) {
       const path = `messages.${at}.content.${number}`
       yield { path, role: message.role, block, isInner: false }
-      if (!Array.isArray(block.content)) continue
+      if (!Array.isArray(block.content) || block.type === 'web_search_tool_result') continue
       for (const [inner, each] of block.content.entries()) {
         yield {
           path: `${path}.${block.type}.content.${inner}`,
@@ -66,8 +67,10 @@ export function checkBlocks(subject: Subject): Outcome | undefined {
   return undefined
 }
 
-function refuseBlock({ path, role, block, isInner }: PlacedBlock, { call, request }: Subject): Outcome | undefined {
+function refuseBlock({ path, role, block, isInner }: PlacedBlock, subject: Subject): Outcome | undefined {
+  const { call, markers, request } = subject
   const { type } = block
+  if (markers.asked.has('pause') && role === 'assistant' && isOwnSearch(block)) return undefined
   // A tool that upstream ran itself, and runs no more.
   if (type === 'server_tool_use') return invalidBody(`Tool '${block.name}' not found in provided tools`)
   const isAdvanced = call.betas.includes(ADVANCED_TOOLS)

@@ -1,6 +1,7 @@
 import { anthropicFailure, invalidBody } from '../failures.ts'
 import type { InferenceSubject } from '../inference.ts'
 import type { Outcome } from '../outcome.ts'
+import { endsInPause } from './pause.ts'
 import { blocksOf } from './request.ts'
 import type { Block, MessagesRequest } from './request.ts'
 import { extraInput } from './words.ts'
@@ -96,8 +97,10 @@ function leadingResults({ blocks }: Round): readonly string[] {
   return blocks.slice(0, end < 0 ? blocks.length : end).flatMap(({ tool_use_id: id }) => id ?? [])
 }
 
-export function checkLastMessage({ request: { messages }, model }: Subject): Outcome | undefined {
-  return messages.at(-1)?.role === 'assistant' && model.version >= NO_PREFILL_FROM
+export function checkLastMessage(subject: Subject): Outcome | undefined {
+  const { request, model } = subject
+  const isPrefill = request.messages.at(-1)?.role === 'assistant' && !endsInPause(subject)
+  return isPrefill && model.version >= NO_PREFILL_FROM
     ? backendRefusal(
         'This model does not support assistant message prefill. The conversation must end with a user message.',
       )

@@ -4,6 +4,7 @@ import type { Frames } from '../habits/habit.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque } from '../opaque-text.ts'
 import { bareFrame, namedFrame } from './frame.ts'
+import { isPaused, searchOf, untilPause } from './pause.ts'
 import { blocksOf } from './request.ts'
 import type { MessagesRequest } from './request.ts'
 
@@ -22,7 +23,8 @@ interface AnswerBlock {
  * Anthropic's event stream with Copilot's additions (docs/copilot-wire.md, "Messages stream"): `copilot_annotations`
  * beside a text, `copilot_usage` beside the usage, and a `[DONE]` that Anthropic does not send.
  */
-export function encodeMessages(answer: Answer, subject: Subject): Frames {
+export function encodeMessages(given: Answer, subject: Subject): Frames {
+  const answer = isPaused(subject) ? untilPause(given) : given
   const encode = subject.markers.asked.has('no-event-lines') ? bareFrame : namedFrame
   const blocks = blocksFor(answer, subject, encode)
   const started = { ...messageBase(subject), content: [], stop_reason: null, stop_sequence: null }
@@ -40,7 +42,7 @@ export function encodeMessages(answer: Answer, subject: Subject): Frames {
     closing: [
       encode({
         type: 'message_delta',
-        delta: stopOf(answer),
+        delta: stopOf(answer, subject),
         usage: usageOf(answer, subject),
         ...(subject.request.context_management !== undefined && { context_management: { applied_edits: [] } }),
         copilot_usage: copilotUsage(answer, subject),
@@ -53,11 +55,12 @@ export function encodeMessages(answer: Answer, subject: Subject): Frames {
 }
 
 /** The answer as one message. */
-export function wholeMessage(answer: Answer, subject: Subject): Fields {
+export function wholeMessage(given: Answer, subject: Subject): Fields {
+  const answer = isPaused(subject) ? untilPause(given) : given
   return {
     ...messageBase(subject),
     content: blocksFor(answer, subject, namedFrame).map(({ whole }) => whole),
-    ...stopOf(answer),
+    ...stopOf(answer, subject),
     usage: usageOf(answer, subject),
     copilot_usage: copilotUsage(answer, subject),
   }
@@ -70,7 +73,10 @@ function blocksFor(answer: Answer, subject: Subject, encode: Encode): readonly A
   const words = [...answer.text, ...answer.refusal]
   const text = words.length > 0 ? [textBlock(words, thought.length, encode)] : []
   const before = thought.length + text.length
-  return [...thought, ...text, ...answer.calls.map((call, at) => toolBlock(call, before + at, encode))]
+  const rest = isPaused(subject)
+    ? searchBlocks(subject, before, encode)
+    : answer.calls.map((call, at) => toolBlock({ type: 'tool_use', ...call }, before + at, encode))
+  return [...thought, ...text, ...rest]
 }
 
 function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, encode: Encode): AnswerBlock {
@@ -109,13 +115,20 @@ function textBlock(words: readonly string[], index: number, encode: Encode): Ans
   }
 }
 
-function toolBlock({ id, name, arguments: text }: AnswerCall, index: number, encode: Encode): AnswerBlock {
+function searchBlocks(subject: Subject, index: number, encode: Encode): readonly AnswerBlock[] {
+  const { use, result } = searchOf(subject)
+  return [toolBlock(use, index, encode), { start: result, deltas: [], whole: result }]
+}
+
+type Use = Pick<AnswerCall, 'id' | 'name' | 'arguments'> & { readonly type: 'tool_use' | 'server_tool_use' }
+
+function toolBlock({ type, id, name, arguments: text }: Use, index: number, encode: Encode): AnswerBlock {
   const delta = frameTemplate((json) => blockDelta(index, { type: 'input_json_delta', partial_json: json }), encode)
   return {
-    start: { type: 'tool_use', id, name, input: {} },
+    start: { type, id, name, input: {} },
     // The first piece is empty, and a call without arguments has no other.
     deltas: ['', ...(text === '{}' ? [] : fragments(text))].map(delta),
-    whole: { type: 'tool_use', id, name, input: inputOf(text) },
+    whole: { type, id, name, input: inputOf(text) },
   }
 }
 
@@ -138,7 +151,8 @@ function messageBase({ call: { number }, model }: Subject): Fields {
   return { id: `msg_vrtx_demo_${number}`, type: 'message', role: 'assistant', model: `${model.id}-demo` }
 }
 
-function stopOf({ finish, stopText }: Answer): Fields {
+function stopOf({ finish, stopText }: Answer, subject: Subject): Fields {
+  if (isPaused(subject)) return { stop_reason: 'pause_turn', stop_sequence: null }
   if (stopText !== '') return { stop_reason: 'stop_sequence', stop_sequence: stopText }
   switch (finish) {
     case 'stop':

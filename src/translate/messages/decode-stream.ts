@@ -1,10 +1,11 @@
 import { Fault } from '../../errors.ts'
 import type { SseEvent } from '../../sse/decode.ts'
-import type { ReplySeed, TurnDecoder } from '../dialect.ts'
+import type { EncodedRequest, ReplySeed, TurnDecoder } from '../dialect.ts'
 import type { EventTemplates } from '../parts/event-template.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { isFilled, isObject } from '../parts/wire-json.ts'
-import type { TurnEvent } from '../turn.ts'
+import type { TurnEvent, Usage } from '../turn.ts'
+import { continueRequest } from './continue-request.ts'
 import {
   closeBlock,
   hasWholeArguments,
@@ -14,20 +15,24 @@ import {
   type BlockReader,
 } from './decode-block.ts'
 import { blockForDelta, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
+import { foldDelta, startBlockFold, toBlock, type BlockFold } from './fold-block.ts'
 import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
 import { toTurnStop } from './stop-reason.ts'
-import { noteUsage, startUsageCounts, toUsage, type UsageCounts } from './usage.ts'
+import { addUsage, noteUsage, startUsageCounts, toUsage, type UsageCounts } from './usage.ts'
 import type { WireEvent } from './wire-event.ts'
 
 /** Anthropic's native stream, as Copilot passes it on, to a turn. */
 export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
   const state: DecodeState = {
+    announced: false,
     started: false,
     blocks: startBlockReader(seed),
     calls: new Set(),
     end: undefined,
     usage: startUsageCounts(),
+    spent: undefined,
+    said: [],
     done: false,
     skipped: 0,
     templates: startEventTemplates(),
@@ -37,18 +42,26 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
     push: (event) => stepDecode(state, event),
     end: () => endDecode(state),
     skipped: () => state.skipped + state.blocks.skipped,
+    continuation: (sent) => continueAnswer(state, sent),
   }
 }
 
 /** Where one reply is. Owned by one stream, updated in place. */
 interface DecodeState {
+  /** `start` was told. */
+  announced: boolean
+  /** This stream has begun; an answer that is paused goes on in another one. */
   started: boolean
   readonly blocks: BlockReader
   /** Indexes of the tool calls so far, as upstream counts. */
-  readonly calls: Set<unknown>
+  calls: Set<unknown>
   /** What `message_delta` said of the end; undefined until it named a reason. */
   end: JsonObject | undefined
-  readonly usage: UsageCounts
+  usage: UsageCounts
+  /** In earlier streams of the answer. */
+  spent: Usage | undefined
+  /** Blocks as they came, to be sent back should the answer be paused. */
+  said: BlockFold[]
   done: boolean
   /** Events that could not be read. */
   skipped: number
@@ -94,7 +107,7 @@ function decodeEvent(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
     case 'content_block_start':
       start(state, undefined, out)
       if (isObject(event.content_block) && event.content_block['type'] === 'tool_use') state.calls.add(event.index)
-      return openBlock(blocks, event.index, isObject(event.content_block) ? event.content_block : {}, out)
+      return beginBlock(state, event.index, isObject(event.content_block) ? event.content_block : {}, out)
     case 'content_block_stop':
       if (isForOpen(blocks, event)) closeBlock(blocks, out)
       return
@@ -118,7 +131,14 @@ function start(state: DecodeState, message: unknown, out: TurnEvent[]): void {
   state.started = true
   const { model, usage } = isObject(message) ? message : {}
   noteUsage(state.usage, usage)
+  if (state.announced) return
+  state.announced = true
   out.push({ type: 'start', model: isFilled(model) ? model : undefined, usage: toUsage(state.usage) })
+}
+
+function beginBlock({ blocks, said }: DecodeState, index: unknown, block: JsonObject, out: TurnEvent[]): void {
+  said.push(startBlockFold(block))
+  openBlock(blocks, index, block, out)
 }
 
 function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
@@ -137,10 +157,11 @@ function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
       return
     }
     start(state, undefined, out)
-    openBlock(blocks, index, block, out)
+    beginBlock(state, index, block, out)
   }
   switch (readDelta(blocks, delta, out)) {
     case 'read':
+      noteSaid(state, delta)
       return
     case 'unfit':
       state.skipped += 1
@@ -151,6 +172,11 @@ function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
   }
 }
 
+function noteSaid({ said }: DecodeState, delta: JsonObject): void {
+  const last = said.at(-1)
+  if (last !== undefined) foldDelta(last, delta)
+}
+
 function isForOpen({ open }: BlockReader, { index }: WireEvent): boolean {
   return open !== undefined && isForBlock(open.wireIndex, index)
 }
@@ -159,7 +185,7 @@ function finish(state: DecodeState, out: TurnEvent[]): void {
   const { blocks, end = {} } = state
   start(state, undefined, out)
   closeBlock(blocks, out)
-  const usage = toUsage(state.usage)
+  const usage = addUsage(state.spent, toUsage(state.usage))
   if (usage !== undefined) out.push({ type: 'usage', usage })
   const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = end
   out.push({
@@ -169,6 +195,20 @@ function finish(state: DecodeState, out: TurnEvent[]): void {
     ...(isObject(details) && { detail: toDetail(details) }),
   })
   state.done = true
+}
+
+/** Makes the decoder ready for the rest of the answer. */
+function continueAnswer(state: DecodeState, sent: EncodedRequest): EncodedRequest | undefined {
+  const request = continueRequest(sent, state.said.map(toBlock))
+  if (request === undefined) return undefined
+  state.started = false
+  state.calls = new Set()
+  state.end = undefined
+  state.spent = addUsage(state.spent, toUsage(state.usage))
+  state.usage = startUsageCounts()
+  state.said = []
+  state.done = false
+  return request
 }
 
 function toDetail({ category, explanation }: JsonObject) {

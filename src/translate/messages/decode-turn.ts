@@ -7,6 +7,7 @@ import { decodeItems, decodeSystem } from './decode-items.ts'
 import { decodeReasoning } from './decode-reasoning.ts'
 import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-tools.ts'
 import { messagesFieldNames } from './field-names.ts'
+import { warnLimits } from './limit-betas.ts'
 import { refuseAt } from './place.ts'
 import { sessionIdOf } from './session-id.ts'
 import { refusePrefill } from './prefill.ts'
@@ -17,8 +18,8 @@ import { messagesBodyOf, type MessagesRequest } from './wire-request.ts'
  * @throws Fault `invalid_request` for what only Anthropic can do and what cannot be left out
  */
 export function decodeMessagesTurn(request: CallerRequest): DecodedTurn {
-  const { value } = messagesBodyOf(request)
-  const warnings: Warning[] = []
+  const { value, betas } = messagesBodyOf(request)
+  const warnings: Warning[] = [...warnLimits(betas)]
   refuseUntranslatable(value)
   refusePrefill(value.messages)
   const turn: Turn = {

@@ -25,6 +25,7 @@ export const messagesDialect: Dialect = {
   createFold: createMessagesFold,
   accepts: () => accepts,
   encodeTurn: encodeMessagesTurn,
+  pauses: true,
   createDecoder: createMessagesDecoder,
   createTurnStream: createMessagesTurnStream,
   createTurnFold: createMessagesTurnFold,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../parts/is-object.ts'
-import { toToolInput } from '../parts/tool-arguments.ts'
 import { isObject, objectsOf } from '../parts/wire-json.ts'
-import { isKnownBlock } from './deltas.ts'
+import { foldDelta, startBlockFold, toBlock } from './fold-block.ts'
+import type { BlockFold } from './fold-block.ts'
 import type { LooseEvent } from './wire-event.ts'
 
 /** What the events said so far. Owned by one reply, updated in place: copying it per event would be quadratic. */
@@ -13,14 +13,6 @@ export interface MessageFold {
   readonly usage: Map<string, unknown>
   /** What stood beside the members that are known: all that was said under a key, in order. */
   readonly extras: Map<string, unknown[]>
-}
-
-interface BlockFold {
-  readonly start: JsonObject
-  /** Pieces of `input`; undefined where none came, and the block began with all of it. */
-  json: string | undefined
-  /** Members that deltas changed. */
-  readonly members: Map<string, unknown>
 }
 
 export function startFold(): MessageFold {
@@ -37,7 +29,7 @@ export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
       fold.message = event.message
       break
     case 'content_block_start':
-      fold.blocks.push({ start: event.content_block, json: undefined, members: new Map() })
+      fold.blocks.push(startBlockFold(event.content_block))
       break
     case 'content_block_delta': {
       const block = fold.blocks[event.index]
@@ -106,45 +98,5 @@ function foldEnd(fold: MessageFold, delta: JsonObject): void {
 function foldUsage({ usage }: MessageFold, counts: JsonObject): void {
   for (const key in counts) {
     if (counts[key] !== null) usage.set(key, counts[key])
-  }
-}
-
-function foldDelta(block: BlockFold, delta: JsonObject): void {
-  switch (delta['type']) {
-    case 'text_delta':
-      return append(block, 'text', delta['text'])
-    case 'thinking_delta':
-      return append(block, 'thinking', delta['thinking'])
-    case 'signature_delta':
-      block.members.set('signature', delta['signature'])
-      return
-    case 'input_json_delta':
-      if (typeof delta['partial_json'] === 'string') block.json = (block.json ?? '') + delta['partial_json']
-      return
-    case 'citations_delta':
-      return foldCitation(block, delta['citation'])
-    default:
-      // A delta of a block that is not known here (compaction, say) is taken for pieces of the members it names.
-      if (isKnownBlock(block.start['type'])) return
-      for (const key in delta) if (key !== 'type') append(block, key, delta[key])
-  }
-}
-
-function append({ start, members }: BlockFold, key: string, piece: unknown): void {
-  const before = members.get(key) ?? (Object.hasOwn(start, key) ? start[key] : undefined)
-  members.set(key, typeof before === 'string' && typeof piece === 'string' ? before + piece : piece)
-}
-
-function foldCitation({ start, members }: BlockFold, citation: unknown): void {
-  const before = members.get('citations')
-  if (Array.isArray(before)) before.push(citation)
-  else members.set('citations', [...(Array.isArray(start['citations']) ? start['citations'] : []), citation])
-}
-
-function toBlock({ start, json, members }: BlockFold): JsonObject {
-  return {
-    ...start,
-    ...Object.fromEntries(members),
-    ...(json !== undefined && { input: toToolInput(json) }),
   }
 }

@@ -1,14 +1,13 @@
 import { Fault } from '../../errors.ts'
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
 import { isPromptTooLong } from '../parts/error-wording.ts'
-import { isObject, parseObject } from '../parts/wire-json.ts'
 import type { Warning } from '../warning.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { encodeHeaders, sentBetas } from './encode-headers.ts'
 import { joinLessons } from './lessons.ts'
 import { refusals, type Refused, type Remedy } from './refusals.ts'
-import type { MessagesRequest } from './wire-request.ts'
+import { parseSent } from './sent-body.ts'
 
 /**
  * The request once more, through the same rules with what upstream has just taught. Undefined where the refusal names
@@ -20,18 +19,13 @@ export function recoverMessages(
   context: EncodeContext,
 ): Recovery | undefined {
   if (refusal.status !== 400 || isPromptTooLong(refusal)) return undefined
-  const value = parseObject(sent.body.toString('utf8'))
-  if (!isSentBody(value)) return undefined
-  const refused: Refused = { body: value, betas: sentBetas(sent.headers) }
+  const body = parseSent(sent)
+  if (body === undefined) return undefined
+  const refused: Refused = { body, betas: sentBetas(sent.headers) }
   const remedy = findRemedy(`${refusal.code ?? ''}: ${refusal.message}`, refused)
   if (remedy === undefined) return undefined
   const request = apply(remedy, refused, sent, context)
   return request === undefined ? undefined : { request, lesson: joinLessons(remedy.lessons ?? []) }
-}
-
-/** What was sent was made here of a request that was checked; the look is for whoever calls with something else. */
-function isSentBody(value: unknown): value is MessagesRequest {
-  return isObject(value) && Array.isArray(value['messages'])
 }
 
 function findRemedy(text: string, refused: Refused): Remedy | undefined {

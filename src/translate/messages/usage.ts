@@ -49,6 +49,23 @@ export function toUsage({ input, cacheRead, cacheWrite, output, thinking, search
   }
 }
 
+/** What two replies that make one answer have cost together. */
+export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
+  if (first === undefined || second === undefined) return first ?? second
+  return {
+    inputTokens: first.inputTokens + second.inputTokens,
+    cachedInputTokens: first.cachedInputTokens + second.cachedInputTokens,
+    cacheWriteTokens: addStated(first.cacheWriteTokens, second.cacheWriteTokens),
+    outputTokens: first.outputTokens + second.outputTokens,
+    reasoningTokens: addStated(first.reasoningTokens, second.reasoningTokens),
+    searches: addStated(first.searches, second.searches),
+  }
+}
+
+function addStated(first: number | undefined, second: number | undefined): number | undefined {
+  return first === undefined || second === undefined ? (first ?? second) : first + second
+}
+
 /** What `message_start` says: zeros where upstream has not counted yet; `message_delta` has the truth in the end. */
 export function toStartUsage(usage: Usage | undefined): StartUsage {
   return {

@@ -1,3 +1,4 @@
+import { isObject } from '../parts/is-object.ts'
 import type { Warning } from '../warning.ts'
 import type { ResponsesRequest } from './wire-request.ts'
 
@@ -27,7 +28,6 @@ const READ = [
 
 /** Members whose loss changes no answer: labels, what is kept, and how the reply is delivered. */
 const HARMLESS = [
-  'metadata',
   'user',
   'client_metadata',
   'store',
@@ -48,6 +48,12 @@ const USUAL: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly 
   ['reasoning.mode', ['standard']],
 ])
 
+function isUsual(field: string, setting: unknown): boolean {
+  // The reply repeats it, but it labels nothing upstream.
+  if (field === 'metadata') return isObject(setting) && Object.keys(setting).length === 0
+  return USUAL.get(field)?.includes(setting) === true
+}
+
 /** Values of `include` that are answered: reasoning always comes in a form that can be handed back. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
 
@@ -59,7 +65,7 @@ export function leftOut(value: ResponsesRequest): readonly Warning[] {
   const members = Object.entries(value).filter(([key]) => !known.has(key))
   const { context, mode } = value.reasoning ?? {}
   const lost = [...members, ['reasoning.context', context] as const, ['reasoning.mode', mode] as const].filter(
-    ([field, setting]) => setting !== undefined && setting !== null && !USUAL.get(field)?.includes(setting),
+    ([field, setting]) => setting !== undefined && setting !== null && !isUsual(field, setting),
   )
   const fields = lost.map(([field]) => field)
   if (value.include?.some((what) => !INCLUDED.has(what)) === true) fields.push('include')

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { sealOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
+import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
 import { messagesFieldNames } from '../../../src/translate/messages/field-names.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
-import { errorOf, hello, turnOf } from './caller-helpers.ts'
+import { decode, errorOf, hello, turnOf } from './caller-helpers.ts'
 
 const user = (...content: object[]) => ({ role: 'user', content })
 const assistant = (...content: object[]) => ({ role: 'assistant', content })
@@ -580,4 +581,13 @@ test.each([
   ['a system message behind the answer', [...hello, assistant(text('{')), system(text('s'))]],
 ])('refuses a conversation that ends with the assistant: %s', (_, messages) => {
   expect(refused({ messages })).toMatchObject({ kind: 'invalid_request', path: 'messages', code: 'assistant_prefill' })
+})
+
+test.each([
+  ['context-1m-2025-08-07', ['dropped;anthropic-beta']],
+  ['output-128k-2025-02-19,context-1m-2025-08-07', ['dropped;anthropic-beta']],
+  ['claude-code-20250219,interleaved-thinking-2025-05-14', []],
+])('says of betas %s whether the model lacks what they ask for', (betas, expected) => {
+  const { warnings } = decodeMessagesTurn(decode({}, { 'anthropic-beta': betas }))
+  expect(warnings.map(formatWarning)).toEqual(expected)
 })

@@ -583,7 +583,7 @@ describe('settings', () => {
 
   test('what changes no answer is left out without a word', () => {
     const { warnings } = decodeTurn({
-      metadata: { a: 'b' },
+      metadata: {},
       user: 'u',
       client_metadata: {},
       store: true,
@@ -603,6 +603,7 @@ describe('settings', () => {
   test('what might is named', () => {
     const { warnings } = decodeTurn({
       service_tier: 'priority',
+      metadata: { a: 'b' },
       max_tool_calls: 3,
       moderation: { model: 'm' },
       context_management: [{ type: 'compaction' }],
@@ -614,6 +615,7 @@ describe('settings', () => {
     })
     expect(warnings).toEqual([
       'dropped;service_tier',
+      'dropped;metadata',
       'dropped;max_tool_calls',
       'dropped;moderation',
       'dropped;context_management',

@@ -1,4 +1,5 @@
 import { isObject } from '../../parts/is-object.ts'
+import { warnLimits } from '../limit-betas.ts'
 import { hasBeta, isOfBeta, type Draft, type Outcome, type Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
@@ -13,10 +14,9 @@ export const betaRules: readonly Rule[] = [
   {
     name: 'betas filtered',
     source: 'messages, betas',
-    // Without a warning: what a beta would have allowed in the body is warned of where the body has it.
     adapt: ({ betas }, target) => {
       const kept = [...new Set(betas)].filter((beta) => isForwarded(beta, target))
-      return kept.length === betas.length ? undefined : { betas: kept, warnings: [] }
+      return kept.length === betas.length ? undefined : { betas: kept, warnings: warnLimits(betas) }
     },
   },
   {

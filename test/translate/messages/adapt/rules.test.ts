@@ -124,6 +124,14 @@ const betas: readonly Case[] = [
     body: {},
     sent: {},
     sentBetas: `${CONTEXT},${SEARCH},${TTL}`,
+    warnings: ['dropped;anthropic-beta'],
+  },
+  {
+    rule: 'betas filtered',
+    betas: ['files-api-2025-04-14', 'claude-code-20250219'],
+    body: {},
+    sent: {},
+    sentBetas: undefined,
   },
   ...[haiku45, sonnet45].map((model) => ({
     rule: 'betas filtered',

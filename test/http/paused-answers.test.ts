@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { failure } from '../../src/demo/failures.ts'
+import { streamReply } from '../../src/demo/outcome.ts'
+import { isObject, objectsOf, parseObject } from '../../src/translate/parts/wire-json.ts'
+import { bodyOfPrompt, dialectPaths } from './callers.ts'
+import { contentOf, dataOf, saying } from './client.ts'
+import { openProxy } from './harness.ts'
+import type { Proxy } from './harness.ts'
+
+// An answer that a Messages upstream pauses (`pause_turn`) reaches callers of other dialects whole.
+
+const model = 'claude-opus-4.7'
+const route = '/v1/messages'
+
+function typesOf(content: unknown) {
+  return objectsOf(content).map(({ type }) => type)
+}
+
+/** What upstream was sent, oldest first. */
+function sentTo({ demo }: Proxy) {
+  return demo.log
+    .filter((each) => each.route === route)
+    .map(({ headers, body }) => ({ headers, body: JSON.parse(body) }))
+}
+
+function messageEvent(event: Readonly<Record<string, unknown>>): string {
+  return `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+function partOf(text: string, reason: string): readonly string[] {
+  return [
+    { type: 'message_start', message: { id: 'msg_1', role: 'assistant', content: [], usage: { input_tokens: 10 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: reason }, usage: { output_tokens: 3 } },
+  ].map(messageEvent)
+}
+
+/** Upstream's events up to its last one. */
+const paused = partOf('So far.', 'pause_turn')
+const completing = partOf(' And the rest.', 'end_turn')
+const stop = messageEvent({ type: 'message_stop' })
+
+test.each([true, false])(
+  'a chat caller gets one answer, its usage that of all requests (stream: %s)',
+  async (stream) => {
+    const proxy = await openProxy()
+    const ask = { model, ...saying('[demo:pause 2] go'), stream, stream_options: { include_usage: true } }
+    const reply = await proxy.chat(ask)
+    const sent = sentTo(proxy)
+    expect(sent).toHaveLength(3)
+    const chunks = stream ? dataOf(reply.text).map((data) => parseObject(data) ?? {}) : [parseObject(reply.text) ?? {}]
+    const content = stream ? contentOf(reply.text) : objectsOf(chunks[0]?.['choices'])[0]?.['message']
+    const words = `Let me look that up.Let me look that up.Hello from ${model}`
+    if (stream) expect(content).toContain(words)
+    else expect(content).toMatchObject({ content: expect.stringContaining(words) })
+    // The roles, the finish and the usage of one answer.
+    expect(reply.text.match(/"role"/g)).toHaveLength(1)
+    expect(reply.text.match(/"finish_reason":"stop"/g)).toHaveLength(1)
+    const counts = chunks.map(({ usage }) => usage).filter(isObject)
+    expect(counts).toHaveLength(1)
+    expect(counts[0]).toMatchObject({ completion_tokens: 3 + 3 + 12 })
+  },
+)
+
+test('a Responses caller gets one answer with the searches between its texts, the same streamed and whole', async () => {
+  const proxy = await openProxy()
+  const ask = async (stream: boolean) => {
+    const { text } = await proxy.send(dialectPaths.responses, {
+      body: bodyOfPrompt('responses', model, '[demo:pause] go', { stream }),
+    })
+    if (!stream) return JSON.parse(text)
+    const events = dataOf(text).map((data) => JSON.parse(data))
+    expect(events.map(({ type }) => type).filter((type) => /^response\.(created|completed)$/.test(type))).toEqual([
+      'response.created',
+      'response.completed',
+    ])
+    expect(events.map(({ sequence_number: at }) => at)).toEqual(events.map((_, at) => at))
+    return events.at(-1).response
+  }
+  const streamed = await ask(true)
+  const whole = await ask(false)
+  for (const { status, output, usage } of [streamed, whole]) {
+    expect(status).toBe('completed')
+    expect(output).toMatchObject([
+      { type: 'message', content: [{ text: 'Let me look that up.' }] },
+      { type: 'web_search_call', action: { query: 'simulated' } },
+      { type: 'message', content: [{ text: expect.stringMatching(/^Hello from/) }] },
+    ])
+    expect(usage).toMatchObject({ output_tokens: 3 + 11 })
+    expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
+  }
+})
+
+test('upstream gets its blocks back as they came, behind the same request, which the model has caused and not the user', async () => {
+  const proxy = await openProxy()
+  const reply = await proxy.chat({ model, ...saying('[demo:pause 2][demo:reasoning] go'), reasoning_effort: 'low' })
+  expect(reply.status).toBe(200)
+  const [first, second, third] = sentTo(proxy)
+  expect([first, second, third].map((each) => each?.headers['x-initiator'])).toEqual(['user', 'agent', 'agent'])
+  for (const each of [second, third]) {
+    const lastWords = each?.body.messages.at(-1)
+    expect(each?.body).toEqual({ ...first?.body, messages: first?.body.messages.concat(lastWords) })
+    expect(lastWords.role).toBe('assistant')
+    expect(each?.headers['anthropic-beta']).toBe(first?.headers['anthropic-beta'])
+  }
+  // The simulation checks signatures and the searches' ciphertext itself.
+  const round = ['thinking', 'text', 'server_tool_use', 'web_search_tool_result']
+  expect(typesOf(second?.body.messages.at(-1).content)).toEqual(round)
+  expect(typesOf(third?.body.messages.at(-1).content)).toEqual([...round, ...round])
+  expect(second?.body.messages.at(-1).content[2]).toMatchObject({ input: { query: 'simulated' } })
+})
+
+test('five times, and then the answer ends where it is', async () => {
+  const proxy = await openProxy()
+  const reply = await proxy.chat({ model, ...saying('[demo:pause 99] go') })
+  expect(reply.json()).toMatchObject({
+    choices: [{ message: { content: 'Let me look that up.'.repeat(6) }, finish_reason: 'stop' }],
+  })
+  expect(sentTo(proxy)).toHaveLength(6)
+})
+
+test('a call of the caller’s tools at the end is the caller’s to answer', async () => {
+  const proxy = await openProxy()
+  const tools = [{ type: 'function', function: { name: 'Read', parameters: { type: 'object', properties: {} } } }]
+  const reply = await proxy.chat({ model, tools, ...saying('[demo:pause][demo:tool Read] go') })
+  expect(reply.json()).toMatchObject({
+    choices: [{ message: { tool_calls: [{ function: { name: 'Read' } }] }, finish_reason: 'tool_calls' }],
+  })
+  expect(sentTo(proxy)).toHaveLength(2)
+})
+
+test.each([true, false])('a Messages caller continues by itself (stream: %s)', async (stream) => {
+  const proxy = await openProxy()
+  const reply = await proxy.send(dialectPaths.messages, {
+    body: bodyOfPrompt('messages', model, '[demo:pause] go', { stream }),
+  })
+  expect(reply.text).toContain('"stop_reason":"pause_turn"')
+  expect(sentTo(proxy)).toHaveLength(1)
+})
+
+test.each([
+  ['without its last event', paused],
+  ['with a mark of OpenAI’s kind in its place', [...paused, 'data: [DONE]\n\n']],
+  ['with more behind its end, and never closed', [...paused, stop, messageEvent({ type: 'ping' })]],
+])('a paused answer that ends %s goes on', async (how, pieces) => {
+  const proxy = await openProxy()
+  const ending = how.includes('never') ? 'hold' : 'end'
+  for (const stream of [true, false]) {
+    proxy.demo.script(
+      route,
+      { outcome: streamReply(pieces, { ending }) },
+      { outcome: streamReply([...completing, stop]) },
+    )
+    const { text } = await proxy.chat({ model, ...saying('go'), stream })
+    expect(text).toContain('"finish_reason":"stop"')
+    expect(stream ? contentOf(text) : text).toContain('So far. And the rest.')
+  }
+})
+
+describe('upstream that does not go on', () => {
+  test('is an error event in a stream that has begun', async () => {
+    const proxy = await openProxy()
+    const refusal = failure(400, { message: 'messages: no such thing as a pause', code: 'invalid_request_body' })
+    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: refusal })
+    const reply = await proxy.openChat({ model, ...saying('go') })
+    expect(reply.status).toBe(200)
+    const text = await reply.rest()
+    expect(contentOf(text.slice(0, text.indexOf('data: {"error"')))).toBe('So far.')
+    expect(text).toContain('no such thing as a pause')
+    expect(text).not.toContain('[DONE]')
+  })
+
+  test('is a status where nothing has been said', async () => {
+    const proxy = await openProxy()
+    const refusal = failure(429, { message: 'slow down', code: 'rate_limited' }, { 'retry-after': '7' })
+    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: refusal })
+    const reply = await proxy.chat({ model, ...saying('go') })
+    expect({ status: reply.status, wait: reply.headers['retry-after'] }).toEqual({ status: 429, wait: '7' })
+  })
+})
+
+test('a caller that leaves during the pause ends what upstream was asked for', async () => {
+  const proxy = await openProxy()
+  proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: { kind: 'silent' } })
+  const reply = await proxy.openChat({ model, ...saying('go') })
+  await reply.next()
+  await proxy.demo.until(() => proxy.demo.count(route) === 2)
+  reply.leave()
+  await proxy.demo.until(() => proxy.demo.aborted() === 1)
+})
