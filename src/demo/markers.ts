@@ -207,8 +207,15 @@ function toolMarker([name = '', given]: readonly string[]): ToolMarker {
   return { name, given }
 }
 
-/** The numbers that markers need; more than `most` is allowed where it is bounded later. */
-const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: number }> = new Map([
+interface NumberRange {
+  readonly least: number
+  readonly most: number
+  readonly isOptional?: boolean
+}
+
+/** The numbers that markers take; more than `most` is allowed where it is bounded later. */
+const NUMBERS: ReadonlyMap<MarkerName, NumberRange> = new Map<MarkerName, NumberRange>([
+  ['pause', { least: 1, most: Infinity, isOptional: true }],
   ['long', { least: 1, most: Infinity }],
   ['slow', { least: 0, most: Infinity }],
   ['error', { least: 400, most: 599 }],
@@ -217,9 +224,9 @@ const NUMBERS: ReadonlyMap<MarkerName, { readonly least: number; readonly most: 
 
 function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
   if (name === 'tool') return second === undefined || isJson(second)
-  if (name === 'pause') return word === undefined || isNumber(word)
   const range = NUMBERS.get(name)
-  return range === undefined || (isNumber(word) && Number(word) >= range.least && Number(word) <= range.most)
+  if (range === undefined || (word === undefined && range.isOptional === true)) return true
+  return isNumber(word) && Number(word) >= range.least && Number(word) <= range.most
 }
 
 function isNumber(word: string | undefined): word is string {

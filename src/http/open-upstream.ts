@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
-import { Fault, statusOf } from '../errors.ts'
-import type { Executor, Initiator, UpstreamCall, UpstreamProfile } from '../executors/executor.ts'
+import { Fault, faultFields, statusOf } from '../errors.ts'
+import type { Executor, Initiator, UpstreamCall, UpstreamProfile, UpstreamStream } from '../executors/executor.ts'
 import type { Route } from '../models/registry.ts'
-import type { CallerRequest, Dialect, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
+import type { CallerRequest, Continuation, Dialect, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { openExchange } from '../translate/exchange.ts'
 import type { Exchange } from '../translate/exchange.ts'
@@ -53,14 +53,13 @@ export async function openUpstream(
   announce()
   if (call.stream) onStream()
 
-  const ask = createAsk(executor, { path, hasImage: call.hasImage, requestId: request.id }, signal)
+  const ask = createAsk(deps, executor, { path, hasImage: call.hasImage, requestId: request.id }, signal)
   const initiator = initiatorOf(request, call, copilot.initiator)
 
   let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const answer = await ask(exchange.request, initiator)
-      const upstream = { ...answer, headers: redactValues(answer.headers, deps.redact) }
+      const upstream = await ask(exchange.request, initiator)
       for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
       return {
         upstream,
@@ -101,14 +100,40 @@ export async function openUpstream(
   }
 }
 
-/** Sends one request after the other for the same answer. Lives as long as that, so it holds nothing of the caller's body. */
+/**
+ * Sends the requests that one answer takes, and hands on of the replies' headers what is no credential. Lives as long as the
+ * answer, so it holds nothing of the caller's body.
+ */
 function createAsk(
+  deps: Pick<ServeDeps, 'redact'>,
   executor: Executor,
   call: Pick<UpstreamCall, 'path' | 'hasImage' | 'requestId'>,
   signal: AbortSignal,
 ) {
-  return ({ body, headers }: EncodedRequest, initiator: Initiator) =>
-    executor.stream({ ...call, body, headers, initiator }, { signal })
+  return async ({ body, headers }: EncodedRequest, initiator: Initiator): Promise<UpstreamStream> => {
+    const answer = await executor.stream({ ...call, body, headers, initiator }, { signal })
+    return { ...answer, headers: redactValues(answer.headers, deps.redact) }
+  }
+}
+
+/** Has upstream go on with an answer that it has paused; undefined where it refuses, and the answer ends where it is. */
+export function createGoOn(
+  { log }: Pick<ServeDeps, 'log'>,
+  { ask, model }: Pick<Awaited<ReturnType<typeof openUpstream>>, 'ask' | 'model'>,
+  requestId: string,
+) {
+  return async ({ request, refused }: Continuation): Promise<UpstreamStream | undefined> => {
+    log.info({ requestId, model: model.id }, 'going on with an answer that upstream paused')
+    try {
+      return await ask(request, 'agent')
+    } catch (error) {
+      if (!isRefusedAsSuch(error)) throw error
+      // What it was sent was its own words. To the caller they are worth more than a failure is.
+      log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not go on with the answer')
+      refused()
+      return undefined
+    }
+  }
 }
 
 /** A body can be wrong in more than one way, and upstream names one at a time. */
@@ -119,8 +144,8 @@ function isNotFound(error: unknown): boolean {
 }
 
 /** A refusal of the request and not, say, of the account. */
-function isRefusedAsSuch(error: unknown): boolean {
-  return isNotFound(error) || (error instanceof Fault && statusOf(error.error) === 400)
+function isRefusedAsSuch(error: unknown): error is Fault {
+  return error instanceof Fault && (isNotFound(error) || statusOf(error.error) === 400)
 }
 
 /** Whether a status may be about a part of the body that can go, or about its form. */

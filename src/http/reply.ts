@@ -1,7 +1,7 @@
 import { Fault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
-import type { Dialect, EncodedRequest, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
+import type { Continuation, Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
 import type { ReplyReader } from '../translate/exchange.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { EventStream } from './event-stream.ts'
@@ -12,8 +12,8 @@ export interface ReplyContext {
   readonly dialect: Dialect
   readonly reader: ReplyReader
   readonly upstream: UpstreamStream
-  /** Asks for the rest of an answer that upstream has paused. */
-  readonly goOn: (continuation: EncodedRequest) => Promise<UpstreamStream>
+  /** Asks for the rest of an answer that upstream has paused. Undefined where upstream does not take it. */
+  readonly goOn: (continuation: Continuation) => Promise<UpstreamStream | undefined>
   readonly seed: ReplySeed
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
@@ -40,13 +40,14 @@ export interface ReplyReport {
  */
 export async function streamReply(stream: EventStream, context: ReplyContext): Promise<ReplyReport> {
   const { dialect, reader, signal } = context
-  const { headers } = context.upstream
   const reply = reader.createStream(context.seed)
-  stream.answered(headers)
+  stream.answered(context.upstream.headers)
 
+  let { headers } = context.upstream
   let text = ''
-  /** Leaves in `text` what goes out with the end of the response, in one write. */
+  /** Leaves the last words in `text`. */
   const read = async (upstream: UpstreamStream): Promise<void> => {
+    headers = upstream.headers
     const decoder = createSseDecoder()
     await readUpstream(upstream, (chunk) => {
       // One write per chunk, however many events it holds.
@@ -61,17 +62,19 @@ export async function streamReply(stream: EventStream, context: ReplyContext): P
       return flushed ? 'go' : stream.taken(upstream.idleMs)
     })
     for (const event of decoder.end()) text += reply.push(event)
-    text += reply.end()
   }
 
   try {
     await read(context.upstream)
     for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
+      // A slow caller is waited for with the next chunk.
       if (text !== '') stream.write(text)
       text = ''
-      await read(await context.goOn(more))
+      const upstream = await context.goOn(more)
+      if (upstream !== undefined) await read(upstream)
     }
-    stream.end(text)
+    // In one write.
+    stream.end(text + reply.end())
     return { skipped: reply.skipped(), record: reply.record?.(), reasoning: reply.reasoning?.() }
   } catch (error) {
     // What the failing chunk still said belongs to the caller.
@@ -104,7 +107,9 @@ export async function foldReply(
   context: ReplyContext,
 ): Promise<{ readonly body: unknown; readonly report: ReplyReport }> {
   const fold = context.reader.createFold(context.seed)
-  const read = async (upstream: UpstreamStream): Promise<unknown> => {
+  let { headers } = context.upstream
+  const read = async (upstream: UpstreamStream): Promise<void> => {
+    headers = upstream.headers
     const decoder = createSseDecoder()
     await readUpstream(upstream, (chunk) => {
       for (const event of decoder.push(chunk)) {
@@ -114,20 +119,21 @@ export async function foldReply(
       return 'go'
     })
     for (const event of decoder.end()) fold.push(event)
-    return fold.end()
   }
 
   try {
-    let body = await read(context.upstream)
+    await read(context.upstream)
     for (let more = fold.continuation?.(); more !== undefined; more = fold.continuation?.()) {
-      body = await read(await context.goOn(more))
+      const upstream = await context.goOn(more)
+      if (upstream !== undefined) await read(upstream)
     }
+    const body = fold.end()
     return {
       body,
       report: { skipped: fold.skipped(), record: fold.record?.(), reasoning: fold.reasoning?.() },
     }
   } catch (error) {
-    throw withHeaders(error, context.upstream.headers)
+    throw withHeaders(error, headers)
   } finally {
     context.onUsage(fold.usage())
   }

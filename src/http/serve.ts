@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { faultFields, statusOf } from '../errors.ts'
 import type { Fault } from '../errors.ts'
-import type { Dialect, EncodedRequest, ReplySeed } from '../translate/dialect.ts'
+import type { Dialect, ReplySeed } from '../translate/dialect.ts'
 import { stringify } from '../translate/parts/wire-json.ts'
 import { describeWarning } from '../translate/warning.ts'
 import { admit } from './admit.ts'
@@ -9,7 +9,7 @@ import type { Admitted } from './admit.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
 import { flatHeaders } from './flat-headers.ts'
-import { openUpstream } from './open-upstream.ts'
+import { createGoOn, openUpstream } from './open-upstream.ts'
 import { endsInEvent, foldReply, streamReply, toFault } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
 import type { ServeDeps } from './serve-deps.ts'
@@ -74,10 +74,7 @@ async function serve(
       sent: opened.sent,
       redact: deps.redact,
     }
-    const goOn = (continuation: EncodedRequest) => {
-      deps.log.info({ requestId: request.id, model: model.id }, 'going on with an answer that upstream paused')
-      return opened.ask(continuation, 'agent')
-    }
+    const goOn = createGoOn(deps, opened, request.id)
     const context = { dialect, reader, upstream, goOn, seed, requestId: request.id, signal, onUsage: meter.used }
     if (stream !== undefined) {
       const report = await streamReply(stream, context)

@@ -170,10 +170,11 @@ interface Reply<Out> {
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
   /**
-   * Once done: the request that has upstream go on with an answer it has paused. The events of its reply are pushed behind
-   * those before. Undefined where the answer is whole, or the caller continues it.
+   * Once upstream has closed the stream: how an answer that it has paused goes on. Undefined where the answer is whole, or
+   * the caller continues it.
+   * @throws Fault `upstream_truncated` when upstream had not finished
    */
-  readonly continuation?: (() => EncodedRequest | undefined) | undefined
+  readonly continuation?: (() => Continuation | undefined) | undefined
   readonly usage: () => Usage | undefined
   /** Upstream events that said nothing that is known here and were left out, for the log. */
   readonly skipped: () => number
@@ -183,10 +184,18 @@ interface Reply<Out> {
   readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
+/** The rest of an answer that upstream has paused. */
+export interface Continuation {
+  /** The events of its reply are pushed behind those before. */
+  readonly request: EncodedRequest
+  /** Upstream does not take it: the answer ends where it is. */
+  readonly refused: () => void
+}
+
 /** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */
 export interface ReplyStream extends Reply<string> {
   /**
-   * Upstream closed the stream: closes the reply, unless it has a continuation.
+   * Upstream closed the stream, and there is no continuation: closes the reply.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly end: () => string
@@ -197,7 +206,7 @@ export interface ReplyStream extends Reply<string> {
 /** The whole answer: a fold over the very events a streaming caller would have got. */
 export interface ReplyFold extends Reply<void> {
   /**
-   * Upstream closed the stream: the body as a JSON value, undefined where the reply has a continuation.
+   * Upstream closed the stream, and there is no continuation: the body as a JSON value.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly end: () => unknown

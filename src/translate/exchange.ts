@@ -1,5 +1,6 @@
 import type {
   CallerRequest,
+  Continuation,
   Dialect,
   EncodeContext,
   EncodedRequest,
@@ -127,7 +128,7 @@ function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySee
     push: (event) => add(source.read(event)),
     end() {
       add(source.end())
-      return source.isPaused() ? undefined : fold.body()
+      return fold.body()
     },
     ...source.watch,
     ...(record && { record }),
@@ -143,10 +144,13 @@ function createSource(decoder: TurnDecoder, { notes, sent }: ReplySeed) {
   const restorer = createRestorer(notes)
   let usage: Usage | undefined
   let done = false
+  /** The one that is being answered, where its answer is continued here. */
   let request = sent
   let continuations = 0
-  /** Its reply is what is read next. */
-  let next: EncodedRequest | undefined
+  /** The stop of a paused answer, which the caller sees only if that is not continued. */
+  let pause: TurnEvent | undefined
+  /** For the caller, with what comes next. */
+  let pending: readonly TurnEvent[] = []
 
   /** Restores, and looks at what passes. */
   function through(events: readonly TurnEvent[]): readonly TurnEvent[] {
@@ -155,32 +159,46 @@ function createSource(decoder: TurnDecoder, { notes, sent }: ReplySeed) {
       if (event.type === 'usage') usage = event.usage
       else if (event.type === 'stop') {
         done = true
-        if (event.reason === 'pause' && isContinued()) return out.slice(0, -1)
+        if (event.reason !== 'pause' || request === undefined) continue
+        pause = event
+        // A stop is the last event there is.
+        return out.slice(0, -1)
       }
     }
     return out
   }
 
-  /** A stop is the last event there is; this one is kept from the caller. */
-  function isContinued(): boolean {
-    if (request === undefined || continuations >= mostContinuations) return false
-    next = decoder.continuation?.(request)
-    return next !== undefined
+  function withPending(events: readonly TurnEvent[]): readonly TurnEvent[] {
+    if (pending.length === 0) return events
+    const out = [...pending, ...events]
+    pending = []
+    return out
   }
 
-  function continuation(): EncodedRequest | undefined {
-    if (next === undefined) return undefined
+  function continuation(): Continuation | undefined {
+    // Upstream may leave out its last event.
+    if (!done) pending = through(decoder.end())
+    const stop = pause
+    if (stop === undefined || request === undefined) return undefined
+    pause = undefined
+    const next = continuations < mostContinuations ? decoder.continuation?.(request) : undefined
+    const refused = (): void => {
+      done = true
+      pending = [...pending, stop]
+    }
+    if (next === undefined) {
+      refused()
+      return undefined
+    }
     request = next
-    next = undefined
     continuations += 1
     done = false
-    return request
+    return { request: next, refused }
   }
 
   return {
-    read: (event: Parameters<TurnDecoder['push']>[0]) => (done ? [] : through(decoder.push(event))),
-    end: () => (done ? [] : through(decoder.end())),
-    isPaused: () => next !== undefined,
+    read: (event: Parameters<TurnDecoder['push']>[0]) => (done ? [] : withPending(through(decoder.push(event)))),
+    end: () => withPending(done ? [] : through(decoder.end())),
     watch: { isDone: () => done, usage: () => usage, skipped: decoder.skipped, continuation },
   }
 }

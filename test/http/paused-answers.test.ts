@@ -131,13 +131,17 @@ test('a call of the caller’s tools at the end is the caller’s to answer', as
   expect(sentTo(proxy)).toHaveLength(2)
 })
 
-test.each([true, false])('a Messages caller continues by itself (stream: %s)', async (stream) => {
+test.each([
+  ['passed on', 'Read'],
+  ['translated, for a name upstream refuses', 'r'.repeat(140)],
+])('a Messages caller continues by itself: %s', async (_, name) => {
   const proxy = await openProxy()
-  const reply = await proxy.send(dialectPaths.messages, {
-    body: bodyOfPrompt('messages', model, '[demo:pause] go', { stream }),
-  })
-  expect(reply.text).toContain('"stop_reason":"pause_turn"')
-  expect(sentTo(proxy)).toHaveLength(1)
+  const tools = [{ name, input_schema: { type: 'object', properties: {} } }]
+  for (const stream of [true, false]) {
+    const body = bodyOfPrompt('messages', model, '[demo:pause] go', { stream, tools })
+    expect((await proxy.send(dialectPaths.messages, { body })).text).toContain('"stop_reason":"pause_turn"')
+  }
+  expect(sentTo(proxy)).toHaveLength(2)
 })
 
 test.each([
@@ -159,25 +163,69 @@ test.each([
   }
 })
 
+test('parts that come in one piece each lose nothing, and say nothing twice', async () => {
+  const proxy = await openProxy()
+  for (const stream of [true, false]) {
+    const whole = [[...paused, stop].join(''), [...completing, stop].join('')].map((piece) => streamReply([piece]))
+    proxy.demo.script(route, ...whole.map((outcome) => ({ outcome })))
+    const { text } = await proxy.chat({ model, ...saying('go'), stream })
+    expect(stream ? contentOf(text) : text).toContain('So far. And the rest.')
+    expect(text.match(/So far/g)).toHaveLength(1)
+  }
+})
+
 describe('upstream that does not go on', () => {
-  test('is an error event in a stream that has begun', async () => {
+  const refusal = failure(400, { message: 'This model does not support assistant message prefill.', code: 'invalid' })
+
+  test.each([true, false])('ends the answer where it is: a refusal (stream: %s)', async (stream) => {
     const proxy = await openProxy()
-    const refusal = failure(400, { message: 'messages: no such thing as a pause', code: 'invalid_request_body' })
     proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: refusal })
-    const reply = await proxy.openChat({ model, ...saying('go') })
-    expect(reply.status).toBe(200)
-    const text = await reply.rest()
+    const { status, text } = await proxy.chat({ model, ...saying('go'), stream })
+    expect(status).toBe(200)
+    expect(stream ? contentOf(text) : text).toContain('So far.')
+    expect(text).toContain('"finish_reason":"stop"')
+    expect(text).not.toContain('prefill')
+    expect(proxy.log.filter(({ level }) => level === 'warn')).toMatchObject([
+      { message: 'upstream did not go on with the answer', fields: { error: { status: 400 } } },
+    ])
+  })
+
+  const busy = failure(429, { message: 'slow down', code: 'rate_limited' }, { 'retry-after': '7' })
+
+  test('is an error event in a stream that has begun: a failure', async () => {
+    const proxy = await openProxy()
+    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: busy })
+    const text = await (await proxy.openChat({ model, ...saying('go') })).rest()
     expect(contentOf(text.slice(0, text.indexOf('data: {"error"')))).toBe('So far.')
-    expect(text).toContain('no such thing as a pause')
+    expect(text).toContain('slow down')
     expect(text).not.toContain('[DONE]')
   })
 
   test('is a status where nothing has been said', async () => {
     const proxy = await openProxy()
-    const refusal = failure(429, { message: 'slow down', code: 'rate_limited' }, { 'retry-after': '7' })
-    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: refusal })
+    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: busy })
     const reply = await proxy.chat({ model, ...saying('go') })
     expect({ status: reply.status, wait: reply.headers['retry-after'] }).toEqual({ status: 429, wait: '7' })
+  })
+
+  test.each([
+    ['nothing', []],
+    ['a beginning', completing.slice(0, 3)],
+  ])('is a failure of the reply that it is in, by its request id: %s', async (_, pieces) => {
+    const proxy = await openProxy()
+    for (const stream of [true, false]) {
+      const named = (place: string) => ({ headers: { 'x-github-request-id': `${place}-${stream}` } })
+      proxy.demo.script(
+        route,
+        { outcome: streamReply([...paused, stop], named('first')) },
+        { outcome: streamReply(pieces, named('second')) },
+      )
+      const reply = await proxy.chat({ model, ...saying('go'), stream })
+      expect(reply.status).toBe(stream ? 200 : 502)
+      expect(reply.text).toContain(`second-${stream}`)
+      expect(reply.text).not.toContain(`first-${stream}`)
+      expect(reply.text).not.toContain('"finish_reason":"stop"')
+    }
   })
 })
 

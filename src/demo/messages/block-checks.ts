@@ -26,7 +26,7 @@ function* placedBlocks({ messages }: MessagesRequest): Generator<PlacedBlock> {
     for (const [number, block] of message.content.entries()) {
       const path = `messages.${at}.content.${number}`
       yield { path, role: message.role, block, isInner: false }
-      if (!Array.isArray(block.content) || block.type === 'web_search_tool_result') continue
+      if (!Array.isArray(block.content) || isOwnSearch(block)) continue
       for (const [inner, each] of block.content.entries()) {
         yield {
           path: `${path}.${block.type}.content.${inner}`,

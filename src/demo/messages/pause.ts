@@ -8,6 +8,8 @@ import type { Block, MessagesRequest } from './request.ts'
 type Subject = Pick<InferenceSubject<MessagesRequest>, 'call' | 'markers' | 'request'>
 
 const RESULT = 'web_search_tool_result'
+/** What an answer is paused behind: a search that is still to be run, or one that was. */
+const SEARCH: ReadonlySet<string> = new Set(['server_tool_use', RESULT])
 const ID = 'srvtoolu_demo_'
 
 /** Whether this answer to `[demo:pause TIMES?]` is one that ends before it is whole. */
@@ -42,7 +44,7 @@ export function searchOf({ call: { number } }: Pick<Subject, 'call'>) {
 /** Whether the last words of a request are those of a paused answer, to be gone on from. */
 export function endsInPause({ markers, request }: Subject): boolean {
   const last = request.messages.at(-1)
-  return markers.asked.has('pause') && last?.role === 'assistant' && blocksOf(last).at(-1)?.type === RESULT
+  return markers.asked.has('pause') && last?.role === 'assistant' && SEARCH.has(blocksOf(last).at(-1)?.type ?? '')
 }
 
 /** Whether a block is a search of `[demo:pause]` as it was told. */

@@ -4,7 +4,7 @@ import type { EncodedRequest, ReplySeed, TurnDecoder } from '../dialect.ts'
 import type { EventTemplates } from '../parts/event-template.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { isFilled, isObject } from '../parts/wire-json.ts'
-import type { TurnEvent, Usage } from '../turn.ts'
+import type { TurnEvent, TurnStop, Usage } from '../turn.ts'
 import { continueRequest } from './continue-request.ts'
 import {
   closeBlock,
@@ -14,7 +14,7 @@ import {
   startBlockReader,
   type BlockReader,
 } from './decode-block.ts'
-import { blockForDelta, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
+import { blockForDelta, fitsBlock, isForBlock, isReadableDelta, refuseLateArguments } from './deltas.ts'
 import { foldDelta, startBlockFold, toBlock, type BlockFold } from './fold-block.ts'
 import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 import { runawayFault } from './runaway.ts'
@@ -32,7 +32,7 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
     end: undefined,
     usage: startUsageCounts(),
     spent: undefined,
-    said: [],
+    said: seed.sent === undefined ? undefined : [],
     done: false,
     skipped: 0,
     templates: startEventTemplates(),
@@ -54,14 +54,14 @@ interface DecodeState {
   started: boolean
   readonly blocks: BlockReader
   /** Indexes of the tool calls so far, as upstream counts. */
-  calls: Set<unknown>
+  readonly calls: Set<unknown>
   /** What `message_delta` said of the end; undefined until it named a reason. */
   end: JsonObject | undefined
   usage: UsageCounts
   /** In earlier streams of the answer. */
   spent: Usage | undefined
-  /** Blocks as they came, to be sent back should the answer be paused. */
-  said: BlockFold[]
+  /** Blocks as they came, to be sent back should the answer be paused; undefined where it is not continued here. */
+  said: BlockFold[] | undefined
   done: boolean
   /** Events that could not be read. */
   skipped: number
@@ -137,7 +137,7 @@ function start(state: DecodeState, message: unknown, out: TurnEvent[]): void {
 }
 
 function beginBlock({ blocks, said }: DecodeState, index: unknown, block: JsonObject, out: TurnEvent[]): void {
-  said.push(startBlockFold(block))
+  said?.push(startBlockFold(block))
   openBlock(blocks, index, block, out)
 }
 
@@ -173,8 +173,8 @@ function decodeDelta(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
 }
 
 function noteSaid({ said }: DecodeState, delta: JsonObject): void {
-  const last = said.at(-1)
-  if (last !== undefined) foldDelta(last, delta)
+  const last = said?.at(-1)
+  if (last !== undefined && fitsBlock(delta['type'], last.start['type'])) foldDelta(last, delta)
 }
 
 function isForOpen({ open }: BlockReader, { index }: WireEvent): boolean {
@@ -190,19 +190,24 @@ function finish(state: DecodeState, out: TurnEvent[]): void {
   const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = end
   out.push({
     type: 'stop',
-    reason: toTurnStop(reason, blocks.calls),
+    reason: toReason(state, reason),
     ...(isFilled(sequence) && { stopSequence: sequence }),
     ...(isObject(details) && { detail: toDetail(details) }),
   })
   state.done = true
 }
 
+function toReason({ blocks, said }: DecodeState, reason: unknown): TurnStop {
+  const stop = toTurnStop(reason, blocks.calls)
+  // The caller has to answer its calls before upstream can go on.
+  return stop === 'pause' && said !== undefined && blocks.calls > 0 ? 'tool_calls' : stop
+}
+
 /** Makes the decoder ready for the rest of the answer. */
 function continueAnswer(state: DecodeState, sent: EncodedRequest): EncodedRequest | undefined {
-  const request = continueRequest(sent, state.said.map(toBlock))
+  const request = continueRequest(sent, (state.said ?? []).map(toBlock))
   if (request === undefined) return undefined
   state.started = false
-  state.calls = new Set()
   state.end = undefined
   state.spent = addUsage(state.spent, toUsage(state.usage))
   state.usage = startUsageCounts()

@@ -1,4 +1,4 @@
-import type { CallerRequest, DecodedTurn } from '../dialect.ts'
+import type { CallerRequest, DecodedTurn, EncodeContext } from '../dialect.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import type { OutputFormat, Turn } from '../turn.ts'
 import type { Warning } from '../warning.ts'
@@ -17,9 +17,9 @@ import { messagesBodyOf, type MessagesRequest } from './wire-request.ts'
  * A caller's request as a Turn, for an upstream of another dialect.
  * @throws Fault `invalid_request` for what only Anthropic can do and what cannot be left out
  */
-export function decodeMessagesTurn(request: CallerRequest): DecodedTurn {
+export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<EncodeContext, 'model'>): DecodedTurn {
   const { value, betas } = messagesBodyOf(request)
-  const warnings: Warning[] = [...warnLimits(betas)]
+  const warnings: Warning[] = [...warnLimits(betas, model)]
   refuseUntranslatable(value)
   refusePrefill(value.messages)
   const turn: Turn = {

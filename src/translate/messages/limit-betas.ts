@@ -1,10 +1,27 @@
+import type { ModelTraits } from '../model-traits.ts'
 import type { Warning } from '../warning.ts'
 
-/** They ask for more room than a model has by itself, and nothing in the body says so. */
-const LIMITS = /^(?:context-1m|output-128k)-/
+interface LimitBeta {
+  readonly name: string
+  readonly limitOf: (traits: ModelTraits) => number | undefined
+  /** Tokens. */
+  readonly asked: number
+}
 
-/** A warning where one of these betas goes no further; what other betas allow is warned of where the body has it. */
-export function warnLimits(betas: readonly string[]): readonly Warning[] {
-  if (!betas.some((beta) => LIMITS.test(beta))) return []
-  return [{ code: 'dropped', field: 'anthropic-beta', detail: 'the limits are those upstream lists for the model' }]
+/** They ask for more room than a model had by itself, and nothing in the body says so. */
+const limitBetas: readonly LimitBeta[] = [
+  { name: 'context-1m-', limitOf: ({ contextWindow }) => contextWindow, asked: 1_000_000 },
+  { name: 'output-128k-', limitOf: ({ maxOutputTokens }) => maxOutputTokens, asked: 128_000 },
+]
+
+/**
+ * A warning for each kind of room that the model does not have. Betas go no further here; what others allow is warned of
+ * where the body has it.
+ */
+export function warnLimits(betas: readonly string[], traits: ModelTraits): readonly Warning[] {
+  return limitBetas.flatMap(({ name, limitOf, asked }) => {
+    const limit = limitOf(traits)
+    if (limit === undefined || limit >= asked || !betas.some((beta) => beta.startsWith(name))) return []
+    return [{ code: 'dropped', field: 'anthropic-beta', detail: `${traits.id} has ${limit} tokens` }]
+  })
 }

@@ -19,8 +19,6 @@ const turnStops: ReadonlyMap<unknown, TurnStop> = new Map([
  */
 export function toTurnStop(reason: unknown, calls: number): TurnStop {
   const stop = turnStops.get(reason) ?? 'end'
-  // An answer cannot go on past calls that have no results yet.
-  if (stop === 'pause' && calls > 0) return 'tool_calls'
   if (stop !== 'end' && stop !== 'tool_calls') return stop
   return calls > 0 ? 'tool_calls' : 'end'
 }

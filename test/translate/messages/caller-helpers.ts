@@ -3,8 +3,12 @@ import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
 import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
 import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
+import { traits } from '../turns.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
+
+/** What decoding needs to know of the model. */
+export const context = { model: traits('gpt-5-mini') }
 
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
@@ -16,7 +20,7 @@ export function decode(body: object, headers?: CallerHeaders) {
 export function turnOf(body: object): DecodedTurn {
   const request = decode(body)
   deepFreeze(request.body.value)
-  return decodeMessagesTurn(request)
+  return decodeMessagesTurn(request, context)
 }
 
 /** The error a call throws. */

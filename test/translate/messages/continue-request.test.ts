@@ -63,7 +63,7 @@ function eventsOf(blocks: readonly Told[], reason: string, usage: Json = {}): re
 
 /** One decoder over one reply after the other. */
 function reader() {
-  const decoder = createMessagesDecoder(seed)
+  const decoder = createMessagesDecoder({ ...seed, sent: requestOf([prompt]) })
   return {
     read: (...events: readonly Json[]): readonly TurnEvent[] =>
       events.flatMap((event) => decoder.push({ event: '', data: JSON.stringify(event) })),
@@ -72,6 +72,7 @@ function reader() {
       return next && { ...next, body: JSON.parse(next.body.toString('utf8')) }
     },
     skipped: decoder.skipped,
+    end: decoder.end,
   }
 }
 
@@ -192,6 +193,24 @@ describe('the decoder of a paused answer', () => {
     ])
     const content = ['A', 'B'].map((each) => ({ type: 'text', text: each }))
     expect(third).toEqual([prompt, { role: 'assistant', content }])
+  })
+
+  test('keeps what does not fit a block out of it', () => {
+    const odd = { ...whole(result), deltas: [{ type: 'text_delta', text: 'lost' }] }
+    expect(lastWordsAfter(odd)).toEqual({ role: 'assistant', content: [result] })
+  })
+
+  test('keeps nothing where the answer is not continued here', () => {
+    const decoder = createMessagesDecoder(seed)
+    for (const event of eventsOf([text('A')], 'pause_turn')) decoder.push({ event: '', data: JSON.stringify(event) })
+    expect(decoder.continuation?.(requestOf([prompt]))).toBeUndefined()
+  })
+
+  test('wants an end of each of its replies', () => {
+    const { read, continuation, end } = reader()
+    read(...eventsOf([text('A')], 'pause_turn'))
+    continuation(requestOf([prompt]))
+    expect(end).toThrow('upstream_truncated')
   })
 
   test('is not asked beside calls that the caller has to answer first', () => {

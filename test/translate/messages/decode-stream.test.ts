@@ -64,7 +64,7 @@ describe('why it stopped', () => {
     ['model_context_window_exceeded', 'context_full', 'context_full'],
     ['refusal', 'content_filter', 'content_filter'],
     ['stop_sequence', 'stop_sequence', 'stop_sequence'],
-    ['pause_turn', 'pause', 'tool_calls'],
+    ['pause_turn', 'pause', 'pause'],
     ['compaction', 'compaction', 'compaction'],
   ])('%s is %s, beside a call %s', (reason, alone, besideCall) => {
     const end = [messageDelta(reason), messageStop]

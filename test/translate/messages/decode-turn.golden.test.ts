@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
 import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
 import type { DecodedTurn } from '../../../src/translate/dialect.ts'
-import { clientNames, fixture, turnOf } from './caller-helpers.ts'
+import { clientNames, fixture, turnOf, context } from './caller-helpers.ts'
 
 const golden = (name: string) => `../../golden/messages-turn/${name}.json`
 
@@ -36,7 +36,7 @@ test('29 as a Turn', async () => {
 })
 
 test.each(clientNames.filter((name) => name !== 'anthropic-sdk-thread'))('a request of %s as a Turn', async (name) => {
-  const decoded = decodeMessagesTurn(decodeMessagesRequest(fixture(`messages-requests/${name}.json`)))
+  const decoded = decodeMessagesTurn(decodeMessagesRequest(fixture(`messages-requests/${name}.json`)), context)
   await expect(asText(decoded)).toMatchFileSnapshot(golden(name))
 })
 

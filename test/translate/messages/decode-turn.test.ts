@@ -3,6 +3,7 @@ import { sealOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
 import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
 import { messagesFieldNames } from '../../../src/translate/messages/field-names.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
+import { traits } from '../turns.ts'
 import { decode, errorOf, hello, turnOf } from './caller-helpers.ts'
 
 const user = (...content: object[]) => ({ role: 'user', content })
@@ -584,10 +585,13 @@ test.each([
 })
 
 test.each([
-  ['context-1m-2025-08-07', ['dropped;anthropic-beta']],
-  ['output-128k-2025-02-19,context-1m-2025-08-07', ['dropped;anthropic-beta']],
-  ['claude-code-20250219,interleaved-thinking-2025-05-14', []],
-])('says of betas %s whether the model lacks what they ask for', (betas, expected) => {
-  const { warnings } = decodeMessagesTurn(decode({}, { 'anthropic-beta': betas }))
+  ['context-1m-2025-08-07', {}, []],
+  ['context-1m-2025-08-07', { contextWindow: 200_000 }, ['dropped;anthropic-beta']],
+  ['context-1m-2025-08-07', { contextWindow: 1_000_000 }, []],
+  ['output-128k-2025-02-19', { contextWindow: 200_000, maxOutputTokens: 128_000 }, []],
+  ['a-1,output-128k-2025-02-19', { maxOutputTokens: 64_000 }, ['dropped;anthropic-beta']],
+  ['claude-code-20250219', { contextWindow: 200_000, maxOutputTokens: 64_000 }, []],
+])('says of betas %s whether a model of %j lacks what they ask for', (betas, limits, expected) => {
+  const { warnings } = decodeMessagesTurn(decode({}, { 'anthropic-beta': betas }), { model: traits('m', limits) })
   expect(warnings.map(formatWarning)).toEqual(expected)
 })

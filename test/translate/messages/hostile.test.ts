@@ -4,7 +4,7 @@ import { Fault } from '../../../src/errors.ts'
 import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
 import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
 import { textsOfMessages } from '../../../src/translate/messages/estimate-tokens.ts'
-import { clientNames, fixture } from './caller-helpers.ts'
+import { clientNames, fixture, context } from './caller-helpers.ts'
 
 const anything = fc.oneof(
   { withCrossShrink: true },
@@ -74,7 +74,7 @@ function survives(body: unknown): boolean {
   try {
     const request = decodeMessagesRequest(JSON.stringify(body))
     textsOfMessages(request)
-    decodeMessagesTurn(request)
+    decodeMessagesTurn(request, context)
     return true
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -16,7 +16,7 @@ export const betaRules: readonly Rule[] = [
     source: 'messages, betas',
     adapt: ({ betas }, target) => {
       const kept = [...new Set(betas)].filter((beta) => isForwarded(beta, target))
-      return kept.length === betas.length ? undefined : { betas: kept, warnings: warnLimits(betas) }
+      return kept.length === betas.length ? undefined : { betas: kept, warnings: warnLimits(betas, target.traits) }
     },
   },
   {

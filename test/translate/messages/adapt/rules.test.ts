@@ -120,6 +120,7 @@ const settings: readonly Case[] = [
 const betas: readonly Case[] = [
   {
     rule: 'betas filtered',
+    model: { ...opus48, contextWindow: 200_000 },
     betas: [CONTEXT, 'context-1m-2025-08-07', 'files-api-2025-04-14', SEARCH, TTL, CONTEXT],
     body: {},
     sent: {},

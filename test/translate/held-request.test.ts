@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { DialectId } from '../../src/translate/dialect.ts'
+import { dialects } from '../../src/translate/dialects.ts'
+import { openExchange } from '../../src/translate/exchange.ts'
+import { isCollected } from '../garbage.ts'
+import { encodeContext, replySeed, traits } from './turns.ts'
+
+const model = traits('m')
+const ids = ['chat', 'responses', 'messages'] as const satisfies readonly DialectId[]
+
+/** In a function of its own, so that nothing of the test holds the request. */
+function open(caller: DialectId, upstream: DialectId) {
+  const prompt = 'z'.repeat(100_000)
+  const messages = [{ role: 'user', content: prompt }]
+  const text = JSON.stringify({
+    model: 'm',
+    ...(caller === 'responses' ? { input: prompt } : { max_tokens: 9, messages }),
+  })
+  const request = dialects[caller].decodeRequest(text, Buffer.from(text), {})
+  const exchange = openExchange(dialects[caller], dialects[upstream], request, encodeContext(model))
+  const { notes, mayPause, createStream } = exchange.reader
+  const sent = mayPause ? exchange.request : undefined
+  return {
+    stream: createStream(replySeed(model, { notes, sent })),
+    asked: new WeakRef(Object(request.body)),
+    sent: new WeakRef(exchange.request.body),
+  }
+}
+
+test.each(ids.flatMap((caller) => ids.map((upstream) => [caller, upstream] as const)))(
+  'while an answer is made for %s from %s, the request is not held but where the answer may be paused',
+  async (caller, upstream) => {
+    const { stream, asked, sent } = open(caller, upstream)
+    expect(await isCollected(asked)).toBe(true)
+    expect(await isCollected(sent)).toBe(caller === upstream || upstream !== 'messages')
+    expect(stream.isDone()).toBe(false)
+  },
+)
