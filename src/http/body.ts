@@ -116,13 +116,29 @@ function collect(
     source.once('end', () => {
       clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
+      resolve(join(chunks, size))
       // The request outlives its body for as long as the answer streams, and its listeners with it: one that can still
       // reject holds the promise, and the promise holds the body.
       source.off('data', onData).off('error', onError).on('error', ignore)
     })
     source.once('error', onError)
   })
+}
+
+function join(chunks: readonly Buffer[], size: number): Buffer {
+  const [first] = chunks
+  if (chunks.length === 1 && first) return first
+  const bytes = Buffer.concat(chunks, size)
+  for (const chunk of chunks) giveBack(chunk)
+  return bytes
+}
+
+/**
+ * Frees a chunk's memory, where it has some of its own, at once. Left to be collected it counts until then, and brings on
+ * a collection of the whole heap the sooner: every fourth body of 8 MB instead of every fifth (Node 24.21, `--trace-gc`).
+ */
+function giveBack({ buffer, length }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)
 }
 
 /** What goes wrong with a request that was read is seen elsewhere. */

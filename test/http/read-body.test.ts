@@ -31,3 +31,22 @@ test.each([
   // Node reports a caller that leaves later on the request, where nobody may be missing.
   expect(() => request.emit('error', new Error('aborted'))).not.toThrow()
 })
+
+test('gives the memory of chunks back at once, but none that others may use', async () => {
+  const alone = [new Uint8Array(70_000).fill(0x61), new Uint8Array(80_000).fill(0x62)].map(({ buffer }) => buffer)
+  const shared = Buffer.from(new ArrayBuffer(20_000)).fill(0x63)
+  const request = new IncomingMessage(new Socket())
+  for (const buffer of alone) request.push(Buffer.from(buffer))
+  request.push(shared.subarray(10_000))
+  request.push(null)
+  const { text } = await readBody(request, options)
+  expect(text).toBe(`${'a'.repeat(70_000)}${'b'.repeat(80_000)}${'c'.repeat(10_000)}`)
+  expect(alone.map(({ detached }) => detached)).toEqual([true, true])
+  expect(shared.toString()).toBe('c'.repeat(20_000))
+})
+
+test('keeps a body that came in one chunk', async () => {
+  const { bytes, text } = await readBody(requestWith(Buffer.from(new Uint8Array(70_000).fill(0x61).buffer)), options)
+  expect(bytes.toString()).toBe(text)
+  expect(text).toHaveLength(70_000)
+})
