@@ -63,7 +63,7 @@ export async function openUpstream(
       for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
       return {
         upstream,
-        sent: exchange.reader.mayPause ? exchange.request : undefined,
+        sent: exchange.reader.continuesPauses ? exchange.request : undefined,
         ask,
         model,
         route,
@@ -127,13 +127,18 @@ export function createGoOn(
     try {
       return await ask(request, 'agent')
     } catch (error) {
-      if (!isRefusedAsSuch(error)) throw error
-      // What it was sent was its own words. To the caller they are worth more than a failure is.
+      if (!(error instanceof Fault && refusesContinuation(error))) throw error
+      // To the caller the beginning of an answer is worth more than a failure.
       log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not go on with the answer')
       refused()
       return undefined
     }
   }
+}
+
+/** What it was sent was its own words, and the request that it had taken: sent again they would be refused again. */
+function refusesContinuation({ error }: Fault): boolean {
+  return error.kind === 'upstream_status' && [400, 404, 413, 422].includes(error.status)
 }
 
 /** A body can be wrong in more than one way, and upstream names one at a time. */
@@ -144,8 +149,8 @@ function isNotFound(error: unknown): boolean {
 }
 
 /** A refusal of the request and not, say, of the account. */
-function isRefusedAsSuch(error: unknown): error is Fault {
-  return error instanceof Fault && (isNotFound(error) || statusOf(error.error) === 400)
+function isRefusedAsSuch(error: unknown): boolean {
+  return isNotFound(error) || (error instanceof Fault && statusOf(error.error) === 400)
 }
 
 /** Whether a status may be about a part of the body that can go, or about its form. */

@@ -316,7 +316,7 @@ export interface Dialect {
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
   readonly createDecoder: (seed: ReplySeed) => TurnDecoder
-  /** Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect see to that. */
+  /** Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect continue it themselves. */
   readonly pauses?: boolean | undefined
 
   // As the caller of another dialect.

@@ -24,8 +24,8 @@ export interface Exchange {
 /** Makes the reply; holds nothing of the request but what the reply needs. */
 export interface ReplyReader {
   readonly notes: ReplyNotes
-  /** The answer may be paused and is then continued here, which takes the request for as long as it lasts. */
-  readonly mayPause: boolean
+  /** An answer that upstream pauses is continued here, for which the request is kept as long as the answer lasts. */
+  readonly continuesPauses: boolean
   readonly createStream: (seed: ReplySeed) => ReplyStream
   readonly createFold: (seed: ReplySeed) => ReplyFold
 }
@@ -58,7 +58,7 @@ export function openExchange(
       request: { ...passed, warnings: distinct(passed.warnings) },
       reader: {
         notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
-        mayPause: false,
+        continuesPauses: false,
         createStream,
         createFold,
       },
@@ -81,7 +81,7 @@ export function openExchange(
         echo: decoded.echo,
         calls: encoded.calls,
       },
-      mayPause: upstream.pauses === true && caller.id !== upstream.id,
+      continuesPauses: upstream.pauses === true && caller.id !== upstream.id,
       createStream: (seed) => createTranslatedStream(caller, upstream, seed),
       createFold: (seed) => createTranslatedFold(caller, upstream, seed),
     },

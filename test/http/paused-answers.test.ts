@@ -116,7 +116,7 @@ test('five times, and then the answer ends where it is', async () => {
   const proxy = await openProxy()
   const reply = await proxy.chat({ model, ...saying('[demo:pause 99] go') })
   expect(reply.json()).toMatchObject({
-    choices: [{ message: { content: 'Let me look that up.'.repeat(6) }, finish_reason: 'stop' }],
+    choices: [{ message: { content: 'Let me look that up.'.repeat(6) }, finish_reason: 'length' }],
   })
   expect(sentTo(proxy)).toHaveLength(6)
 })
@@ -175,19 +175,30 @@ test('parts that come in one piece each lose nothing, and say nothing twice', as
 })
 
 describe('upstream that does not go on', () => {
-  const refusal = failure(400, { message: 'This model does not support assistant message prefill.', code: 'invalid' })
+  const refusals = [400, 404, 413, 422].flatMap((status) => [true, false].map((stream) => [status, stream] as const))
 
-  test.each([true, false])('ends the answer where it is: a refusal (stream: %s)', async (stream) => {
+  test.each(refusals)('leaves the answer as one that was cut: refused with %s (stream: %s)', async (status, stream) => {
     const proxy = await openProxy()
-    proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: refusal })
-    const { status, text } = await proxy.chat({ model, ...saying('go'), stream })
-    expect(status).toBe(200)
-    expect(stream ? contentOf(text) : text).toContain('So far.')
-    expect(text).toContain('"finish_reason":"stop"')
-    expect(text).not.toContain('prefill')
-    expect(proxy.log.filter(({ level }) => level === 'warn')).toMatchObject([
-      { message: 'upstream did not go on with the answer', fields: { error: { status: 400 } } },
-    ])
+    const refusal = failure(status, {
+      message: 'This model does not support assistant message prefill.',
+      code: 'invalid',
+    })
+    for (const pieces of [[...paused, stop], paused]) {
+      proxy.demo.script(route, { outcome: streamReply(pieces) }, { outcome: refusal })
+      const ask = { model, ...saying('go'), stream, stream_options: { include_usage: true } }
+      const reply = await proxy.chat(ask)
+      expect(reply.status).toBe(200)
+      expect(stream ? contentOf(reply.text) : reply.text).toContain('So far.')
+      expect(reply.text.match(/"finish_reason":"length"/g)).toHaveLength(1)
+      expect(reply.text).toContain('"completion_tokens":3')
+      expect(reply.text).not.toContain('prefill')
+    }
+    expect(proxy.log.filter(({ level }) => level === 'warn')).toMatchObject(
+      Array.from({ length: 2 }, () => ({
+        message: 'upstream did not go on with the answer',
+        fields: { error: { status } },
+      })),
+    )
   })
 
   const busy = failure(429, { message: 'slow down', code: 'rate_limited' }, { 'retry-after': '7' })

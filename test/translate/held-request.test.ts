@@ -18,8 +18,8 @@ function open(caller: DialectId, upstream: DialectId) {
   })
   const request = dialects[caller].decodeRequest(text, Buffer.from(text), {})
   const exchange = openExchange(dialects[caller], dialects[upstream], request, encodeContext(model))
-  const { notes, mayPause, createStream } = exchange.reader
-  const sent = mayPause ? exchange.request : undefined
+  const { notes, continuesPauses, createStream } = exchange.reader
+  const sent = continuesPauses ? exchange.request : undefined
   return {
     stream: createStream(replySeed(model, { notes, sent })),
     asked: new WeakRef(Object(request.body)),

@@ -233,7 +233,8 @@ const finishOf: Readonly<Record<TurnStop, FinishReason>> = {
   max_tokens: 'length',
   context_full: 'length',
   content_filter: 'content_filter',
-  pause: 'stop',
+  // Nobody goes on with it.
+  pause: 'length',
   compaction: 'stop',
 }
 

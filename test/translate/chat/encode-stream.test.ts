@@ -285,7 +285,7 @@ describe('the end', () => {
     ['max_tokens', 'length'],
     ['context_full', 'length'],
     ['content_filter', 'content_filter'],
-    ['pause', 'stop'],
+    ['pause', 'length'],
     ['compaction', 'stop'],
   ] as const)('%s is %s', (reason, finish) => {
     expect(encodeFold([start, text('a'), stop(reason)])).toMatchObject({ choices: [{ finish_reason: finish }] })

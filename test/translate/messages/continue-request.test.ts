@@ -202,7 +202,11 @@ describe('the decoder of a paused answer', () => {
 
   test('keeps nothing where the answer is not continued here', () => {
     const decoder = createMessagesDecoder(seed)
-    for (const event of eventsOf([text('A')], 'pause_turn')) decoder.push({ event: '', data: JSON.stringify(event) })
+    const tool = { type: 'tool_use', id: 'toolu_1', name: 'ls', input: {} }
+    const events = eventsOf([text('A'), whole(tool)], 'pause_turn').flatMap((event) =>
+      decoder.push({ event: '', data: JSON.stringify(event) }),
+    )
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'pause' })
     expect(decoder.continuation?.(requestOf([prompt]))).toBeUndefined()
   })
 

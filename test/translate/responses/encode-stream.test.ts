@@ -284,9 +284,9 @@ describe('the end', () => {
     ['end', 'completed', null],
     ['stop_sequence', 'completed', null],
     ['tool_calls', 'completed', null],
-    ['pause', 'completed', null],
     ['compaction', 'completed', null],
     ['max_tokens', 'incomplete', { reason: 'max_output_tokens' }],
+    ['pause', 'incomplete', { reason: 'max_output_tokens' }],
     ['context_full', 'incomplete', { reason: 'max_output_tokens' }],
     ['content_filter', 'incomplete', { reason: 'content_filter' }],
   ])('for %s is %s', (reason, status, details) => {

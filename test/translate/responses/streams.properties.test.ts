@@ -379,7 +379,7 @@ function contentOf(events: readonly TurnEvent[]): unknown {
   for (const event of events) {
     if (event.type === 'tool.open') others.push([event.id, event.name, event.kind])
     if (event.type === 'search') others.push(event.query)
-    if (event.type === 'stop') others.push(/max|full|filter/.test(event.reason) ? 'cut' : 'whole')
+    if (event.type === 'stop') others.push(/max|full|filter|pause/.test(event.reason) ? 'cut' : 'whole')
     if (!('text' in event) || event.text === '') continue
     const key = `${event.type} ${event.slot}`
     texts.set(key, (texts.get(key) ?? '') + event.text)

@@ -13,7 +13,8 @@ const cuts: Readonly<Record<TurnStop, Cut>> = {
   end: undefined,
   stop_sequence: undefined,
   tool_calls: undefined,
-  pause: undefined,
+  // Nobody goes on with it.
+  pause: 'max_output_tokens',
   compaction: undefined,
   max_tokens: 'max_output_tokens',
   context_full: 'max_output_tokens',
