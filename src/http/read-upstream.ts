@@ -9,8 +9,9 @@ import { toBodyFault } from '../executors/network-fault.ts'
 export type ChunkVerdict = 'go' | 'done' | Promise<void>
 
 /**
- * Reads an upstream stream to its end, chunk by chunk as they arrive. Resolves when upstream closed cleanly or `onChunk`
- * said done. Time spent waiting for a slow caller does not count as upstream's silence.
+ * Reads an upstream stream to its end. Resolves when upstream closed cleanly or `onChunk` said done. Time spent waiting for
+ * a slow caller does not count as upstream's silence.
+ * @param onChunk gets at once what one read of the socket has brought, in however many pieces upstream sent it
  * @throws Fault `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort; whatever `onChunk` throws
  */
 export function readUpstream(
@@ -21,7 +22,10 @@ export function readUpstream(
   return new Promise((resolve, reject) => {
     let lastByteAt = performance.now()
     let waitingForCaller = false
+    let hasEnded = false
     let idleTimer = setTimeout(checkIdle, idleMs)
+    /** Of this read. */
+    let gathered: Uint8Array[] = []
 
     function checkIdle(): void {
       const silentMs = waitingForCaller ? 0 : performance.now() - lastByteAt
@@ -35,41 +39,60 @@ export function readUpstream(
       reject(error)
     }
 
+    function complete(): void {
+      clearTimeout(idleTimer)
+      resolve()
+    }
+
     function goOn(): void {
       waitingForCaller = false
       lastByteAt = performance.now()
-      body.resume()
+      if (hasEnded) complete()
+      else body.resume()
+    }
+
+    function handOver(): void {
+      const [first] = gathered
+      if (first === undefined) return
+      const chunk = gathered.length === 1 ? first : Buffer.concat(gathered)
+      gathered = []
+      lastByteAt = performance.now()
+      let verdict: ChunkVerdict
+      try {
+        verdict = onChunk(chunk)
+      } catch (error) {
+        giveUp(error)
+        return
+      }
+      if (verdict === 'go') return
+      if (verdict === 'done') {
+        body.finish()
+        complete()
+        return
+      }
+      waitingForCaller = true
+      body.pause()
+      verdict.then(goOn, giveUp)
     }
 
     body.read({
       data(chunk) {
-        lastByteAt = performance.now()
-        let verdict: ChunkVerdict
-        try {
-          verdict = onChunk(chunk)
-        } catch (error) {
-          giveUp(error)
-          return
-        }
-        if (verdict === 'go') return
-        if (verdict === 'done') {
-          clearTimeout(idleTimer)
-          body.finish()
-          resolve()
-          return
-        }
-        waitingForCaller = true
-        body.pause()
-        verdict.then(goOn, giveUp)
+        gathered.push(chunk)
+        // Once undici has told all of this read.
+        if (gathered.length === 1) void settled.then(handOver)
       },
       end() {
-        clearTimeout(idleTimer)
-        resolve()
+        hasEnded = true
+        handOver()
+        if (!waitingForCaller) complete()
       },
       fail(error) {
+        handOver()
         clearTimeout(idleTimer)
         reject(toBodyFault(error))
       },
     })
   })
 }
+
+const settled = Promise.resolve()

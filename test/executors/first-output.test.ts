@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Fault } from '../../src/errors.ts'
-import type { BodyReader, UpstreamBody } from '../../src/executors/executor.ts'
+import type { UpstreamBody } from '../../src/executors/executor.ts'
 import { untilFirstOutput } from '../../src/executors/first-output.ts'
 import type { FirstOutputOptions } from '../../src/executors/first-output.ts'
-import { textOf } from './bodies.ts'
+import { handBody, textOf } from './bodies.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -16,65 +16,6 @@ const options: FirstOutputOptions<string> = {
   mostHeldMs: 60_000,
   mostHeldBytes: 1024,
   signal: new AbortController().signal,
-}
-
-/**
- * A body that is filled by hand. Of a received one it keeps that nothing is said before `read` and while paused, that an
- * abort is said at once, and that a reader which left hears no more.
- */
-function handBody() {
-  let reader: BodyReader | undefined
-  let paused = true
-  let waiting: ((reader: BodyReader) => void)[] = []
-  const calls: string[] = []
-
-  function flush(): void {
-    if (paused || reader === undefined) return
-    const next = waiting.shift()
-    if (next === undefined) return
-    next(reader)
-    flush()
-  }
-  function say(what: (reader: BodyReader) => void): void {
-    waiting.push(what)
-    flush()
-  }
-  const body: UpstreamBody = {
-    read(newReader) {
-      reader = newReader
-      paused = false
-      flush()
-    },
-    pause() {
-      calls.push('pause')
-      paused = true
-    },
-    resume() {
-      calls.push('resume')
-      paused = false
-      flush()
-    },
-    finish() {
-      calls.push('finish')
-      reader = undefined
-    },
-    destroy() {
-      calls.push('destroy')
-      reader = undefined
-    },
-  }
-  return {
-    body,
-    calls,
-    say: (...texts: string[]) => texts.forEach((text) => say((to) => to.data(Buffer.from(text)))),
-    bytes: (chunk: Uint8Array) => say((to) => to.data(chunk)),
-    end: () => say((to) => to.end()),
-    fail: (error: unknown) => say((to) => to.fail(error)),
-    abort(error: unknown) {
-      waiting = []
-      reader?.fail(error)
-    },
-  }
 }
 
 /** Bytes as text, so that a chunk may end in the middle of a character. */
