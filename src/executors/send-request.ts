@@ -30,6 +30,12 @@ export interface UpstreamReply {
 const lingerMs = 1000
 
 /**
+ * Upstream is not paused for less: a short answer comes with its head, before anybody can read it, and undici would put
+ * what is left of it back into the socket and begin again.
+ */
+const mostWaitingBytes = 64 * 1024
+
+/**
  * One HTTP exchange on `agent`. undici's own handler interface rather than its `request`: that one wraps each body in a
  * web-compatible stream, which costs as much per token as everything else that is done with it.
  * @throws what undici reports before the head is there, StaleConnection where that is all it means; the signal's reason
@@ -109,8 +115,9 @@ interface ReceivedBody extends UpstreamBody, BodyReader {
 /** @param settled called when nothing more will be heard of the connection, and when nobody listens any more */
 function receiveBody(controller: Dispatcher.DispatchController, settled: () => void): ReceivedBody {
   let reader: BodyReader | undefined
-  /** What came before there was a reader, or while it paused: a chunk or two, because upstream is paused then. */
+  /** What came before there was a reader, or while it paused. */
   let waiting: Uint8Array[] = []
+  let waitingBytes = 0
   let paused = true
   let ending: ((reader: BodyReader) => void) | undefined
   let linger: NodeJS.Timeout | undefined
@@ -132,6 +139,7 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
   function resume(): void {
     paused = false
     for (let chunk = waiting.shift(); chunk !== undefined; chunk = waiting.shift()) {
+      waitingBytes -= chunk.length
       reader?.data(chunk)
       // The reader may have paused again.
       if (paused) return
@@ -153,7 +161,8 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
         return
       }
       waiting.push(chunk)
-      controller.pause()
+      waitingBytes += chunk.length
+      if (waitingBytes > mostWaitingBytes) controller.pause()
     },
     end: () => endWith((last) => last.end()),
     fail: (error) => endWith((last) => last.fail(error)),

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Agent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { afterEach, expect, test } from 'vitest'
 import type { UpstreamBody } from '../../src/executors/executor.ts'
 import { sendRequest } from '../../src/executors/send-request.ts'
@@ -124,6 +125,45 @@ test('a reader that pauses in the middle of a chunk gets everything, in order, o
   })
   await over
   expect(heard.join('')).toBe(`${pieces.join('')}[end]`)
+})
+
+test('until somebody reads, a little is kept, and upstream is paused for more', async () => {
+  const calls: string[] = []
+  const controller = {
+    pause: () => void calls.push('pause'),
+    resume: () => void calls.push('resume'),
+    abort: () => void calls.push('abort'),
+  } as unknown as Dispatcher.DispatchController
+  let handler: Dispatcher.DispatchHandler = {}
+  const agent = {
+    dispatch(_options: unknown, given: Dispatcher.DispatchHandler) {
+      handler = given
+      return true
+    },
+  } as unknown as Dispatcher
+  const asked = sendRequest(agent, {
+    origin: 'http://127.0.0.1',
+    path: '/',
+    method: 'GET',
+    headers: {},
+    body: null,
+    headersTimeout: 1000,
+    signal: new AbortController().signal,
+  })
+  const piece = Buffer.alloc(30_000, 'x')
+  handler.onRequestStart?.(controller, {})
+  handler.onResponseStart?.(controller, 200, {})
+  handler.onResponseData?.(controller, piece)
+  handler.onResponseData?.(controller, piece)
+  expect(calls).toEqual([])
+  handler.onResponseData?.(controller, piece)
+  expect(calls).toEqual(['pause'])
+  const { heard, over } = record((await asked).body)
+  expect(heard.join('')).toHaveLength(3 * piece.length)
+  expect(calls).toEqual(['pause', 'resume'])
+  handler.onResponseEnd?.(controller, {})
+  await over
+  expect(heard.at(-1)).toBe('[end]')
 })
 
 test('a reader that pauses slows upstream down', async () => {
