@@ -44,7 +44,7 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') {
     if (declared > limitBytes) throw new Fault({ kind: 'body_too_large', limitBytes })
-    return toBody(await collect(request, options))
+    return toBody(takeArrived(request, declared) ?? (await collect(request, options)))
   }
   const createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (createDecoder === undefined) {
@@ -54,6 +54,15 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
     })
   }
   return toBody(await inflate(request, createDecoder(), encoding, options))
+}
+
+/** A body that is here already, as a small one is by now: there is no silence to watch, and no caller to lose. */
+function takeArrived(request: IncomingMessage, length: number): Buffer | undefined {
+  if (request.readableLength !== length || request.destroyed) return undefined
+  const bytes: Buffer | null = request.read()
+  // On to its end.
+  request.resume()
+  return bytes ?? Buffer.alloc(0)
 }
 
 async function inflate(

@@ -50,3 +50,25 @@ test('keeps a body that came in one chunk', async () => {
   expect(bytes.toString()).toBe(text)
   expect(text).toHaveLength(70_000)
 })
+
+test('a body that is here already is taken at once, and its request goes on to its end', async () => {
+  const request = requestWith(Buffer.from('"whole"'), { 'content-length': '7' })
+  let ended = false
+  request.once('end', () => (ended = true))
+  const reading = readBody(request, options)
+  expect(request.readableLength).toBe(0)
+  expect([request.listenerCount('data'), request.listenerCount('error')]).toEqual([0, 0])
+  expect((await reading).text).toBe('"whole"')
+  await new Promise(setImmediate)
+  expect(ended).toBe(true)
+})
+
+test('a body that is here but for its last byte is waited for', async () => {
+  const request = new IncomingMessage(new Socket())
+  Object.assign(request.headers, { 'content-length': '7' })
+  request.push('"whole')
+  const reading = readBody(request, options)
+  request.push('"')
+  request.push(null)
+  expect((await reading).text).toBe('"whole"')
+})
