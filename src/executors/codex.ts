@@ -106,7 +106,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         origin: target.origin,
         path: target.prefix + exchange.path,
         method: exchange.method,
-        headers: { ...exchange.headers(credential), ...headers },
+        headers: Object.assign(exchange.headers(credential), headers),
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,

@@ -58,7 +58,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
   let lastTarget: Target | undefined
 
-  async function request(exchange: Exchange, token: CopilotToken, baseUrl: string): Promise<UpstreamReply> {
+  function request(exchange: Exchange, token: CopilotToken, baseUrl: string): Promise<UpstreamReply> {
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
     return sendPastStale(pool, options, (agent, repeated) => {
@@ -68,7 +68,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         path: target.prefix + exchange.path,
         method: exchange.method,
         // It is not the user who asks again.
-        headers: { ...exchange.headers(token.value, repeated ? 'agent' : undefined), ...headers },
+        headers: Object.assign(exchange.headers(token.value, repeated ? 'agent' : undefined), headers),
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
@@ -84,10 +84,13 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     let misdirected: Fault | undefined
     let baseUrl = firstEndpoint(token.value, token.candidates)
     for (;;) {
-      const reply = await request(exchange, token, baseUrl).catch((error: unknown) => {
+      let reply: UpstreamReply
+      try {
+        reply = await request(exchange, token, baseUrl)
+      } catch (error) {
         // The endpoint after a 421 cannot be reached: the 421 is the answer.
         throw error instanceof Fault && misdirected !== undefined ? misdirected : error
-      })
+      }
       deps.onStatus?.(reply.status)
       if (reply.status === 200) {
         if (misdirected !== undefined) chosen = { token: token.value, baseUrl }

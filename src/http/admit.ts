@@ -34,7 +34,7 @@ export async function admit<Result>(
   request.meter = meter
   const { maxRequestsPerMinute } = deps.config().server
   if (maxRequestsPerMinute > 0) deps.rateLimit.count(callerIdentity(request), maxRequestsPerMinute)
-  return whileCallerStays(deps, request, reply, async (signal) => {
+  return await whileCallerStays(deps, request, reply, async (signal) => {
     try {
       const leave = await deps.admission.enter(flowOf(request), signal)
       try {

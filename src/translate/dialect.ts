@@ -316,7 +316,10 @@ export interface Dialect {
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
   readonly createDecoder: (seed: ReplySeed) => TurnDecoder
-  /** Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect continue it themselves. */
+  /**
+   * Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect are told of the
+   * pause as it is.
+   */
   readonly pauses?: boolean | undefined
 
   // As the caller of another dialect.

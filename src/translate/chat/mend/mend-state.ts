@@ -101,8 +101,7 @@ export function startMend(seed: ReplySeed, wantsUsage: boolean): MendState {
     started: false,
     sawChoice: false,
     said: false,
-    // Unique among replies as the seed is; only characters every backend takes in an id.
-    calls: startToolCalls(seed.id.replaceAll(/[^A-Za-z0-9]/g, '').slice(-32)),
+    calls: startToolCalls(seed.id),
     told: startTold(),
     reasons: new Map(),
     draft: new Map(),

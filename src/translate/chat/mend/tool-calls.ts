@@ -13,8 +13,8 @@ import type { WireFunction, WireToolCall } from '../wire-chunk.ts'
 export interface ToolCalls {
   readonly seen: ToolCall[]
   opened: number
-  /** Stem of the ids that upstream leaves out. */
-  readonly idStem: string
+  /** Unique among replies: the ids that upstream leaves out are made of it. */
+  readonly seedId: string
   /** A call fell into endless whitespace: what follows is worthless. */
   runaway: boolean
 }
@@ -22,8 +22,8 @@ export interface ToolCalls {
 /** No answer has room for so many; each is looked for among all that came before. */
 const MOST_CALLS = 2000
 
-export function startToolCalls(idStem: string): ToolCalls {
-  return { seen: [], opened: 0, idStem, runaway: false }
+export function startToolCalls(seedId: string): ToolCalls {
+  return { seen: [], opened: 0, seedId, runaway: false }
 }
 
 /**
@@ -156,7 +156,9 @@ function freeId(state: ToolCalls, call: ToolCall, index: number): string {
   const isTaken = state.seen.some(
     (other) => other.index !== undefined && other !== call && other.upstreamId === upstreamId,
   )
-  return upstreamId === undefined || isTaken ? `call_${state.idStem}_${index}` : upstreamId
+  if (upstreamId !== undefined && !isTaken) return upstreamId
+  // Only characters every backend takes.
+  return `call_${state.seedId.replaceAll(/[^A-Za-z0-9]/g, '').slice(-32)}_${index}`
 }
 
 function continueCall({ kind, index }: ToolCall, { wire, body }: ToolEntry, piece: string): WireToolCall | undefined {
