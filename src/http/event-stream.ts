@@ -78,6 +78,7 @@ export function createEventStream(response: ServerResponse, options: EventStream
       ...headers(),
       ...upstreamHeaders,
     })
+    response.flushHeaders()
   }
 
   function write(text: string): boolean {
@@ -97,8 +98,11 @@ export function createEventStream(response: ServerResponse, options: EventStream
       writeText(response, text)
       return
     }
+    const { socket } = response
+    socket?.cork()
     writeHead()
-    response.write(text)
+    writeText(response, text)
+    socket?.uncork()
   }
 
   function handOver(): void {
@@ -154,8 +158,11 @@ export function createEventStream(response: ServerResponse, options: EventStream
     end(text) {
       if (rest === '' && text.length <= pieceLength) {
         onText?.(text)
+        // Ends with the response, which writes all of it at once.
+        response.socket?.cork()
         if (!response.headersSent) writeHead()
-        response.end(text)
+        if (text !== '') writeText(response, text)
+        response.end()
         return
       }
       isEnding = true

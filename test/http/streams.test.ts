@@ -306,15 +306,15 @@ test('waiting for a slow caller leaves nothing behind on its response', async ()
   const large = event('x'.repeat(200_000))
   const pieces = [...Array.from({ length: 30 }, () => large), event('', 'stop'), done]
   demo.script('/chat/completions', { outcome: streamReply(pieces) })
-  const write = vi.spyOn(ServerResponse.prototype, 'write')
+  const writeHead = vi.spyOn(ServerResponse.prototype, 'writeHead')
   const reply = await openChat()
   await reply.next()
-  const responses = write.mock.contexts.filter((each) => each instanceof ServerResponse)
+  const responses = writeHead.mock.contexts.filter((each) => each instanceof ServerResponse)
   const response = responses.find(({ req }) => req.url === '/v1/chat/completions')
   const before = response?.listenerCount('close') ?? Number.NaN
   let most = 0
   while ((await reply.next()) !== undefined) most = Math.max(most, response?.listenerCount('close') ?? Number.NaN)
-  write.mockRestore()
+  writeHead.mockRestore()
   // The wait that is going on has one.
   expect(most).toBeLessThanOrEqual(before + 1)
 })
