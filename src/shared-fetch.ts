@@ -1,4 +1,4 @@
-import { waitFor } from './auth/wait-for.ts'
+import { waitFor } from './wait-for.ts'
 
 /** Something that is fetched when somebody asks, and then kept for a while. */
 export interface SharedFetch<Value> {

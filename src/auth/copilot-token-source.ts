@@ -4,7 +4,7 @@ import { copilotRecordKind } from './copilot-record-kind.ts'
 import { createMemoryRecordStore } from './memory-record-store.ts'
 import type { RecordStore } from './record-store.ts'
 import { createTokenKeeper, type TokenKeeperDeps, type TokenKeeperOptions } from './token-keeper.ts'
-import { waitFor } from './wait-for.ts'
+import { waitFor } from '../wait-for.ts'
 import type { CopilotRecord } from './wire.ts'
 
 export interface CopilotTokenDeps extends TokenKeeperDeps {

@@ -31,9 +31,9 @@ const lingerMs = 1000
 
 /**
  * Upstream is not paused for less: a short answer comes with its head, before anybody can read it, and undici would put
- * what is left of it back into the socket and begin again.
+ * what is left of it back into the socket and begin again. Bytes.
  */
-const mostWaitingBytes = 64 * 1024
+const mostUnread = 64 * 1024
 
 /**
  * One HTTP exchange on `agent`. undici's own handler interface rather than its `request`: that one wraps each body in a
@@ -115,9 +115,10 @@ interface ReceivedBody extends UpstreamBody, BodyReader {
 /** @param settled called when nothing more will be heard of the connection, and when nobody listens any more */
 function receiveBody(controller: Dispatcher.DispatchController, settled: () => void): ReceivedBody {
   let reader: BodyReader | undefined
-  /** What came before there was a reader, or while it paused. */
+  /** What came before there was a reader, or while it paused: then a chunk or two, because upstream is paused too. */
   let waiting: Uint8Array[] = []
-  let waitingBytes = 0
+  /** Bytes that came while nobody read. */
+  let unread = 0
   let paused = true
   let ending: ((reader: BodyReader) => void) | undefined
   let linger: NodeJS.Timeout | undefined
@@ -139,7 +140,6 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
   function resume(): void {
     paused = false
     for (let chunk = waiting.shift(); chunk !== undefined; chunk = waiting.shift()) {
-      waitingBytes -= chunk.length
       reader?.data(chunk)
       // The reader may have paused again.
       if (paused) return
@@ -161,8 +161,8 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
         return
       }
       waiting.push(chunk)
-      waitingBytes += chunk.length
-      if (waitingBytes > mostWaitingBytes) controller.pause()
+      unread += chunk.length
+      if (unread > mostUnread) controller.pause()
     },
     end: () => endWith((last) => last.end()),
     fail: (error) => endWith((last) => last.fail(error)),

@@ -58,7 +58,7 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
 
 /** A body that is here already, as a small one is by now: there is no silence to watch, and no caller to lose. */
 function takeArrived(request: IncomingMessage, length: number): Buffer | undefined {
-  if (request.readableLength !== length || request.destroyed) return undefined
+  if (request.readableLength !== length) return undefined
   const bytes: Buffer | null = request.read()
   // On to its end.
   request.resume()

@@ -10,7 +10,7 @@ export interface EventStream {
    * its connection is closed, so that it does not hold a place for ever.
    */
   readonly taken: (patienceMs: number) => Promise<void>
-  /** The last words and the end, in one write. */
+  /** The last words and the end, in one write where they are short. */
   readonly end: (text: string) => void
   /** Upstream has answered, with these headers for the caller; a silence from here on is one of a model that thinks. */
   readonly answered: (headers: Readonly<Record<string, string>>) => void

@@ -11,7 +11,7 @@ export type ChunkVerdict = 'go' | 'done' | Promise<void>
 /**
  * Reads an upstream stream to its end. Resolves when upstream closed cleanly or `onChunk` said done. Time spent waiting for
  * a slow caller does not count as upstream's silence.
- * @param onChunk gets at once what one read of the socket has brought, in however many pieces upstream sent it
+ * @param onChunk gets as one what has come at once, in however many pieces upstream sent it
  * @throws Fault `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort; whatever `onChunk` throws
  */
 export function readUpstream(

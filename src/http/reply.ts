@@ -4,6 +4,7 @@ import { createSseDecoder } from '../sse/decode.ts'
 import type { Continuation, Dialect, ReplyReasoning, ReplyRecord, ReplySeed } from '../translate/dialect.ts'
 import type { ReplyReader } from '../translate/exchange.ts'
 import type { Usage } from '../translate/turn.ts'
+import { waitFor } from '../wait-for.ts'
 import type { EventStream } from './event-stream.ts'
 import { readUpstream } from './read-upstream.ts'
 
@@ -59,7 +60,8 @@ export async function streamReply(stream: EventStream, context: ReplyContext): P
       if (reply.isDone()) return 'done'
       const flushed = text === '' || stream.write(text)
       text = ''
-      return flushed ? 'go' : stream.taken(upstream.idleMs)
+      // Upstream may be done by now, and who has left or is sent away is heard of here alone.
+      return flushed ? 'go' : waitFor(stream.taken(upstream.idleMs), signal)
     })
     for (const event of decoder.end()) text += reply.push(event)
   }

@@ -112,6 +112,16 @@ test.each([
   expect(demo.count('/chat/completions')).toBe(0)
 })
 
+test('a body of no bytes is a 400, and its connection serves the next request', async () => {
+  const { raw } = await openProxy()
+  const head = `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+  const body = chatBody()
+  const answers = await raw(
+    `${head}Content-Length: 0\r\n\r\n${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 200'])
+})
+
 test('a byte order mark in front is passed over, UTF-16 is not taken for text', async () => {
   const { send } = await openProxy()
   expect((await send(chat, { body: `\uFEFF${chatBody()}` })).status).toBe(200)

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { IncomingMessage, ServerResponse, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Socket } from 'node:net'
+import { Socket, connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createEventStream } from '../../src/http/event-stream.ts'
 import type { EventStream } from '../../src/http/event-stream.ts'
+import { readAll } from './client.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -111,6 +112,22 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
   if (response === undefined) throw new Error('answered without being asked')
   return { answer, response, leave: () => call.destroy() }
 }
+
+test('an end without words is the end mark, once', async () => {
+  const server = createServer((_, response) => {
+    const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
+    stream.write('data: 1\n\n')
+    stream.end('')
+    stream.stop()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  // A TCP server that listens has an address with a port.
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  expect((await readAll(socket)).split('\r\n\r\n').slice(1).join('|')).toBe('9\r\ndata: 1\n\n\r\n0|')
+})
 
 // Pairs of code units, in pieces that begin at odd ones.
 const longEvent = `data: ${'👩‍👩‍👧 größe '.repeat(400_000)}\n\n`

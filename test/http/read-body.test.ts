@@ -52,12 +52,16 @@ test('keeps a body that came in one chunk', async () => {
 })
 
 test('a body that is here already is taken at once, and its request goes on to its end', async () => {
-  const request = requestWith(Buffer.from('"whole"'), { 'content-length': '7' })
+  const request = new IncomingMessage(new Socket())
+  Object.assign(request.headers, { 'content-length': '7' })
+  request.push('"whole"')
   let ended = false
   request.once('end', () => (ended = true))
   const reading = readBody(request, options)
   expect(request.readableLength).toBe(0)
   expect([request.listenerCount('data'), request.listenerCount('error')]).toEqual([0, 0])
+  // What tells that the body is complete comes after it.
+  request.push(null)
   expect((await reading).text).toBe('"whole"')
   await new Promise(setImmediate)
   expect(ended).toBe(true)

@@ -40,12 +40,14 @@ test('what one read of the socket brings comes as one chunk', async () => {
   expect(heard).toEqual(['abc', 'd', 'ef', '[end]'])
 })
 
-test('what was said comes before the failure that it arrived with', async () => {
+test('what was said comes before the failure that it arrived with, and no timer stays', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { say, fail, heard, over } = reading()
   say('a', 'b')
   fail(new Error('broken'))
   await over
   expect(heard).toEqual(['ab', '[upstream_truncated]'])
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('an answer that is complete is that whatever comes behind it', async () => {
