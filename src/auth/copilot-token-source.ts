@@ -64,6 +64,7 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
       await saveUnsaved()
       const record = await store.current({ leaveCorrupt: isLook })
       keeper.follow(record)
+      if (rejected !== undefined) keeper.noteRejection(rejected)
       if (record === undefined || !keeper.wantsExchange(rejected)) return
       const latest = await store.update(
         record.id,

@@ -52,6 +52,8 @@ export interface TokenKeeper {
   /** The token, unless it has really expired. */
   readonly usable: () => CopilotToken | undefined
   readonly isDue: () => boolean
+  /** Upstream has refused this value: where GitHub gives no other, there is nothing left to go on with. */
+  readonly noteRejection: (rejected: string) => void
   /** Whether an exchange now would be in time, and allowed by back-off. `rejected`: the value upstream refused. */
   readonly wantsExchange: (rejected: string | undefined) => boolean
   /** Follows what is stored: another account, a newer token from another process, an edited base URL, nothing at all. */
@@ -98,6 +100,8 @@ export function createTokenKeeper(
   let lastReplacement: Moment | undefined
   /** The rejected value for which an exchange has been made; a second one would bring nothing new. */
   let settledRejection: string | undefined
+  /** The value that upstream has refused while GitHub gives no other. */
+  let deadToken: string | undefined
 
   const moment = (): Moment => ({ wallMs: deps.now(), monotonicMs: deps.monotonicMs() })
   const since = (then: Moment | undefined): number => (then === undefined ? Infinity : elapsedMs(then, moment()))
@@ -147,6 +151,7 @@ export function createTokenKeeper(
       held = undefined
       trouble = undefined
       settledRejection = undefined
+      deadToken = undefined
       failures = 0
       lastExchange = undefined
     }
@@ -161,7 +166,8 @@ export function createTokenKeeper(
     }
     const life = lifeOf(record)
     const newer = held === undefined || (record.metadata.obtained_at ?? 0) > (held.metadata.obtained_at ?? 0)
-    if (life !== undefined && newer && !isExpired(life, moment())) {
+    const isDead = deadToken !== undefined && record.metadata.access_token === deadToken
+    if (life !== undefined && newer && !isDead && !isExpired(life, moment())) {
       trouble = undefined
       hold(record, life)
     } else if (held !== undefined) {
@@ -169,6 +175,13 @@ export function createTokenKeeper(
       const stored = record.metadata.access_token === held.token.value
       hold(stored ? record : { ...record, metadata: { ...record.metadata, ...held.metadata } }, held.life)
     }
+  }
+
+  const noteRejection = (rejected: string): void => {
+    const refusedForGood = trouble?.state === 'login_required' || trouble?.state === 'no_access'
+    if (!refusedForGood || held?.token.value !== rejected) return
+    held = undefined
+    deadToken = rejected
   }
 
   const wantsExchange = (rejected: string | undefined): boolean => {
@@ -223,6 +236,7 @@ export function createTokenKeeper(
       failures = 0
       trouble = undefined
       settledRejection = rejected
+      deadToken = undefined
       toldTrouble = ''
       const updated = withToken(record, outcome)
       const life = lifeOf(updated)
@@ -232,9 +246,7 @@ export function createTokenKeeper(
     }
     failures += 1
     trouble = toTrouble(outcome, troubleContext())
-    const refusedForGood = trouble.state === 'login_required' || trouble.state === 'no_access'
-    // Upstream refused the old token and GitHub refuses a new one: there is nothing left to go on with.
-    if (refusedForGood && held?.token.value === rejected) held = undefined
+    if (rejected !== undefined) noteRejection(rejected)
     log.warn({ state: trouble.state, detail: trouble.detail }, 'no new Copilot token')
     return undefined
   }
@@ -259,6 +271,7 @@ export function createTokenKeeper(
   return {
     usable,
     isDue: due,
+    noteRejection,
     wantsExchange,
     follow,
     exchange,

@@ -495,6 +495,23 @@ describe('a token that upstream rejects', () => {
     expect(source.status()).toMatchObject({ state: 'login_required' })
   })
 
+  test('stays dropped, though it is still stored, until there is another', async () => {
+    const exchanges = answerExchanges((n) =>
+      n === 1 ? HttpResponse.json(fixture('exchange-403-spammy'), { status: 403 }) : granted(n),
+    )
+    // Due, and good for a while: nobody has to wait for the exchange that fails.
+    const source = start(memory(stored(1500)))
+    expect(await source.get(never)).toMatchObject({ value: 'tid=stored' })
+    expect(exchanges.count).toBe(1)
+    const refused = { kind: 'copilot_unavailable', detail: 'GitHub has flagged this account.' }
+    expect(await faultOf(source.replace('tid=stored', never))).toMatchObject(refused)
+    expect(await faultOf(source.get(never))).toMatchObject(refused)
+    expect(source.status()).toMatchObject({ state: 'no_access' })
+    expect(exchanges.count).toBe(1)
+    clock.advance(MINUTE)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+  })
+
   test('E12 an upstream that rejects every token costs an exchange every five seconds at most', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())
