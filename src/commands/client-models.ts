@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import type { ClientModel } from '../client-settings/client-model.ts'
-import { visible } from '../terminal/visible.ts'
+import { providers } from '../models/names.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
 import { callerKeyVariable } from '../config/environment.ts'
+import { askHealth } from './ask-daemon.ts'
 import type { CommandContext } from './context.ts'
 import type { RunningDaemon } from './ensure-daemon.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
@@ -23,20 +25,21 @@ export interface DaemonAddress {
 /**
  * The chat models that a running daemon lists. One that has just started lists built-in ones until it has the accounts'
  * own, which are waited for.
- * @throws CommandFailure
+ * @throws CommandFailure also where no model can be used now
  */
 export async function fetchClientModels(
   context: CommandContext,
   address: DaemonAddress,
-  providers: RunningDaemon['providers'],
+  asked: RunningDaemon['providers'],
 ): Promise<readonly ClientModel[]> {
   for (let look = 1; ; look += 1) {
     const reply = await ask(context, address, '/v1/models')
     const list = modelList.safeParse(reply.body)
     if (!list.success) throw unexpected(address, reply)
     const live = list.data.data.filter(({ copilot_proxy: { source } }) => source === 'live')
-    const isComplete = providers.every((provider) => live.some((model) => model.copilot_proxy.provider === provider))
+    const isComplete = asked.every((provider) => live.some((model) => model.copilot_proxy.provider === provider))
     if (isComplete || look === mostLooks) {
+      if (live.length === 0) await explainBuiltIn(context, address, asked)
       const models = (live.length > 0 ? live : list.data.data).flatMap(toClientModels)
       if (models.length > 0) return models
       const cause = 'It offers no chat model. See: copilot-proxy models'
@@ -45,6 +48,32 @@ export async function fetchClientModels(
     await context.sleep(lookEveryMs, context.signal)
   }
 }
+
+/**
+ * Why the list is no account's own: told, where the models can be used all the same.
+ * @throws CommandFailure where they cannot
+ */
+async function explainBuiltIn(
+  context: CommandContext,
+  address: DaemonAddress,
+  asked: RunningDaemon['providers'],
+): Promise<void> {
+  const health = await askHealth(address.url, context.fetch)
+  if (providers.some((provider) => health?.[provider] === 'ok')) {
+    context.stderr.write('Note: the models are of a built-in list; those of your account could not be asked for.\n')
+    return
+  }
+  const found = await ask(context, address, '/usage?partial=true')
+  const problem = asked.includes('copilot') ? usageReply.safeParse(found.body).data?.problem : undefined
+  const why = problem ?? 'To find out why: copilot-proxy doctor'
+  throw new CommandFailure(
+    exitCode.failed,
+    visibleLines(`copilot-proxy runs at ${address.url}, and no model can be used now. ${why}`),
+  )
+}
+
+/** As far as it is read here: why nothing is known of the account. */
+const usageReply = z.looseObject({ problem: z.string() })
 
 /**
  * The model that a name stands for, by the daemon's own rules.

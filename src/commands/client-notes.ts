@@ -1,11 +1,13 @@
 import * as nodeFs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ClientId } from '../client-settings/clients.ts'
-import { providerName } from '../client-settings/target.ts'
+import type { SnippetId } from '../client-settings/snippets.ts'
+import type { Target } from '../client-settings/target.ts'
+import type { Finding } from '../doctor/check.ts'
 import { judgeClients } from '../doctor/clients/client-check.ts'
 import { clientFiles } from '../doctor/clients/client-files.ts'
 import type { ClientHomes } from '../doctor/clients/client-files.ts'
-import type { ClientSettings, OpencodeSettings } from '../doctor/clients/client-settings.ts'
+import type { ClientSettings } from '../doctor/clients/client-settings.ts'
 import { readClientSettings } from '../doctor/clients/read-client-settings.ts'
 import { findCodexHome } from './codex-home.ts'
 import type { CommandContext } from './context.ts'
@@ -35,27 +37,79 @@ const variablesOf: Readonly<Record<ClientId, RegExp>> = {
   opencode: /^(?!ANTHROPIC_|CLAUDE_|OPENAI_)/,
 }
 
-/** What is set that would keep this client from using the daemon, and what to do about it: sentences. */
+/** A client's file as it is about to be. */
+interface NextFile {
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * What would still keep this client from using the daemon once its file is written, and what to do about it: sentences.
+ * What the new text puts right is not spoken of.
+ */
 export async function clientNotes(
   context: CommandContext,
   client: ClientId,
   daemon: string,
+  next: NextFile,
 ): Promise<readonly string[]> {
-  const settings = await readOwnSettings(context)
-  const none: Omit<ClientSettings, 'env'> = { claude: undefined, codex: undefined, opencode: undefined }
-  const entries = Object.entries(context.env).filter(([name]) => variablesOf[client].test(name))
-  const own = { ...none, env: Object.fromEntries(entries), [client]: settings[client] }
-  if (client === 'opencode') own.opencode = withOurs(settings.opencode, daemon)
-  return judgeClients(own, daemon).flatMap((finding) =>
-    'fix' in finding ? [`${finding.detail}. ${finding.fix}.`] : [],
-  )
+  const settings = await readClientSettings({
+    ...homesOf(context),
+    readFile: (path) => (path === next.path ? Promise.resolve(next.text) : nodeFs.readFile(path, 'utf8')),
+  })
+  const env = pick(context.env, variablesOf[client])
+  return toNotes(judgeClients({ ...noSettings, env, [client]: settings[client] }, daemon))
 }
 
-/** As they are once our provider stands there. */
-function withOurs(settings: OpencodeSettings | undefined, daemon: string): OpencodeSettings | undefined {
-  if (settings === undefined || settings.providers.some(({ name }) => name === providerName)) return settings
-  const ours = { path: '', name: providerName, npm: undefined, baseUrl: `${daemon}/v1` }
-  return { ...settings, providers: [...settings.providers, ours] }
+const noSettings: ClientSettings = { env: {}, claude: undefined, codex: undefined, opencode: undefined }
+
+function pick(env: CommandContext['env'], pattern: RegExp): CommandContext['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => pattern.test(name)))
+}
+
+function toNotes(findings: readonly Finding[]): readonly string[] {
+  return findings.flatMap((finding) => ('fix' in finding ? [`${finding.detail}. ${finding.fix}.`] : []))
+}
+
+interface SdkVariables {
+  /** Those that are judged as they are of other clients. */
+  readonly judged: RegExp
+  readonly key: string
+  /** Another credential that it reads. */
+  readonly token?: string
+}
+
+const sdks: Partial<Readonly<Record<SnippetId, SdkVariables>>> = {
+  'openai-sdk': { judged: /^(?!ANTHROPIC_|CLAUDE_)/, key: 'OPENAI_API_KEY' },
+  // Most of Anthropic's variables, and what is said of two credentials, concern Claude Code alone.
+  'anthropic-sdk': {
+    judged: /^(?!OPENAI_|CLAUDE_|ANTHROPIC_(?!BASE_URL$))/,
+    key: 'ANTHROPIC_API_KEY',
+    token: 'ANTHROPIC_AUTH_TOKEN',
+  },
+}
+
+/** What in the environment would keep a program with this SDK from using the daemon: sentences. None for no SDK. */
+export function sdkNotes({ env }: CommandContext, client: SnippetId, target: Target): readonly string[] {
+  const sdk = sdks[client]
+  if (sdk === undefined) return []
+  return [
+    ...toNotes(judgeClients({ ...noSettings, env: pick(env, sdk.judged) }, target.url)),
+    ...keyNotes(sdk, env, target),
+  ]
+}
+
+function keyNotes({ key, token }: SdkVariables, env: CommandContext['env'], target: Target): readonly string[] {
+  const isForeign = (name: string): boolean => Boolean(env[name]) && env[name] !== target.key
+  // Where no key is asked for, any will do; where ours is not known, theirs may be it.
+  const isKeyWrong = target.isKeyAsked && target.key !== '' && isForeign(key)
+  const wrongKey = `${key} is not the key that setup knows, and copilot-proxy asks for one of its own`
+  // The SDKs differ, also by version: @anthropic-ai/sdk 1.11 takes the key and warns.
+  const twoKeys = `${token} is set: beside ${key}, the SDKs take one of them or send both`
+  return [
+    ...(isKeyWrong ? [`${wrongKey}. Set ${key} to a key of copilot-proxy.`] : []),
+    ...(token !== undefined && isForeign(token) ? [`${twoKeys}. Unset ${token}.`] : []),
+  ]
 }
 
 /**

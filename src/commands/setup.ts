@@ -21,7 +21,7 @@ import {
   removeBackup,
 } from './change-client-file.ts'
 import type { ClientFile } from './change-client-file.ts'
-import { clientNotes, findClientFile } from './client-notes.ts'
+import { clientNotes, findClientFile, sdkNotes } from './client-notes.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { ensureDaemon } from './ensure-daemon.ts'
@@ -68,11 +68,13 @@ function rulesFor(client: SnippetId): ClientId {
   return isClientId(client) ? client : 'opencode'
 }
 
-function tellSnippet({ stdout, stderr }: CommandContext, client: SnippetId, target: Target): void {
+function tellSnippet(context: CommandContext, client: SnippetId, target: Target): void {
+  const { stdout, stderr } = context
   const { name, place, text } = snippets[client]
   stderr.write(`For ${name}; it belongs into: ${place}.\n`)
   // In place of a key that is asked for, which is not printed.
   stdout.write(visibleLines(text(target.isKeyAsked ? { ...target, key: 'YOUR_KEY' } : target)))
+  tellNotes(context, sdkNotes(context, client, target))
 }
 
 async function liveTarget(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<Target> {
@@ -102,7 +104,8 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
     const how = `To see what ${name} needs: copilot-proxy setup --print ${client}`
     throw byHand(file.path, [format.limit, how].join(' ').trimStart())
   }
-  const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url))]
+  const written = { path: file.path, text: next }
+  const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url, written))]
   if (next === text) {
     context.stderr.write(visibleLines(`${name} is set up already: ${file.path}. There is nothing to do.\n`))
     tellNotes(context, notes)
@@ -119,11 +122,7 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   context.stderr.write(
     visibleLines(`${name} now uses copilot-proxy, with ${target.chosen.main.id}.${kept} ${undone}\n`),
   )
-  const newNotes = [...(await exposedNotes(file, next, target)), ...(await clientNotes(context, client, target.url))]
-  tellNotes(
-    context,
-    newNotes.filter((note) => !notes.includes(note)),
-  )
+  tellNotes(context, await exposedNotes(file, next, target))
   return probe(context, client, target, 'The settings stay. ')
 }
 
@@ -232,11 +231,16 @@ async function probe(
   context.stderr.write(visibleLines(`Asking ${main.id} …\n`))
   const trial = await tryModel(context, target, dialect, main.id)
   if (trial.ok) {
-    const words = trial.text.trim().slice(0, 80)
-    const said = visible(`${trial.model} answered “${words}” after ${trial.tookMs} ms.`)
+    const said = visible(`${trial.model} answered “${beginning(trial.text)}” after ${trial.tookMs} ms.`)
     context.stderr.write(`${said}\n`)
     return exitCode.done
   }
   context.stderr.write(visibleLines(`No answer: ${trial.problem}\n${consolation}See: copilot-proxy doctor\n`))
   return exitCode.failed
+}
+
+/** Enough to know an answer by; by characters, so that none is cut in half. */
+function beginning(text: string): string {
+  const characters = Array.from(text.trim())
+  return characters.length > 80 ? `${characters.slice(0, 80).join('')}…` : characters.join('')
 }

@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { jsonReply } from '../../src/demo/outcome.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../http/harness.ts'
 import { createUser, inputOf } from './harness.ts'
@@ -258,14 +259,81 @@ test('settings that are in the way are named, those of other clients are not', a
   expect(stderr).not.toContain('OPENAI')
 })
 
+test('notes are of the file as it will be, once, and before the question', async () => {
+  const { user } = await openUser()
+  const env = { ANTHROPIC_BASE_URL: 'https://gateway.example', ANTHROPIC_API_KEY: 'sk-ant-example' }
+  const path = await put(user, places.claude, JSON.stringify({ env }, null, 2))
+  const note = `Note: ANTHROPIC_API_KEY in ${path} is set beside ANTHROPIC_AUTH_TOKEN`
+
+  const dry = await user.run('setup claude --dry-run')
+  expect(dry.stderr).toContain(note)
+  expect(dry.stderr).not.toContain('gateway.example')
+
+  const asked = await user.run('setup claude', { interactive: true, stdin: inputOf('no\n') })
+  expect(asked.stderr.split('Write this to')[0]).toContain(note)
+  expect(asked.stderr).not.toContain('gateway.example')
+
+  const done = await user.run('setup claude --yes')
+  expect(done.stderr.split(note)).toHaveLength(2)
+  expect(done.stderr).not.toMatch(/gateway\.example|sk-ant-example/)
+})
+
+test.each<readonly [title: string, place: string, text: string, command: string, expected: RegExp | undefined]>([
+  [
+    'a provider of Codex CLI that is no longer chosen',
+    places.codex,
+    'model_provider = "own"\n\n[model_providers.own]\nbase_url = "https://gateway.example/v1"\n',
+    'setup codex --dry-run',
+    undefined,
+  ],
+  [
+    'a provider that a profile of Codex CLI still chooses',
+    places.codex,
+    'profile = "work"\n\n[profiles.work]\nmodel_provider = "own"\n\n' +
+      '[model_providers.own]\nbase_url = "https://gateway.example/v1"\n',
+    'setup codex --dry-run',
+    /leads Codex CLI to gateway\.example/,
+  ],
+  [
+    'our own provider of opencode, with the address that it had',
+    places.opencode,
+    '{ "provider": { "copilot-proxy": { "options": { "baseURL": "https://127.0.0.1:PORT/v1" } } } }',
+    'setup opencode --dry-run',
+    undefined,
+  ],
+])('judged by what stays: %s', async (_title, place, text, command, expected) => {
+  const { user } = await openUser()
+  await put(user, place, text.replace('PORT', String(user.env['COPILOT_PROXY_SERVER_PORT'])))
+  const { code, stderr } = await user.run(command)
+  expect(code).toBe(0)
+  if (expected === undefined) expect(stderr).not.toContain('Note:')
+  else expect(stderr).toMatch(expected)
+})
+
+test('a variable that the written file goes before is not in the way, one beside it is', async () => {
+  const { user } = await openUser()
+  Object.assign(user.env, { ANTHROPIC_BASE_URL: 'https://gateway.example', ANTHROPIC_API_KEY: 'sk-ant-example' })
+  const { stderr } = await user.run('setup claude --dry-run')
+  expect(stderr).toContain('Note: ANTHROPIC_API_KEY is set beside ANTHROPIC_AUTH_TOKEN')
+  expect(stderr).not.toMatch(/gateway\.example|sk-ant-example/)
+})
+
 test('a request that fails is told, and the exit code says so', async () => {
   const { user, proxy } = await openUser()
-  proxy.demo.tokens.revokeAll()
-  // The daemon may have made one of the login before.
-  proxy.demo.tokens.expireAll()
+  proxy.demo.script('/v1/messages', { outcome: jsonReply(500, { error: { message: 'nobody knows' } }) })
   const { code, stderr } = await user.run('setup claude --yes')
   expect(stderr).toMatch(/No answer: \d{3}: .*\nThe settings stay\. See: copilot-proxy doctor\n$/)
   expect(code).toBe(1)
+})
+
+test('a login that nothing can be done with is told, and nothing is written with models that it may not have', async () => {
+  const { user, proxy } = await openUser()
+  proxy.demo.tokens.revokeAll()
+  proxy.demo.tokens.expireAll()
+  const { code, stderr } = await user.run('setup claude --yes')
+  expect(stderr).toMatch(/^copilot-proxy runs at \S+, and no model can be used now\. GitHub does not accept the token/m)
+  expect(code).toBe(1)
+  await expect(readFile(join(user.home, places.claude))).rejects.toThrow('ENOENT')
 })
 
 test('of opencode’s two files the one that it goes by is written, unless one is named', async () => {
@@ -364,6 +432,85 @@ test('what is not written from here is printed, and tried', async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('export OPENAI_BASE_URL=') })
   expect(stderr).toMatch(/ answered “Hello from /)
   expect(await user.run('setup openai-sdk --undo')).toMatchObject({ code: 2 })
+})
+
+test.each([
+  ['as it is where it is short', ' Ready. ', 'Ready.'],
+  ['whole up to 80 characters', '👋'.repeat(80), '👋'.repeat(80)],
+  ['with a mark where it was cut', '👋'.repeat(81), `${'👋'.repeat(80)}…`],
+])('an answer of the model is told %s', async (_how, content, told) => {
+  const { user } = await openUser()
+  const fetchOf: typeof fetch = async (resource, init) =>
+    typeof resource === 'string' && resource.endsWith('/v1/chat/completions')
+      ? Response.json({ model: 'gpt-5-mini', choices: [{ message: { content } }] })
+      : fetch(resource, init)
+  const { stderr } = await user.run('setup openai-sdk', { fetch: fetchOf })
+  expect(stderr).toMatch(new RegExp(`^gpt-5-mini answered “${told}” after \\d+ ms\\.$`, 'm'))
+})
+
+function notesIn(text = ''): readonly string[] {
+  return text.split('\n').filter((line) => line.startsWith('Note: '))
+}
+
+describe('variables that lead a program with an SDK elsewhere', () => {
+  const elsewhere = {
+    OPENAI_BASE_URL: 'https://someone:pass-example@api.openai.com/v1',
+    OPENAI_API_KEY: 'sk-example',
+    ANTHROPIC_BASE_URL: 'https://api.anthropic.com',
+    ANTHROPIC_AUTH_TOKEN: 'token-example',
+    ANTHROPIC_API_KEY: 'sk-ant-example',
+    CLAUDE_CODE_USE_BEDROCK: '1',
+  }
+  const named = {
+    'openai-sdk': [
+      /^Note: OPENAI_BASE_URL leads OpenAI’s clients to api\.openai\.com, .* Set OPENAI_BASE_URL=http:.*\/v1\.$/,
+    ],
+    'anthropic-sdk': [
+      /^Note: ANTHROPIC_BASE_URL leads Anthropic’s clients to api\.anthropic\.com, .* Set ANTHROPIC_BASE_URL=http:.*\d\.$/,
+      /^Note: ANTHROPIC_AUTH_TOKEN is set: .* Unset ANTHROPIC_AUTH_TOKEN\.$/,
+    ],
+  }
+
+  for (const sdk of ['openai-sdk', 'anthropic-sdk'] as const) {
+    test.each(['', ' --print', ' --dry-run'])(`are named, without a key: setup ${sdk}%s`, async (option) => {
+      const { user } = await openUser()
+      Object.assign(user.env, elsewhere)
+      const { code, stdout, stderr } = await user.run(`setup ${sdk}${option}`)
+      expect(code).toBe(0)
+      // Before the model is asked.
+      const notes = notesIn(stderr.split('Asking ')[0])
+      expect(notes).toEqual(named[sdk].map((each) => expect.stringMatching(each)))
+      expect(notesIn(stderr)).toEqual(notes)
+      expect(stdout + stderr).not.toMatch(/(?:sk|pass|token|ant)-example|Claude Code/)
+    })
+
+    test(`are none where they lead here: setup ${sdk}`, async () => {
+      const { user, proxy } = await openUser()
+      Object.assign(user.env, {
+        OPENAI_BASE_URL: `${proxy.url}/v1`,
+        OPENAI_API_KEY: 'anything',
+        ANTHROPIC_BASE_URL: proxy.url,
+        ANTHROPIC_API_KEY: 'anything',
+      })
+      expect(notesIn((await user.run(`setup ${sdk}`)).stderr)).toEqual([])
+    })
+  }
+
+  test.each([
+    ['openai-sdk', 'OPENAI_API_KEY'],
+    ['anthropic-sdk', 'ANTHROPIC_API_KEY'],
+  ])('a key is named where the daemon asks for one of its own: setup %s', async (sdk, variable) => {
+    const { user } = await openUser({ file: 'server: { api-keys: [right-key-of-mine] }' })
+    user.env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
+    user.env[variable] = 'sk-example'
+    const { stdout, stderr } = await user.run(`setup ${sdk}`)
+    expect(notesIn(stderr)).toEqual([
+      expect.stringMatching(`^Note: ${variable} .* Set ${variable} to a key of copilot-proxy\\.$`),
+    ])
+    expect(stdout + stderr).not.toContain('sk-example')
+    user.env[variable] = 'right-key-of-mine'
+    expect(notesIn((await user.run(`setup ${sdk}`)).stderr)).toEqual([])
+  })
 })
 
 test('nobody who is logged in: it is not set up', async () => {

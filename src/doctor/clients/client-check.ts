@@ -93,7 +93,8 @@ function judgeAnthropicUrl(variable: Variable | undefined, daemon: DaemonUrl): r
   const url = URL.parse(value)
   if (url === null) return warn(`${placeOf(variable)} is not an address`, fix)
   if (!leadsTo(url, daemon)) {
-    return warn(`${placeOf(variable)} leads Claude Code to ${url.host}, past copilot-proxy`, fix)
+    const who = file === undefined ? 'Anthropic’s clients' : 'Claude Code'
+    return warn(`${placeOf(variable)} leads ${who} to ${url.host}, past copilot-proxy`, fix)
   }
   if (url.protocol === 'https:') return warn(`${placeOf(variable)} says https; copilot-proxy speaks http`, fix)
   return /\/v1\/*$/.test(url.pathname)
