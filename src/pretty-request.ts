@@ -54,14 +54,27 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
   ].filter((step) => step !== '')
   const failure = formatError(error)
   const told = listOf(warnings).map((warning) => visible(warning))
+  const isPlain = ending === '' && told.length === 0
   const notes = [
     ...(ending === '' ? [] : [style.yellow(failure === '' ? ending : `${ending}: ${failure}`)]),
     ...(told.length === 0 ? [] : [style.yellow(`warnings: ${told.join('; ')}`)]),
     ...(typeof key === 'string' ? [`key ${visible(key)}`] : []),
-    ...(typeof requestId === 'string' ? [style.dim(visible(requestId))] : []),
+    // Of what went well nobody looks for more; the JSON form has it.
+    ...(typeof requestId === 'string' && !isPlain ? [style.dim(visible(requestId))] : []),
   ]
-  const unsaid = { ...(failure === '' && error !== undefined && { error }), ...(cause !== undefined && { cause }) }
+  const unsaid = {
+    ...(failure === '' && error !== undefined && { error }),
+    ...(cause !== undefined && { cause: shortCause(cause) }),
+  }
   return { text: [steps.join(style.dim(' → ')), ...notes].join('  '), rest: { ...rest, ...unsaid } }
+}
+
+/** `SocketError: other side closed (UND_ERR_SOCKET)` of what went wrong elsewhere; a defect of ours keeps all it has. */
+function shortCause(cause: unknown): unknown {
+  if (typeof cause !== 'object' || cause === null || 'stack' in cause) return cause
+  const { name, message, code }: Fields = { ...cause }
+  if (typeof name !== 'string' || typeof message !== 'string') return cause
+  return `${name}: ${message}${typeof code === 'string' ? ` (${code})` : ''}`
 }
 
 /** Warnings of a served request are a list, those of a refused one a header. */

@@ -73,6 +73,21 @@ const lines = [
     msg: 'request failed',
   },
   {
+    ...served,
+    level: 'warn',
+    status: 200,
+    ms: 12,
+    error: { kind: 'upstream_truncated' },
+    cause: {
+      name: 'SocketError',
+      message: 'other side closed',
+      code: 'UND_ERR_SOCKET',
+      socket: { bytesRead: 157_890 },
+    },
+    endedAs: 502,
+    msg: 'stream ended in an error event',
+  },
+  {
     level: 'warn',
     time,
     status: 503,

@@ -63,9 +63,7 @@ function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[
   const unset = listed.filter((row) => row.copilot_proxy.policy === 'unconfigured')
   const isDemo = listed.some(({ owned_by: owner }) => owner.includes('(demo)'))
   return [
-    ...(isTranslated
-      ? ['CHAT, RESP, MSGS: the API you call. "yes": the model has it; else the API it is translated to.']
-      : []),
+    ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
     ...(disabled.length > 0 ? [`Switched off for this account: ${idsOf(disabled)}. Enable at ${settingsPage}`] : []),
     ...(unset.length > 0 ? [`May have to be enabled first: ${idsOf(unset)}. At ${settingsPage}`] : []),
     ...(isDemo ? ['These models are simulated (--demo).'] : []),

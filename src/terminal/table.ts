@@ -8,7 +8,8 @@ export interface TableColumn<Row> {
   readonly align?: 'left' | 'right'
 }
 
-const gap = '  '
+/** Spaces between columns: the wider, where there is room. */
+const gaps = { narrow: 1, wide: 2 }
 
 /** Whether such a table is no wider than the screen. */
 export function fitsTable<Row>(
@@ -16,7 +17,7 @@ export function fitsTable<Row>(
   rows: readonly Row[],
   screen: Pick<Output, 'columns'>,
 ): boolean {
-  return lineLength(widthsOf(columns, cellsOf(columns, rows))) <= screen.columns
+  return lineLength(widthsOf(columns, cellsOf(columns, rows)), gaps.narrow) <= screen.columns
 }
 
 /**
@@ -32,8 +33,9 @@ export function formatTable<Row>(
 ): string {
   const cells = cellsOf(columns, rows)
   const widths = widthsOf(columns, cells)
-  if (lineLength(widths) > output.columns) return formatBlocks(columns, cells, output)
+  if (lineLength(widths, gaps.narrow) > output.columns) return formatBlocks(columns, cells, output)
 
+  const gap = ' '.repeat(lineLength(widths, gaps.wide) <= output.columns ? gaps.wide : gaps.narrow)
   const toLine = (texts: readonly string[]): string =>
     texts
       .map((text, at) => padText(text, widths[at] ?? 0, columns[at]?.align))
@@ -57,8 +59,8 @@ function widthsOf<Row>(columns: readonly TableColumn<Row>[], cells: readonly (re
   )
 }
 
-function lineLength(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1))
+function lineLength(widths: readonly number[], gap: number): number {
+  return widths.reduce((sum, width) => sum + width, gap * (widths.length - 1))
 }
 
 function formatBlocks<Row>(
