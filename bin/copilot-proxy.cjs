@@ -27,11 +27,13 @@ if (isOld) {
 function cacheDir() {
   var path = require('path')
   var env = process.env
-  if (env.COPILOT_PROXY_HOME) return path.join(env.COPILOT_PROXY_HOME, 'cache')
+  var home = env.COPILOT_PROXY_HOME
+  // A relative one is refused later, with a sentence; until then nothing is put into whatever folder this runs in.
+  if (home) return path.isAbsolute(home) ? path.join(home, 'cache') : undefined
   if (path.isAbsolute(env.XDG_CACHE_HOME || '')) return path.join(env.XDG_CACHE_HOME, 'copilot-proxy')
   try {
-    var home = require('os').homedir()
-    return path.isAbsolute(home) ? path.join(home, '.cache', 'copilot-proxy') : undefined
+    var userHome = require('os').homedir()
+    return path.isAbsolute(userHome) ? path.join(userHome, '.cache', 'copilot-proxy') : undefined
   } catch (error) {
     return undefined
   }

@@ -31,7 +31,7 @@ export function addBackground(program: Command, context: CommandContext, finish:
     .description('show the log of the daemon in the background')
     .option('-f, --follow', 'go on with what comes')
     .option('-n, --lines <number>', 'how many lines to begin with', '100')
-    .option('--json', 'print the lines as they are, also on a terminal')
+    .option('--json', 'print one JSON object a line, also on a terminal')
     .addHelpText('after', helpText.logs)
     .action(async (_flags: unknown, command: Command) => {
       const { logs } = await import('./logs.ts')

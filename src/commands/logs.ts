@@ -1,7 +1,7 @@
 import { formatLogLine } from '../pretty-log.ts'
 import { redactText } from '../redact.ts'
 import type { Output } from '../terminal/output.ts'
-import { visible } from '../terminal/visible.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
 import { findBackgroundPlace, tellingFileErrors } from './background/place.ts'
 import { followLines, readLastLines } from './background/read-log.ts'
 import type { CommandContext } from './context.ts'
@@ -14,7 +14,7 @@ const pollMs = 200
 
 /**
  * Prints the end of the background daemon's log, with `--follow` also what comes. On a terminal as people like to read
- * it, otherwise the lines as they are.
+ * it, otherwise as one JSON object a line.
  */
 export async function logs(context: CommandContext, flags: LogsFlags): Promise<ExitCode> {
   const count = parseCount(flags.lines)
@@ -25,9 +25,10 @@ export async function logs(context: CommandContext, flags: LogsFlags): Promise<E
   }
   return tellingFileErrors(place, async () => {
     const last = await readLastLines(place.logFile, count)
-    if (last === undefined && !flags.follow) {
+    if (last === undefined) {
       const message = `There is no log at ${place.logFile}: no copilot-proxy has run in the background yet.`
-      throw new CommandFailure(exitCode.failed, message)
+      if (!flags.follow) throw new CommandFailure(exitCode.failed, message)
+      context.stderr.write(visibleLines(`${message} Waiting for one.\n`))
     }
     write(last?.lines ?? [])
     if (!flags.follow) return exitCode.done
@@ -48,8 +49,25 @@ function parseCount(text: string): number {
 
 function toText(line: string, { isTerminal, hasColors }: Output, json: true | undefined): string {
   const safe = redactText(line)
-  if (!isTerminal || json) return `${safe}\n`
+  if (!isTerminal || json) return `${toJsonLine(safe)}\n`
   const text = formatLogLine(safe, { colors: hasColors })
   // What is no line of the log, as a defect's report, comes back as it was.
   return text === safe ? `${visible(safe)}\n` : text
+}
+
+/**
+ * What a daemon that could not start said to people stands in its log as plain text. Whoever reads the log as JSON gets
+ * an object for that, too.
+ */
+function toJsonLine(line: string): string {
+  return isJsonObject(line) ? line : JSON.stringify({ level: 'info', msg: line })
+}
+
+function isJsonObject(line: string): boolean {
+  try {
+    const parsed: unknown = JSON.parse(line)
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+  } catch {
+    return false
+  }
 }

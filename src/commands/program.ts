@@ -236,8 +236,11 @@ function addServe(program: Command, context: CommandContext, finish: Finish): vo
     .description('answer requests until stopped')
     .addHelpText('after', helpText.serve)
     .action(async (_flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ServeFlags>()
+      // commander knows options that exclude each other, and none that need each other.
+      if (flags.json && !flags.detach) command.error("error: option '--json' goes with '--detach' only")
       const { serve } = await import('./serve.ts')
-      finish(await serve(context, command.optsWithGlobals<ServeFlags>()))
+      finish(await serve(context, flags))
     })
   for (const option of serveOptions()) serveCommand.addOption(option)
   serveCommand.option('--json', 'with --detach: print JSON')

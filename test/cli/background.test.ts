@@ -313,12 +313,15 @@ describe('logs', () => {
     expect(none.stderr).toContain(`There is no log at ${user.logFile}`)
 
     const following = user.cli('logs', '-f')
+    await following.seen('stderr', /There is no log at .*\. Waiting for one\.\n/)
     const { url } = await user.detach('--demo')
     await following.seen('stdout', /answers come from a simulated Copilot/)
     await createClient(url).chat()
     await following.seen('stdout', /"msg":"request served"/)
     following.child.kill('SIGINT')
-    expect((await following.ended).code).toBe(130)
+    const followed = await following.ended
+    expect(followed.code).toBe(130)
+    expect(followed.stderr.match(/Waiting/g)).toHaveLength(1)
 
     await user.cli('stop').ended
     const { stdout } = await user.cli('logs', '-n', '2').ended
@@ -334,6 +337,18 @@ describe('logs', () => {
     const stdout = { ...recordOutput(), isTerminal: true, write: (text: string) => void written.push(text) }
     await user.run('logs', { stdout })
     expect(written.join('')).toMatch(/^\d\d:\d\d:\d\d\.000 {2}WARN be\\u001b\[31mware\nnot\\u001b\[31m of the log\n$/)
+  })
+
+  test.each(['logs --json', 'logs'])('%s makes an object of what people were told, and loses nothing', async (line) => {
+    const user = await createBackgroundUser()
+    await mkdir(join(user.home, 'state'))
+    const own = '{"level":"warn","time":0,"msg":"beware"}'
+    const others = ['copilot-proxy 0.1.0 is already running at "x".', '', '[1]', '7', 'null', '{"level":']
+    await writeFile(user.logFile, `${own}\n${others.join('\n')}\n`)
+    const { stdout } = await user.run(line)
+    const [first, ...rest] = stdout.trimEnd().split('\n')
+    expect(first).toBe(own)
+    expect(rest.map((text) => JSON.parse(text))).toEqual(others.map((msg) => ({ level: 'info', msg })))
   })
 
   test('takes whole numbers of lines only', async () => {

@@ -160,6 +160,18 @@ describe('a daemon that runs', () => {
     }
   })
 
+  test('can use no login: no client is started, and the reason is said', async () => {
+    const proxy = await openProxy()
+    proxy.demo.tokens.revokeAll()
+    proxy.demo.tokens.expireAll()
+    const { launch, env } = await openMachine()
+    Object.assign(env, { COPILOT_PROXY_SERVER_PORT: new URL(proxy.url).port, COPILOT_GITHUB_TOKEN: 'ghu_somebody' })
+    const { code, stdout, stderr } = await launch('claude').ended
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/no model can be used now\. GitHub does not accept the token/)
+    expect(code).toBe(1)
+  })
+
   test('asks for a key that is in no configuration here: that of the variable is sent', async () => {
     const proxy = await openProxy({ file: 'server: { api-keys: [right-key-of-mine] }' })
     const { launch, env } = await openMachine()

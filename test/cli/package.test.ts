@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -61,6 +61,14 @@ describe('J04 the packed program', () => {
     const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
     const cli = startProcess([bin, '--version'], { ...withoutHome, ...env })
     expect(await cli.ended).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
+  })
+
+  test('makes no folder where it is started for a COPILOT_PROXY_HOME that is refused', async () => {
+    const cwd = await mkdtemp(join(dir, 'cwd-'))
+    const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
+    const cli = startProcess([bin, 'config', 'path'], { COPILOT_PROXY_HOME: 'relative' }, { cwd })
+    expect(await cli.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('must be an absolute path') })
+    expect(await readdir(cwd)).toEqual([])
   })
 
   test('serves, answers and stops', async () => {

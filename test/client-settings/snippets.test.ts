@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { snippets } from '../../src/client-settings/snippets.ts'
 import type { Snippet } from '../../src/client-settings/snippets.ts'
 import { tomlStatements } from '../../src/client-settings/toml-statements.ts'
-import { target } from './models.ts'
+import { model, target } from './models.ts'
 
 /** Throws where the text is not of its language. */
 const parsers: Readonly<Record<Snippet['language'], (text: string) => unknown>> = {
@@ -33,6 +34,21 @@ test.each(Object.entries<Snippet>(snippets))('golden: %s', async (id, { text }) 
   const printed = text(target(id === 'claude' || id === 'codex' ? id : 'opencode'))
   await expect(printed).toMatchFileSnapshot(`../golden/snippets/${id}.txt`)
 })
+
+/** The README sets these up by hand, in words of its own. */
+const inOtherWords: ReadonlySet<string> = new Set(['claude', 'codex', 'opencode', 'curl'])
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+// Word for word: the README keeps the formatter off what it would quote in another way.
+test.each(Object.entries<Snippet>(snippets).filter(([id]) => !inOtherWords.has(id)))(
+  'the README has what is printed for %s, under its name',
+  (_id, { name, text }) => {
+    const printed = text(target('opencode', { models: [model('gpt-5-mini')] }))
+    const [, block] = /^```\w+\n(.*?)^```$/ms.exec(readme.slice(readme.indexOf(`\n**${name}**`))) ?? []
+    expect(readme).toContain(`\n**${name}**`)
+    expect(block).toBe(printed)
+  },
+)
 
 test('nothing in a key is obeyed by the shell', () => {
   const script = `${snippets['openai-sdk'].text(target('opencode', { key: "a'$(echo no)`echo no`" }))}printf %s "$OPENAI_API_KEY"`

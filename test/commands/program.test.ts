@@ -53,6 +53,7 @@ describe('wrong usage exits with 2', () => {
     ['--demo serve', "option '--demo' stands before the command 'serve'"],
     ['--config x.yaml --log-level info config path', "option '--log-level' stands before the command 'config'"],
     ['--json status', "unknown option '--json'"],
+    ['serve --demo --json', "option '--json' goes with '--detach' only\nSee copilot-proxy serve --help"],
     ['serve --port', 'argument missing'],
     ['serve --port many', '--port  server.port  expected a whole number'],
     ['serve --host 0.0.0.0', 'server.api-keys'],
