@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -197,13 +199,15 @@ test('F10 what a killed process left beside the logins is no hindrance', async (
   expect((await cli.ended).code).toBe(0)
 })
 
-/** A port that was free a moment ago. */
+/** A port that is free, and below those that the system gives to connections: other tests open many. */
 async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // Proof: a TCP server that listens has an AddressInfo.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { port } = server.address() as AddressInfo
+  const port = randomInt(20_000, 30_000)
+  const server = createServer().listen(port, '127.0.0.1')
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  )
+  if (!isFree) return freePort()
   await new Promise((resolve) => server.close(resolve))
   return port
 }
