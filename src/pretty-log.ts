@@ -25,7 +25,7 @@ export function formatLogLines(jsonLines: string, options: { readonly colors: bo
  * indented below; a request that is over reads as `formatRequest` has it. Text that is not a JSON object comes back as it is. Control characters are shown, not obeyed.
  */
 export function formatLogLine(jsonLine: string, options: { readonly colors: boolean }): string {
-  const fields = parseObject(jsonLine)
+  const fields = parseLogLine(jsonLine)
   if (fields === undefined) return jsonLine
   const { level, time, msg, ...rest } = fields
   const style = createStyle(options.colors)
@@ -42,7 +42,8 @@ export function formatLogLine(jsonLine: string, options: { readonly colors: bool
   return `${clock}${paint(levelName)} ${message}${pairs.join('')}\n${below.join('')}`
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+/** Undefined for what is no line of the log. */
+export function parseLogLine(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed: unknown = JSON.parse(text)
     return isObject(parsed) ? parsed : undefined

@@ -1,10 +1,10 @@
 import { Fault } from '../errors.ts'
+import { waitFor } from '../wait-for.ts'
 import type { CopilotToken, CopilotTokenSource } from './copilot-token.ts'
 import { copilotRecordKind } from './copilot-record-kind.ts'
 import { createMemoryRecordStore } from './memory-record-store.ts'
 import type { RecordStore } from './record-store.ts'
 import { createTokenKeeper, type TokenKeeperDeps, type TokenKeeperOptions } from './token-keeper.ts'
-import { waitFor } from '../wait-for.ts'
 import type { CopilotRecord } from './wire.ts'
 
 export interface CopilotTokenDeps extends TokenKeeperDeps {

@@ -49,6 +49,8 @@ export async function fetchClientModels(
   }
 }
 
+export const builtInNote = 'Note: the models are of a built-in list; those of your account could not be asked for.\n'
+
 /**
  * Why the list is no account's own: told, where the models can be used all the same.
  * @throws CommandFailure where they cannot
@@ -60,7 +62,7 @@ async function explainBuiltIn(
 ): Promise<void> {
   const health = await askHealth(address.url, context.fetch)
   if (providers.some((provider) => health?.[provider] === 'ok')) {
-    context.stderr.write('Note: the models are of a built-in list; those of your account could not be asked for.\n')
+    context.stderr.write(builtInNote)
     return
   }
   const found = await ask(context, address, '/usage?partial=true')

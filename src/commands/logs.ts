@@ -1,4 +1,4 @@
-import { formatLogLine } from '../pretty-log.ts'
+import { formatLogLine, parseLogLine } from '../pretty-log.ts'
 import { redactText } from '../redact.ts'
 import type { Output } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
@@ -60,14 +60,5 @@ function toText(line: string, { isTerminal, hasColors }: Output, json: true | un
  * an object for that, too.
  */
 function toJsonLine(line: string): string {
-  return isJsonObject(line) ? line : JSON.stringify({ level: 'info', msg: line })
-}
-
-function isJsonObject(line: string): boolean {
-  try {
-    const parsed: unknown = JSON.parse(line)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
-  } catch {
-    return false
-  }
+  return parseLogLine(line) ? line : JSON.stringify({ level: 'info', msg: line })
 }

@@ -8,7 +8,7 @@ import { renderModelList } from '../models/render.ts'
 import { nearMisses } from '../models/near-misses.ts'
 import { visible } from '../terminal/visible.ts'
 import { findCallerKey } from './caller-key.ts'
-import { fetchClientModels, toClientModels } from './client-models.ts'
+import { builtInNote, fetchClientModels, toClientModels } from './client-models.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import { findDaemon } from './find-daemon.ts'
@@ -53,7 +53,7 @@ async function listModels(
     return (await fetchFromProviders(context, settings, modelSources)).models.flatMap(toClientModels)
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    context.stderr.write('Note: the models are of a built-in list; those of your account could not be asked for.\n')
+    context.stderr.write(builtInNote)
     return builtIn(settings).flatMap(toClientModels)
   }
 }

@@ -95,4 +95,5 @@ export function readUpstream(
   })
 }
 
+/** What is hung on it runs once the callbacks that run now have. */
 const settled = Promise.resolve()

@@ -1,7 +1,7 @@
 import { Fault } from '../../errors.ts'
+import { waitFor } from '../../wait-for.ts'
 import { RecordStoreError } from '../record-fs.ts'
 import type { RecordStore } from '../record-store.ts'
-import { waitFor } from '../../wait-for.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource } from './credentials.ts'
 import { withRenewalBegun, type CodexRecord } from './record.ts'
 import { createCodexTokenKeeper, type CodexKeeperDeps, type CodexKeeperOptions } from './token-keeper.ts'
