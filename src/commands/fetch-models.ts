@@ -19,6 +19,7 @@ export const listedModel = z.looseObject({
   owned_by: z.string().catch(''),
   copilot_proxy: z.looseObject({
     provider: z.string().catch(''),
+    family: z.string().catch(''),
     name: z.string().catch(''),
     type: z.string().catch(''),
     preview: z.boolean().catch(false),

@@ -9,6 +9,11 @@ type Column = TableColumn<ListedModel>
 
 const model: Column = { title: 'MODEL', cell: ({ id }) => visible(id) }
 const vendor: Column = { title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) }
+/** Where it says more than the name does. */
+const family: Column = {
+  title: 'FAMILY',
+  cell: ({ id, copilot_proxy: { family: name } }) => (id.endsWith(name) ? '' : visible(name)),
+}
 const provider: Column = { title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) }
 const limits: readonly Column[] = [
   { title: 'CONTEXT', cell: (row) => tokens(row.copilot_proxy.context_window), align: 'right' },
@@ -42,6 +47,7 @@ export function modelsText(
     [
       model,
       vendor,
+      ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
       ...(isMixed ? [provider] : []),
       ...limits,
       abilities,
@@ -49,7 +55,7 @@ export function modelsText(
       ...routes,
       ...(hasState ? [state] : []),
     ].filter((column) => !left.includes(column))
-  const leastFirst = [state, vendor, thinking, provider]
+  const leastFirst = [state, family, vendor, thinking, provider]
   const narrower = [0, ...leastFirst.keys().map((at) => at + 1)].map((count) => without(...leastFirst.slice(0, count)))
   // Where none fits, each model becomes a block, which has room for all.
   const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? without()

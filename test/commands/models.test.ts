@@ -194,7 +194,7 @@ function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
 
 describe('the table of models', () => {
   const lists = listed(
-    sample('claude-sonnet-4.5-fast'),
+    sample('claude-sonnet-4.5-fast', { family: 'claude-sonnet-4.5' }),
     sample('claude-opus-5', { policy: 'unconfigured', supports: { reasoningEffort: ['none', 'low', 'high'] } }),
     sample('gpt-5-mini', { vendor: 'Azure OpenAI', preview: true, endpoints: ['/responses'] }),
     sample('gpt-6', { vendor: 'A vendor that nobody knows', policy: 'disabled' }),
