@@ -1,7 +1,8 @@
 import { parseModelList } from './copilot-wire.ts'
 import type { CopilotModelEntry } from './copilot-wire.ts'
+import type { ImageLimits } from '../translate/model-traits.ts'
 import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
-import type { Model, ModelListing, ModelType } from './model.ts'
+import type { Model, ModelListing, ModelNotice, ModelPrices, ModelType, TierPrices } from './model.ts'
 
 /** Copilot's reply to `GET /models`; undefined when it is not a model list at all. */
 export function parseCopilotModels(reply: unknown): ModelListing | undefined {
@@ -27,7 +28,12 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
     maxOutputTokens: limits.max_output_tokens ?? undefined,
     maxInputs: limits.max_inputs ?? undefined,
     endpoints: toEndpoints(type, entry.supported_endpoints ?? []),
-    policy: entry.policy?.state ?? undefined,
+    // A gate that names no state is not open.
+    policy: entry.policy ? (entry.policy.state ?? 'unconfigured') : undefined,
+    prices: toPrices(entry),
+    premiumMultiplier: entry.billing?.multiplier ?? undefined,
+    notices: toNotices(entry),
+    imageLimits: toImageLimits(limits.vision),
     preview: entry.preview ?? false,
     pickerEnabled: entry.model_picker_enabled ?? true,
     createdSeconds: entry.created ?? undefined,
@@ -43,7 +49,49 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
       minThinkingBudget: supports.min_thinking_budget ?? undefined,
       maxThinkingBudget: supports.max_thinking_budget ?? undefined,
       reasoningEffort: supports.reasoning_effort?.length ? supports.reasoning_effort : undefined,
+      toolSearch: supports.tool_search ?? undefined,
+      contextEditing: supports.context_editing ?? undefined,
     },
+  }
+}
+
+function toPrices({ billing }: CopilotModelEntry): ModelPrices | undefined {
+  const { batch_size: batch, default: normal, long_context: long } = billing?.token_prices ?? {}
+  if (!normal) return undefined
+  const perMillion = 1_000_000 / (batch ?? 1_000_000)
+  return { default: toTier(normal, perMillion), longContext: long ? toTier(long, perMillion) : undefined }
+}
+
+type TierEntry = NonNullable<NonNullable<NonNullable<CopilotModelEntry['billing']>['token_prices']>['default']>
+
+function toTier(tier: TierEntry, perMillion: number): TierPrices {
+  const scaled = (price: number | null | undefined) => (typeof price === 'number' ? price * perMillion : undefined)
+  return {
+    input: scaled(tier.input_price),
+    output: scaled(tier.output_price),
+    cacheRead: scaled(tier.cache_read_price ?? tier.cache_price),
+    cacheWrite: scaled(tier.cache_write_price),
+    contextMax: tier.context_max ?? undefined,
+  }
+}
+
+function toNotices({ info_messages: infos, warning_messages: warnings }: CopilotModelEntry) {
+  const noticesOf = (level: ModelNotice['level'], entries: typeof infos): readonly ModelNotice[] =>
+    (entries ?? []).flatMap((entry) =>
+      entry?.message ? [{ level, code: entry.code ?? undefined, message: entry.message }] : [],
+    )
+  const all = [...noticesOf('warning', warnings), ...noticesOf('info', infos)]
+  return all.length > 0 ? all : undefined
+}
+
+type VisionEntry = NonNullable<NonNullable<CopilotModelEntry['capabilities']>['limits']>['vision']
+
+function toImageLimits(vision: VisionEntry): ImageLimits | undefined {
+  if (!vision) return undefined
+  return {
+    maxImages: vision.max_prompt_images ?? undefined,
+    maxImageBytes: vision.max_prompt_image_size ?? undefined,
+    mediaTypes: vision.supported_media_types ?? undefined,
   }
 }
 

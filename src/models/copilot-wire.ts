@@ -1,5 +1,22 @@
 import { z } from 'zod'
-import { count, lenient, modelId, strings } from './lenient.ts'
+import { count, lenient, modelId, price, strings } from './lenient.ts'
+
+/**
+ * What tokens cost in one context tier: AI credits (US$0.01 each) per `batch_size` tokens. API versions before
+ * 2026-08-01 call `cache_read_price` `cache_price`. Source: docs/copilot-wire.md, "Context tiers and prices".
+ */
+const tierPrices = z.looseObject({
+  input_price: lenient(price),
+  output_price: lenient(price),
+  cache_read_price: lenient(price),
+  cache_price: lenient(price),
+  cache_write_price: lenient(price),
+  /** Tokens: where this tier ends. */
+  context_max: lenient(count),
+})
+
+/** A notice on a model, e.g. that it is about to be retired. */
+const notices = lenient(z.array(lenient(z.looseObject({ code: lenient(z.string()), message: lenient(z.string()) }))))
 
 /**
  * One entry of upstream's `GET /models`. Only `id` is always there; `policy`, `supports`, `limits` and
@@ -13,7 +30,7 @@ const copilotModelEntry = z.looseObject({
   model_picker_enabled: lenient(z.boolean()),
   /** Seconds since epoch. Not sent by Copilot so far; read where a compatible endpoint sends it. */
   created: lenient(z.number().int().nonnegative()),
-  policy: lenient(z.looseObject({ state: lenient(z.enum(['enabled', 'disabled', 'unconfigured'])) })),
+  policy: lenient(z.looseObject({ state: lenient(z.string()) })),
   capabilities: lenient(
     z.looseObject({
       /** `chat`, `embeddings` or `completion` so far. */
@@ -25,6 +42,14 @@ const copilotModelEntry = z.looseObject({
           max_prompt_tokens: lenient(count),
           max_output_tokens: lenient(count),
           max_inputs: lenient(count),
+          vision: lenient(
+            z.looseObject({
+              max_prompt_images: lenient(count),
+              /** Bytes of one image. */
+              max_prompt_image_size: lenient(count),
+              supported_media_types: lenient(strings),
+            }),
+          ),
         }),
       ),
       supports: lenient(
@@ -38,10 +63,27 @@ const copilotModelEntry = z.looseObject({
           min_thinking_budget: lenient(count),
           max_thinking_budget: lenient(count),
           reasoning_effort: lenient(strings),
+          tool_search: lenient(z.boolean()),
+          context_editing: lenient(z.boolean()),
         }),
       ),
     }),
   ),
+  billing: lenient(
+    z.looseObject({
+      multiplier: lenient(price),
+      token_prices: lenient(
+        z.looseObject({
+          /** Tokens that the prices are for. */
+          batch_size: lenient(count),
+          default: lenient(tierPrices),
+          long_context: lenient(tierPrices),
+        }),
+      ),
+    }),
+  ),
+  info_messages: notices,
+  warning_messages: notices,
   supported_endpoints: lenient(strings),
 })
 export type CopilotModelEntry = z.infer<typeof copilotModelEntry>

@@ -9,5 +9,8 @@ export const strings = z.array(z.unknown()).transform((items) => items.filter((i
 /** A limit of zero or less says nothing. */
 export const count = z.number().int().positive()
 
+/** Free is a price; less than nothing is not. */
+export const price = z.number().nonnegative()
+
 /** Shown in terminals and sent in headers, hence no control characters. */
 export const modelId = z.string().regex(/^\P{Cc}{1,200}$/u)

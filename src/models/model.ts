@@ -20,8 +20,14 @@ export interface Model extends ModelTraits {
   readonly responsesLite?: boolean | undefined
   /** Upstream paths that take this model, e.g. `/chat/completions`; `ws:` ones included as upstream lists them. */
   readonly endpoints: readonly string[]
-  /** Undefined: nothing gates the model. */
-  readonly policy?: 'enabled' | 'disabled' | 'unconfigured' | undefined
+  /** Absent: nothing gates the model. Any value but `enabled` closes it. */
+  readonly policy?: string | undefined
+  /** Absent: upstream states no prices. */
+  readonly prices?: ModelPrices | undefined
+  /** Premium requests that one request of the user's counts as, for accounts that are billed by them. */
+  readonly premiumMultiplier?: number | undefined
+  /** Upstream's notices, e.g. that the model is about to be retired; warnings first. */
+  readonly notices?: readonly ModelNotice[] | undefined
   readonly preview: boolean
   /** The provider's own clients offer it. A model they do not offer may still work. */
   readonly pickerEnabled: boolean
@@ -29,6 +35,28 @@ export interface Model extends ModelTraits {
   readonly createdSeconds?: number | undefined
   /** `seed` models are built in and give way as soon as the provider's live list is known. */
   readonly source: 'seed' | 'live'
+}
+
+/** Prices by context tier. A prompt that is longer than the default tier's `contextMax` is priced by the long one. */
+export interface ModelPrices {
+  readonly default: TierPrices
+  readonly longContext?: TierPrices | undefined
+}
+
+/** AI credits (US$0.01 each) per million tokens. */
+export interface TierPrices {
+  readonly input?: number | undefined
+  readonly output?: number | undefined
+  readonly cacheRead?: number | undefined
+  readonly cacheWrite?: number | undefined
+  /** Tokens: where the tier ends. Stated only where there is more than one. */
+  readonly contextMax?: number | undefined
+}
+
+export interface ModelNotice {
+  readonly level: 'info' | 'warning'
+  readonly code?: string | undefined
+  readonly message: string
 }
 
 /** What a provider's model list holds. */

@@ -20,6 +20,8 @@ export interface ModelTraits {
   readonly maxPromptTokens?: number | undefined
   /** Tokens. */
   readonly maxOutputTokens?: number | undefined
+  /** What upstream states of images; absent where it states none of it. */
+  readonly imageLimits?: ImageLimits | undefined
   readonly supports: {
     readonly toolCalls?: boolean | undefined
     readonly parallelToolCalls?: boolean | undefined
@@ -38,5 +40,18 @@ export interface ModelTraits {
     readonly minThinkingBudget?: number | undefined
     /** Tokens. */
     readonly maxThinkingBudget?: number | undefined
+    /** Tools may be deferred and found by search; the cap of 128 tools is lifted. */
+    readonly toolSearch?: boolean | undefined
+    /** `context_management` of Messages is taken. */
+    readonly contextEditing?: boolean | undefined
   }
+}
+
+export interface ImageLimits {
+  /** Images in one request. */
+  readonly maxImages?: number | undefined
+  /** Bytes of one image, decoded. */
+  readonly maxImageBytes?: number | undefined
+  /** e.g. `image/png` */
+  readonly mediaTypes?: readonly string[] | undefined
 }

@@ -48,6 +48,9 @@ test('a complete entry becomes a model with all its facts', () => {
     pickerEnabled: true,
     createdSeconds: undefined,
     source: 'live',
+    premiumMultiplier: 3,
+    prices: { default: { input: 1 } },
+    imageLimits: { maxImages: 1, maxImageBytes: 3_145_728, mediaTypes: ['image/jpeg', 'image/png'] },
     supports: {
       toolCalls: true,
       adaptiveThinking: true,
@@ -78,7 +81,9 @@ test('fields of a wrong type count as absent, the rest of the entry is kept', ()
     preview: false,
     pickerEnabled: true,
     createdSeconds: undefined,
-    policy: undefined,
+    // A state that is not known does not open a model.
+    policy: 'someday',
+    notices: [{ level: 'warning', code: 'example', message: 'Example' }],
     contextWindow: undefined,
     maxOutputTokens: undefined,
     maxPromptTokens: 1000,
