@@ -16,6 +16,36 @@ export interface GithubApiDeps {
   readonly now: () => number
 }
 
+/**
+ * `x-github-api-version` by path. GitHub answers 400 to a version that a path does not know: public REST paths know dates
+ * of their own and are asked without one, as GitHub's editors do (docs/copilot-wire.md, "API versions").
+ */
+const apiVersions = {
+  '/user': undefined,
+  '/copilot_internal/user': '2025-04-01',
+  '/copilot_internal/v2/token': '2025-04-01',
+} as const
+type GithubPath = keyof typeof apiVersions
+
+/** Entries of `copilot.headers` that mean the model host alone. */
+const modelHostHeaders = new Set(['x-github-api-version', 'openai-intent'])
+
+/** The identity of `copilot.headers` with what this path of GitHub's REST API takes. */
+function githubHeaders(
+  { headers }: Pick<GithubApiDeps, 'headers'>,
+  path: GithubPath,
+  githubToken: string,
+): Record<string, string> {
+  const version = apiVersions[path]
+  return {
+    // Configured names are lower case already, so no name appears twice.
+    ...Object.fromEntries(Object.entries(headers).filter(([name]) => !modelHostHeaders.has(name))),
+    ...(version !== undefined && { 'x-github-api-version': version }),
+    accept: 'application/json',
+    authorization: `token ${githubToken}`,
+  }
+}
+
 export type ExchangeOutcome = ({ readonly kind: 'ok' } & ExchangedToken) | GithubFailure
 
 export interface ExchangedToken {
@@ -31,7 +61,7 @@ export interface ExchangedToken {
 /** One GET with a GitHub token; the reply when its status is 200. A token that no header can carry is not sent. */
 export async function askGithub(
   deps: GithubApiDeps,
-  path: string,
+  path: GithubPath,
   githubToken: string,
   signal: AbortSignal,
 ): Promise<Reply | GithubFailure> {
@@ -40,8 +70,7 @@ export async function askGithub(
     const { unusable: detail, fix } = originWords[tokenOrigin]
     return { kind: 'bad_credentials', detail, fix }
   }
-  // Configured names are lower case already, so no name appears twice.
-  const headers = { ...deps.headers, accept: 'application/json', authorization: `token ${githubToken}` }
+  const headers = githubHeaders(deps, path, githubToken)
   const outcome = await sendRequest(deps, `${deps.apiBaseUrl}${path}`, { headers }, signal)
   return outcome.kind === 'reply' && outcome.status === 200
     ? outcome

@@ -30,11 +30,15 @@ import type { LoadedSettings } from './settings.ts'
 /** What GitHub says about a token that works. */
 interface Account {
   readonly githubToken: string
-  readonly login: string
+  /** Undefined when GitHub does not tell. */
+  readonly login: string | undefined
   /** For people; undefined when GitHub does not tell. */
   readonly plan: string | undefined
   readonly exchanged: ExchangedToken
 }
+
+/** What an account is called whose name GitHub does not tell. A second one of the same host takes its place. */
+const namelessAccount = 'account'
 
 /** Options that one provider's login has and the other's has not, and what there is instead. */
 const ownOptions = [
@@ -86,11 +90,14 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const location = await storeAccount(context, settings, hosts, account)
 
   const { stdout } = context
-  const { login: name, plan } = account
-  const words = plan === undefined ? `Logged in as ${name}.` : `Logged in as ${name}, with ${plan}.`
-  stdout.write(`\n${stdout.style.green(words)}${plan === undefined ? ' GitHub does not tell the plan.' : ''}\n`)
+  const { plan } = account
+  const name = account.login ?? namelessAccount
+  const words = `Logged in${account.login === undefined ? '' : ` as ${account.login}`}${plan === undefined ? '' : `, with ${plan}`}.`
+  const untold = [...(account.login === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
+  const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
+  stdout.write(`\n${stdout.style.green(words)}${note}\n`)
   stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
-  await leaveOtherStore(context, settings, copilotRecordKind, copilotRecordId(account.login, hosts.baseUrl))
+  await leaveOtherStore(context, settings, copilotRecordKind, copilotRecordId(name, hosts.baseUrl))
   if (tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
   }
@@ -140,11 +147,12 @@ async function checkAccount(
     exchangeCopilotToken(api, githubToken, signal),
     fetchCopilotUser(api, githubToken, signal),
   ])
-  // Whether Copilot opens decides; who it is comes second; the plan is only for show.
+  // Whether Copilot opens decides alone; who it is and which plan are for show.
   if (exchanged.kind !== 'ok') throw refused(exchanged)
-  if (user.kind !== 'ok') throw refused(user)
-  const plan = copilotUser.kind === 'ok' ? planName(copilotUser.account.plan) : planNameOfSku(exchanged.sku)
-  return { githubToken, login: user.login, plan, exchanged }
+  if (signal.aborted) throw loginInterrupted()
+  const known = copilotUser.kind === 'ok' ? copilotUser.account : undefined
+  const plan = known === undefined ? planNameOfSku(exchanged.sku) : planName(known.plan)
+  return { githubToken, login: user.kind === 'ok' ? user.login : known?.login, plan, exchanged }
 }
 
 function refused(failure: GithubFailure): CommandFailure {
@@ -164,7 +172,8 @@ async function storeAccount(
 ): Promise<string> {
   const { signal } = context
   const records = openRecords(context, settings)
-  const id = copilotRecordId(account.login, hosts.baseUrl)
+  const label = account.login ?? namelessAccount
+  const id = copilotRecordId(label, hosts.baseUrl)
   const earlier = await records.read(id)
   const nowSeconds = Math.floor(context.now() / 1000)
   const { exchanged } = account
@@ -172,7 +181,7 @@ async function storeAccount(
     ...earlier,
     id,
     provider: 'copilot',
-    label: account.login,
+    label,
     attributes: earlier?.attributes ?? {},
     metadata: {
       github_access_token: account.githubToken,
@@ -182,7 +191,7 @@ async function storeAccount(
       obtained_at: nowSeconds,
       ...(exchanged.apiBaseUrl !== undefined && { base_url: exchanged.apiBaseUrl }),
       ...(exchanged.sku !== undefined && { sku: exchanged.sku }),
-      login: account.login,
+      ...(account.login !== undefined && { login: account.login }),
       github_base_url: hosts.baseUrl,
       github_api_base_url: hosts.apiBaseUrl,
       logged_in_at: nowSeconds,

@@ -22,6 +22,26 @@ export interface GithubDeps {
 
 type GithubRoute = (call: GithubCall) => Outcome
 
+/**
+ * `X-GitHub-Api-Version` by kind of path (docs/copilot-wire.md, "API versions"). Public REST needs none; what
+ * `/copilot_internal/*` does without one is not known, and no client of GitHub's leaves it out.
+ */
+const API_VERSIONS = {
+  public: { needed: false, known: ['2022-11-28'] },
+  internal: { needed: true, known: ['2025-05-01', '2025-04-01', '2024-12-15'] },
+} as const
+
+/** The refusal of a version that a path does not know, before anything else is looked at; undefined where all is well. */
+function refuseVersion(call: GithubCall, { needed, known }: (typeof API_VERSIONS)[keyof typeof API_VERSIONS]) {
+  const version = call.header('x-github-api-version')
+  if (version === undefined ? !needed : known.some((each) => each === version)) return undefined
+  const supported = known.map((each, at) => `"${each}"${at === 0 ? ' (most recent)' : ''}`).join(', ')
+  return restError(
+    400,
+    `Bad Request: The version you specified in the "X-GitHub-API-Version" request header, "${version ?? ''}", is not a supported version. The following versions are currently supported: ${supported}.`,
+  )
+}
+
 export interface Github {
   readonly deviceCode: GithubRoute
   readonly accessToken: GithubRoute
@@ -103,13 +123,18 @@ export function createGithub(deps: GithubDeps): Github {
 
   const asUser = (call: GithubCall, answer: (token: string) => Outcome): Outcome => {
     const token = /^(?:token|bearer) (\S+)$/i.exec(call.header('authorization') ?? '')?.[1] ?? ''
-    if (/^(?:ghp_|github_pat_)/.test(token)) return restError(403, 'Resource not accessible by personal access token')
-    return tokens.isGithubLive(token) ? answer(token) : restError(401, 'Bad credentials')
+    // Classic personal tokens are of no use for Copilot anywhere, so none is issued here.
+    const isLive = tokens.isGithubLive(token) || token.startsWith('ghp_')
+    return isLive ? answer(token) : restError(401, 'Bad credentials')
   }
 
-  /** OAuth App tokens get 404 on `/copilot_internal/*` (docs/copilot-wire.md, "Token exchange"). */
+  /** OAuth App tokens get 404 on `/copilot_internal/*`, personal ones 403 (docs/copilot-wire.md, "Token exchange"). */
   const asEditor = (call: GithubCall, answer: () => Outcome): Outcome =>
-    asUser(call, (token) => (token.startsWith('gho_') ? restError(404, 'Not Found') : answer()))
+    refuseVersion(call, API_VERSIONS.internal) ??
+    asUser(call, (token) => {
+      if (isPersonal(token)) return restError(403, 'Resource not accessible by personal access token')
+      return token.startsWith('gho_') ? restError(404, 'Not Found') : answer()
+    })
 
   const endpoints = (): HeaderMap => {
     const apiUrl = settings().apiUrl ?? url
@@ -147,10 +172,17 @@ export function createGithub(deps: GithubDeps): Github {
     deviceCode,
     accessToken,
     devicePage: () => htmlReply(200, 'Simulated GitHub: the demo account approves every code by itself'),
-    user: (call) => asUser(call, () => jsonReply(200, { login: settings().login, id: 1, type: 'User', name: 'Demo' })),
+    user: (call) =>
+      refuseVersion(call, API_VERSIONS.public) ??
+      asUser(call, () => jsonReply(200, { login: settings().login, id: 1, type: 'User', name: 'Demo' })),
     copilotToken,
     copilotUser: (call) => asEditor(call, () => jsonReply(200, accountUsage(settings(), now(), endpoints()))),
   }
+}
+
+/** A personal access token, classic or fine-grained. */
+function isPersonal(token: string): boolean {
+  return /^(?:ghp_|github_pat_)/.test(token)
 }
 
 /** Programs that do not look like an editor are refused; the exact test is not known, this one is a guess. */

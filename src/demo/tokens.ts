@@ -14,7 +14,7 @@ interface IssuedCopilotToken {
 
 /** Who may do what. The fake keeps the real rule that only tokens this service issued are good, each until its end. */
 export interface TokenStore {
-  readonly issueGithub: (prefix?: 'ghu_' | 'gho_') => string
+  readonly issueGithub: (prefix?: 'ghu_' | 'gho_' | 'github_pat_') => string
   readonly isGithubLive: (token: string) => boolean
   readonly issueCopilot: (issue: CopilotTokenIssue) => IssuedCopilotToken
   readonly isCopilotLive: (token: string) => boolean

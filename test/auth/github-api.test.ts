@@ -1,6 +1,7 @@
 import { http, HttpResponse } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { exchangeCopilotToken } from '../../src/auth/copilot-exchange.ts'
 import { fetchCopilotUser, fetchGithubUser } from '../../src/auth/github-api.ts'
 import { fixture, lateFetch } from './support.ts'
 
@@ -22,6 +23,34 @@ test('names the account behind a token, on the account’s own host', async () =
   )
   expect(await fetchGithubUser(deps, 'ghu_example', never)).toEqual({ kind: 'ok', login: 'octocat' })
   expect(await fetchGithubUser(deps, 'ghu_other', never)).toMatchObject({ kind: 'bad_credentials' })
+})
+
+test('each path of GitHub’s REST API gets the version it knows, and never what means the model host alone', async () => {
+  const seen = new Map<string, Headers>()
+  const keep = (body: Record<string, unknown>) =>
+    http.get(/https:\/\/api\.octo\.ghe\.com\//, ({ request }) => {
+      seen.set(new URL(request.url).pathname, request.headers)
+      return HttpResponse.json(body)
+    })
+  server.use(keep({ login: 'octocat', ...fixture('exchange-minimal') }))
+  const configured = {
+    'x-github-api-version': '2026-08-01',
+    'openai-intent': 'auto',
+    'editor-version': 'vscode/1.126.0',
+  }
+  const asked = { ...deps, headers: configured }
+  await fetchGithubUser(asked, 'ghu_example', never)
+  await fetchCopilotUser(asked, 'ghu_example', never)
+  await exchangeCopilotToken(asked, 'ghu_example', never)
+  expect([...seen].map(([path, headers]) => [path, headers.get('x-github-api-version')])).toEqual([
+    ['/user', null],
+    ['/copilot_internal/user', '2025-04-01'],
+    ['/copilot_internal/v2/token', '2025-04-01'],
+  ])
+  for (const headers of seen.values()) {
+    expect(headers.get('editor-version')).toBe('vscode/1.126.0')
+    expect(headers.has('openai-intent')).toBe(false)
+  }
 })
 
 test('reads plan and quota', async () => {

@@ -79,6 +79,47 @@ describe('login with a code', () => {
     expect((await user.run('login')).stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
   })
 
+  test.each([
+    ['400 for its version', jsonReply(400, { message: 'Bad Request: The version you specified is not supported' })],
+    ['404', jsonReply(404, { message: 'Not Found' })],
+    ['503', jsonReply(503, { message: 'Service unavailable' })],
+    ['no name', jsonReply(200, {})],
+    ['a lost connection', { kind: 'drop' }],
+  ] as const)('does not depend on /user: %s', async (_what, outcome) => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    github.script('/user', { outcome })
+    const { code, stdout, stderr } = await user.run('login')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.\n')
+    expect(await recordsOf(user.home)).toEqual([expect.stringMatching(/^copilot-demo-user@/)])
+  })
+
+  test('works for an account whose name GitHub does not tell at all', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    const outcome = jsonReply(503, { message: 'Service unavailable' })
+    github.script('/user', { outcome })
+    github.script('/copilot_internal/user', { outcome })
+    const { code, stdout, stderr } = await user.run('login')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('Logged in, with Copilot Pro. GitHub does not tell the name.\n')
+    expect(await recordsOf(user.home)).toEqual([expect.stringMatching(/^copilot-account@/)])
+    expect((await user.run('status')).stdout).toContain('account at 127.0.0.1')
+  })
+
+  test('asks GitHub with no version of the model host, whatever is configured for that', async () => {
+    const github = await openGithub({ record: 20 })
+    const user = await createUser(github)
+    await writeFile(join(user.home, 'config.yaml'), `copilot: { headers: { X-GitHub-Api-Version: '2026-08-01' } }\n`)
+    expect(await user.run('login')).toMatchObject({ code: 0, stderr: '' })
+    const versions = github.log.flatMap(({ route, headers }) => {
+      const version = headers['x-github-api-version']
+      return version === undefined ? [] : [`${route} ${String(version)}`]
+    })
+    expect(versions.toSorted()).toEqual(['/copilot_internal/user 2025-04-01', '/copilot_internal/v2/token 2025-04-01'])
+  })
+
   test('ends with 130 and stores nothing when it is interrupted', async () => {
     const user = await createUser(await openGithub({ polls: ['pending'] }))
     const interrupt = new AbortController()

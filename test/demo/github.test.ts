@@ -116,7 +116,8 @@ test('shows a page for the human', async () => {
   expect(await page.text()).toContain('Simulated GitHub')
 })
 
-const EDITOR = { 'editor-version': 'vscode/1.0', 'user-agent': 'GitHubCopilotChat/0.26.7' }
+const VERSION = { 'x-github-api-version': '2025-04-01' }
+const EDITOR = { ...VERSION, 'editor-version': 'vscode/1.0', 'user-agent': 'GitHubCopilotChat/0.26.7' }
 
 function exchange(demo: DemoServer, token: string, headers: Record<string, string> = EDITOR) {
   return fetch(`${demo.url}/copilot_internal/v2/token`, { headers: { authorization: `token ${token}`, ...headers } })
@@ -152,15 +153,51 @@ test('refuses the exchange by kind of token', async () => {
   const demo = await startDemo()
   expect((await exchange(demo, 'ghu_unknown')).status).toBe(401)
   expect((await exchange(demo, 'ghp_example')).status).toBe(403)
+  expect((await exchange(demo, demo.tokens.issueGithub('github_pat_'))).status).toBe(403)
   expect((await exchange(demo, demo.tokens.issueGithub('gho_'))).status).toBe(404)
   const revoked = demo.tokens.issueGithub()
   demo.tokens.revokeAll()
   expect((await exchange(demo, revoked)).status).toBe(401)
 })
 
+test.each([
+  ['/user', undefined, 200],
+  ['/user', '2022-11-28', 200],
+  ['/user', '2025-04-01', 400],
+  ['/user', '2026-08-01', 400],
+  ['/copilot_internal/user', '2025-04-01', 200],
+  ['/copilot_internal/user', '2025-05-01', 200],
+  ['/copilot_internal/user', '2024-12-15', 200],
+  ['/copilot_internal/user', '2026-08-01', 400],
+  ['/copilot_internal/user', '2022-11-28', 400],
+  ['/copilot_internal/user', undefined, 400],
+  ['/copilot_internal/v2/token', '2025-04-01', 200],
+  ['/copilot_internal/v2/token', '2026-08-01', 400],
+])('%s with the API version %s is %i', async (path, version, status) => {
+  const demo = await startDemo()
+  const { 'x-github-api-version': _, ...editor } = EDITOR
+  const authorization = `token ${demo.tokens.issueGithub()}`
+  const headers = { ...editor, authorization, ...(version !== undefined && { 'x-github-api-version': version }) }
+  const reply = await fetch(demo.url + path, { headers })
+  expect(reply.status).toBe(status)
+  if (status === 400)
+    expect(await reply.json()).toMatchObject({
+      message: expect.stringContaining('is not a supported version. The following versions'),
+    })
+})
+
+test('an unknown version is refused before the token is looked at, in GitHub’s words', async () => {
+  const demo = await startDemo()
+  const reply = await fetch(`${demo.url}/user`, { headers: { 'x-github-api-version': 'v3' } })
+  expect(await reply.json()).toMatchObject({
+    message:
+      'Bad Request: The version you specified in the "X-GitHub-API-Version" request header, "v3", is not a supported version. The following versions are currently supported: "2022-11-28" (most recent).',
+  })
+})
+
 test('refuses the exchange to a program that does not look like an editor', async () => {
   const demo = await startDemo()
-  const reply = await exchange(demo, demo.tokens.issueGithub(), { 'user-agent': 'node' })
+  const reply = await exchange(demo, demo.tokens.issueGithub(), { ...VERSION, 'user-agent': 'node' })
   expect(reply.status).toBe(403)
   expect(await reply.json()).toMatchObject({ error_details: { notification_id: 'go_http_client' } })
 })
@@ -179,7 +216,9 @@ test('reports quota by plan', async () => {
   const demo = await startDemo({ now: () => Date.UTC(2026, 10, 20) })
   const token = demo.tokens.issueGithub()
   const usage = async () => {
-    const reply = await fetch(`${demo.url}/copilot_internal/user`, { headers: { authorization: `Bearer ${token}` } })
+    const reply = await fetch(`${demo.url}/copilot_internal/user`, {
+      headers: { ...VERSION, authorization: `Bearer ${token}` },
+    })
     return reply.json()
   }
   expect(await usage()).toMatchObject({
