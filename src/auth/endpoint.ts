@@ -1,9 +1,9 @@
 import { isLoopbackHost } from '../config/loopback.ts'
-import { tokenBaseUrl } from '../config/upstream-hosts.ts'
+import { githubHostsOf, tokenBaseUrl } from '../config/upstream-hosts.ts'
 import type { CopilotRecord } from './wire.ts'
 
 /** Where a Copilot token goes when nothing names a better host. */
-const DEFAULT_BASE_URL = 'https://api.githubcopilot.com'
+const PUBLIC_BASE_URL = 'https://api.githubcopilot.com'
 
 /** A path that belongs to another API; older tools stored it as part of the Copilot base. */
 const CODEX_SUFFIX = '/backend-api/codex'
@@ -24,7 +24,7 @@ export interface Endpoints {
 
 /**
  * Where requests for this account may go: `copilot.base-url`, `attributes.base_url`, `metadata.base_url`, the host in
- * the token's `proxy-ep`, the default. Each once, without `/backend-api/codex`, and only where a token may be sent.
+ * the token's `proxy-ep`, the account's default. Each once, without `/backend-api/codex`, and only where a token may be sent.
  */
 export function endpointCandidates(record: CopilotRecord, options: EndpointOptions): Endpoints {
   const hint = deriveCopilotBaseFromToken(record.metadata.access_token ?? '')
@@ -33,7 +33,7 @@ export function endpointCandidates(record: CopilotRecord, options: EndpointOptio
     { url: record.attributes.base_url, allowed: allowedBaseUrl },
     { url: asChatHost(record.metadata.base_url), allowed: hintedBaseUrl },
     { url: asChatHost(hint), allowed: hintedBaseUrl },
-    { url: DEFAULT_BASE_URL, allowed: allowedBaseUrl },
+    { url: defaultBaseUrl(record, options.githubHosts), allowed: allowedBaseUrl },
   ]
   const candidates = new Set<string>()
   const refused = new Set<string>()
@@ -44,6 +44,15 @@ export function endpointCandidates(record: CopilotRecord, options: EndpointOptio
     else candidates.add(base)
   }
   return { candidates: [...candidates], refused: [...refused] }
+}
+
+/** A tenant of GHE.com has a host of its own, and its tokens are unknown to the public one. */
+function defaultBaseUrl({ metadata }: CopilotRecord, githubHosts: readonly string[]): string {
+  const own = githubHostsOf([metadata.github_base_url ?? '', metadata.github_api_base_url ?? ''])
+  const tenants = (own.length > 0 ? own : githubHosts).flatMap(
+    (host) => /^(?:api\.)?([a-z0-9-]+\.ghe\.com)$/.exec(host)?.[1] ?? [],
+  )
+  return tenants[0] === undefined ? PUBLIC_BASE_URL : `https://copilot-api.${tenants[0]}`
 }
 
 /**

@@ -165,6 +165,20 @@ describe('endpointCandidates', () => {
     ])
   })
 
+  test.each([
+    ['the record', { github_base_url: 'https://octo.ghe.com' }, githubHosts, 'https://copilot-api.octo.ghe.com'],
+    ['its API', { github_api_base_url: 'https://api.octo.ghe.com' }, githubHosts, 'https://copilot-api.octo.ghe.com'],
+    ['the configuration', {}, ['octo.ghe.com', 'api.octo.ghe.com'], 'https://copilot-api.octo.ghe.com'],
+    ['github.com, whatever is configured', { github_base_url: 'https://github.com' }, ['octo.ghe.com'], byDefault],
+    ['a lookalike', { github_base_url: 'https://octo.ghe.com.evil.example' }, githubHosts, byDefault],
+  ])('ends with the tenant’s own host where GHE.com is named by %s', (_what, metadata, hosts, last) => {
+    const record = exampleRecord({ ...metadata, base_url: 'https://api.business.githubcopilot.com' })
+    expect(endpointCandidates(record, { githubHosts: hosts }).candidates).toEqual([
+      'https://api.business.githubcopilot.com',
+      last,
+    ])
+  })
+
   test('names each candidate once', () => {
     const record = exampleRecord(
       { base_url: `${byDefault}/`, access_token: 'proxy-ep=api.githubcopilot.com:00ab' },
