@@ -66,6 +66,10 @@ function limitedQuota(id: string, remaining: number, entitlement: number | undef
 function snapshotQuota(id: string, snapshot: QuotaSnapshot): Quota {
   // Uncapped quotas carry the flag with an entitlement of 0 or -1, older replies -1 alone.
   const unlimited = snapshot.unlimited ?? snapshot.entitlement === -1
+  // Seats that share a pool have no cap of their own. The numbers beside it mean nothing then, and no overage goes on.
+  if (unlimited && snapshot.has_quota === false) {
+    return { id, unlimited: false, remaining: 0, percentRemaining: 0, ...creditsUsedOf(snapshot) }
+  }
   const remaining = snapshot.quota_remaining ?? snapshot.remaining ?? undefined
   return {
     id,
@@ -74,11 +78,15 @@ function snapshotQuota(id: string, snapshot: QuotaSnapshot): Quota {
     ...(unlimited
       ? {}
       : amounts(snapshot.entitlement ?? undefined, remaining, snapshot.percent_remaining ?? undefined)),
-    ...(typeof snapshot.credits_used === 'number' ? { creditsUsed: snapshot.credits_used } : {}),
+    ...creditsUsedOf(snapshot),
     ...(typeof snapshot.overage_count === 'number' ? { overageCount: snapshot.overage_count } : {}),
     ...(typeof snapshot.overage_permitted === 'boolean' ? { overagePermitted: snapshot.overage_permitted } : {}),
     ...(typeof snapshot.overage_entitlement === 'number' ? { overageEntitlement: snapshot.overage_entitlement } : {}),
   }
+}
+
+function creditsUsedOf({ credits_used: creditsUsed }: QuotaSnapshot): Pick<Quota, 'creditsUsed'> {
+  return typeof creditsUsed === 'number' ? { creditsUsed } : {}
 }
 
 /** Upstream's percentage where it gives one, else the quotient of the other two. */

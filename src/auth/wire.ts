@@ -103,6 +103,8 @@ const quotaSnapshot = z.looseObject({
   quota_remaining: lenientNumber,
   percent_remaining: lenientNumber,
   unlimited: lenientBoolean,
+  /** False beside `unlimited`: the pool that the account draws on is used up (microsoft/vscode, late 2026). */
+  has_quota: lenientBoolean,
   overage_count: lenientNumber,
   overage_permitted: lenientBoolean,
   overage_entitlement: lenientNumber,

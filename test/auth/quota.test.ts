@@ -54,6 +54,23 @@ test('reads AI credits, a negative rest, and keeps a quota it does not know', ()
   })
 })
 
+test.each([
+  ['used up, although it has no cap of its own', { unlimited: true, has_quota: false }, 0],
+  ['used up, whatever the overage would allow', { unlimited: true, has_quota: false, overage_permitted: true }, 0],
+  ['used up in the older spelling', { entitlement: -1, remaining: -1, has_quota: false }, 0],
+  ['unlimited while the pool has something', { unlimited: true, has_quota: true }, undefined],
+  ['unlimited where nothing is told of a pool', { unlimited: true }, undefined],
+] as const)('a pooled quota is %s', (_what, snapshot, remaining) => {
+  const { quotas } = toCopilotAccount(
+    copilotUserReply.parse({ quota_snapshots: { premium_interactions: { ...snapshot, credits_used: 7 } } }),
+  )
+  expect(quotas).toEqual([
+    remaining === undefined
+      ? { id: 'premium_interactions', unlimited: true, creditsUsed: 7 }
+      : { id: 'premium_interactions', unlimited: false, remaining, percentRemaining: 0, creditsUsed: 7 },
+  ])
+})
+
 test('reads the free plan by its sku, with a percentage of its own making', () => {
   expect(account('user-free')).toEqual({
     login: 'octocat',
