@@ -7,7 +7,7 @@ const wordings = ['message', 'detail', 'upstreamMessage'] as const
 /** What to do about it. */
 const advices = ['advice', 'fix'] as const
 /** Upstream's own id of the request. Sources: docs/copilot-wire.md, "Response headers"; docs/codex-wire.md. */
-const idHeaders = ['x-github-request-id', 'x-oai-request-id'] as const
+const idHeaders = ['x-github-request-id', 'x-copilot-service-request-id', 'x-oai-request-id'] as const
 
 /**
  * The `error` of a log line as a person reads it: what happened, what to do, and upstream's request id; the JSON form of

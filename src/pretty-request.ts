@@ -42,7 +42,8 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     ms,
     ...others
   } = fields
-  const { warnings, key, requestId, error, cause, ...rest } = others
+  // Of a failure the error names upstream's id.
+  const { warnings, key, requestId, error, cause, serviceRequestId: _id, ...rest } = others
   const code = typeof endedAs === 'number' ? endedAs : status
   const steps = [
     typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',

@@ -1,6 +1,7 @@
 /** Where each upstream names its request, which its support asks for (docs/copilot-wire.md, docs/codex-wire.md). */
 const names = [
   ['x-github-request-id', 'GitHub request id'],
+  ['x-copilot-service-request-id', 'Copilot request id'],
   ['x-oai-request-id', 'OpenAI request id'],
   ['cf-ray', 'Cloudflare ray'],
 ] as const

@@ -131,6 +131,7 @@ export function commonHeaders(request: IncomingMessage, number: number): HeaderM
   const id = String(number).padStart(6, '0')
   return {
     'x-github-request-id': `DEMO:${id}`,
+    'x-copilot-service-request-id': `demo-service-${id}`,
     'x-request-id': headerOf(request, 'x-request-id') ?? `demo-${id}`,
     'x-github-backend': 'Kubernetes',
     'set-cookie': `demo_session=${id}; path=/; secure; HttpOnly`,

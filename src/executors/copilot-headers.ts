@@ -45,7 +45,7 @@ export function copilotModelsHeaders(identity: IdentityHeaders, token: string): 
  * CORS, server names) stays here.
  */
 const passedOn =
-  /^(?:x-github-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/
+  /^(?:x-github-request-id|x-copilot-service-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/
 
 export function passedHeaders(headers: UpstreamReply['headers']): Record<string, string> {
   return passHeaders(headers, passedOn)

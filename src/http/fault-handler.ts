@@ -50,7 +50,10 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
     const dialect = dialectOf(request)
     const status = dialect.errorStatus(error)
     if (request.meter === undefined) metrics.refused(status)
-    else request.meter.end(status)
+    else {
+      request.meter.answered(headersOf(error))
+      request.meter.end(status)
+    }
     const isOutside = notLetIn.has(error.kind) && request.keyName === undefined
     const unsaid = isOutside ? lines.next(addressIdentity(request.raw.socket.remoteAddress)) : 0
     if (unsaid !== undefined) {

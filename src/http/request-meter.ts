@@ -24,6 +24,8 @@ interface RequestFacts {
   readonly tokensIn: number | undefined
   readonly tokensOut: number | undefined
   readonly tokensCached: number | undefined
+  /** What Copilot calls its answer. */
+  readonly serviceRequestId: string | undefined
   readonly ms: number
 }
 
@@ -34,6 +36,8 @@ export interface RequestMeter {
   /** The head of its stream has gone out. */
   readonly firstByte: () => void
   readonly used: (tokens: TokenCounts | undefined) => void
+  /** Upstream has answered with these headers. */
+  readonly answered: (headers: Readonly<Record<string, string>>) => void
   /** It is over; the first word counts. */
   readonly end: (status: number) => void
   /** For the line of the request in the log, times from its arrival on, as those that are counted. */
@@ -57,6 +61,7 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
   let route: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
+  let serviceRequestId: string | undefined
   let hasEnded = false
   return {
     routed(found, way) {
@@ -72,6 +77,9 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
         outputTokens: toCount(found.outputTokens),
         cachedInputTokens: toCount(found.cachedInputTokens),
       }
+    },
+    answered(headers) {
+      serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
     },
     end(status) {
       if (hasEnded) return
@@ -103,6 +111,7 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
+      serviceRequestId,
       ms: msTo(now()),
     }),
   }

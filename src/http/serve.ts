@@ -63,6 +63,7 @@ async function serve(
   try {
     const opened = await openUpstream(deps, dialect, admitted, request, reply, startStream)
     const { upstream, model, reader } = opened
+    meter.answered(upstream.headers)
     const seed: ReplySeed = {
       id: request.id,
       createdSeconds: Math.floor(deps.now() / 1000),

@@ -41,6 +41,7 @@ test('a served request is one line that says what it cost', async () => {
         tokensIn: expect.any(Number),
         tokensOut: expect.any(Number),
         tokensCached: 0,
+        serviceRequestId: expect.stringMatching(/^demo-service-\d+$/),
         warnings: [expect.stringContaining('max_completion_tokens')],
       },
     },
@@ -58,6 +59,7 @@ test('a refused request is one line with its route and its warnings', async () =
         route: 'copilot/chat',
         warnings: expect.stringContaining('max_completion_tokens'),
         error: { kind: 'upstream_status' },
+        serviceRequestId: expect.stringMatching(/^demo-service-\d+$/),
       },
     },
   ])

@@ -100,6 +100,7 @@ test.each([
     headers: { 'x-github-request-id': expect.stringContaining('DEMO:') },
   })
   expect(reply.headers['x-github-request-id']).toContain('DEMO:')
+  expect(reply.headers['x-copilot-service-request-id']).toContain('demo-service-')
 })
 
 test.each([
@@ -184,6 +185,7 @@ test('E29 of the upstream headers only those on the list reach the caller', asyn
     'x-quota-snapshot-chat': 'ent=1',
     'x-usage-ratelimit-session': 'ent=2',
     'x-github-request-id': 'GH:1',
+    'x-copilot-service-request-id': 'service-1',
     'transfer-encoding': 'chunked',
   }
   const said = 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
@@ -196,6 +198,7 @@ test('E29 of the upstream headers only those on the list reach the caller', asyn
       'x-quota-snapshot-chat': 'ent=1',
       'x-usage-ratelimit-session': 'ent=2',
       'x-github-request-id': 'GH:1',
+      'x-copilot-service-request-id': 'service-1',
     })
     expect(reply.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
     for (const name of ['set-cookie', 'access-control-allow-origin', 'server', 'x-internal', 'x-github-backend']) {
