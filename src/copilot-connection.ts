@@ -52,6 +52,7 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       githubApiBaseUrl: copilotOauth.githubApiBaseUrl,
       baseUrl: copilot.baseUrl,
       headers: copilot.headers,
+      auth: copilot.auth,
       refreshSafetyMarginSeconds: copilot.refreshSafetyMarginSeconds,
       ...(githubToken !== undefined && { githubToken }),
     },

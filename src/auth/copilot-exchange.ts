@@ -50,8 +50,11 @@ export type ExchangeOutcome = ({ readonly kind: 'ok' } & ExchangedToken) | Githu
 
 export interface ExchangedToken {
   readonly token: string
+  /** The GitHub token itself, which Copilot takes as it is: it has no end of its own. */
+  readonly direct?: true
   /** By upstream's clock: kept for the record, never used for timing. */
-  readonly expiresAtSeconds: number
+  readonly expiresAtSeconds?: number
+  /** Of a direct token: when its host is looked up again. */
   readonly refreshInSeconds: number
   /** `endpoints.api` as received, not yet checked against the allowed hosts. */
   readonly apiBaseUrl?: string

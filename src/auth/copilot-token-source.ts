@@ -149,6 +149,7 @@ export function createCopilotTokenSource(deps: CopilotTokenDeps, options: Copilo
       if (!closing.signal.aborted) await waitFor(join(rejected), signal)
       return usableOrThrow()
     },
+    renewBeforeNext: keeper.markStale,
     status: keeper.status,
     onChange: (listener) => {
       listeners.add(listener)

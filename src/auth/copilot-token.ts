@@ -4,9 +4,11 @@ import type { TroubleState } from './token-trouble.ts'
 export interface CopilotToken {
   readonly value: string
   readonly recordId: string
+  /** It is the GitHub token itself, which was not exchanged. */
+  readonly direct?: true
   /** Base URLs in the order to try, none ending in a slash; never empty. */
   readonly candidates: readonly string[]
-  /** When it stops working, by this machine's clock. Ms since epoch. */
+  /** When it stops working, by this machine's clock. Ms since epoch; Infinity for a direct one. */
   readonly expiresAtMs: number
 }
 
@@ -37,6 +39,11 @@ export interface CopilotTokenSource {
    * @throws as `get`
    */
   readonly replace: (rejected: string, signal: AbortSignal) => Promise<CopilotToken>
+  /**
+   * After upstream answered `refused` with 402 or 403: the next `get` fetches a new token first, where the last one is not
+   * quite new. A policy or a budget that the user has changed is in a new token only.
+   */
+  readonly renewBeforeNext: (refused: string) => void
   /** What a human should know. No I/O, never throws. */
   readonly status: () => CopilotTokenStatus
   /**

@@ -31,6 +31,13 @@ const MAX_RETRY_AFTER_SECONDS = 3600
 
 const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
 
+/** The use of a classic personal access token; fine-grained ones work (docs/copilot-wire.md, "Without exchange"). */
+export const personalTokenFailure = {
+  kind: 'no_access',
+  detail: 'A classic personal access token (ghp_…) cannot be used for Copilot.',
+  fix: TOKEN_KIND_FIX,
+} as const
+
 /** What was asked with. */
 export interface GithubCall {
   /** Blotted out of upstream's words. */

@@ -2,20 +2,22 @@ import { githubHostsOf } from '../config/upstream-hosts.ts'
 import { Fault } from '../errors.ts'
 import { noteNothing, type NoteSecrets } from '../known-secrets.ts'
 import type { Logger } from '../log.ts'
-import { exchangeCopilotToken, type ExchangedToken } from './copilot-exchange.ts'
+import type { ExchangedToken } from './copilot-exchange.ts'
 import type { CopilotToken, CopilotTokenStatus } from './copilot-token.ts'
 import { endpointCandidates, hintedBaseUrl } from './endpoint.ts'
+import { isDirectKind, obtainCopilotToken, type CopilotAuth } from './github-api.ts'
 import { RecordStoreError } from './record-fs.ts'
 import { elapsedMs, isDue, isExpired, tokenLife, type Moment, type TokenLife } from './token-life.ts'
 import { loginFix } from './token-origin.ts'
 import {
   MIN_EXCHANGE_GAP_MS,
+  REFUSED_RETRY_MS,
   toLocalTrouble,
   toTrouble,
   type TokenTrouble,
   type TroubleContext,
 } from './token-trouble.ts'
-import type { CopilotRecord } from './wire.ts'
+import { isUsedDirectly, type CopilotRecord } from './wire.ts'
 
 export interface TokenKeeperDeps {
   readonly fetch: typeof globalThis.fetch
@@ -41,6 +43,8 @@ export interface TokenKeeperOptions {
   /** `copilot.headers`, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly refreshSafetyMarginSeconds: number
+  /** `copilot.auth`; `exchange` by default. */
+  readonly auth?: CopilotAuth
   /** `COPILOT_GITHUB_TOKEN`: used instead of the stored records, and never stored. */
   readonly githubToken?: string
   /** For one exchange. Ms; 15,000 by default. */
@@ -54,6 +58,8 @@ export interface TokenKeeper {
   readonly isDue: () => boolean
   /** Upstream has refused this value: where GitHub gives no other, there is nothing left to go on with. */
   readonly noteRejection: (rejected: string) => void
+  /** Upstream has refused this value with 402 or 403: it is due from now on. */
+  readonly markStale: (refused: string) => void
   /** Whether an exchange now would be in time, and allowed by back-off. `rejected`: the value upstream refused. */
   readonly wantsExchange: (rejected: string | undefined) => boolean
   /** Follows what is stored: another account, a newer token from another process, an edited base URL, nothing at all. */
@@ -86,6 +92,7 @@ export function createTokenKeeper(
 ): TokenKeeper {
   const { log, noteSecrets = noteNothing } = deps
   const githubHosts = githubHostsOf([options.githubBaseUrl, options.githubApiBaseUrl])
+  const isDirect = options.auth === 'direct'
   const warned = new Set<string>()
 
   let loaded = false
@@ -100,6 +107,9 @@ export function createTokenKeeper(
   let lastReplacement: Moment | undefined
   /** The rejected value for which an exchange has been made; a second one would bring nothing new. */
   let settledRejection: string | undefined
+  /** The value that upstream answered with 402 or 403. */
+  let staleToken: string | undefined
+  let lastStaleRenewal: Moment | undefined
   /** The value that upstream has refused while GitHub gives no other. */
   let deadToken: string | undefined
 
@@ -107,7 +117,8 @@ export function createTokenKeeper(
   const since = (then: Moment | undefined): number => (then === undefined ? Infinity : elapsedMs(then, moment()))
   const usable = (): CopilotToken | undefined =>
     held === undefined || isExpired(held.life, moment()) ? undefined : held.token
-  const due = (): boolean => held === undefined || isDue(held.life, moment())
+  const isStale = (): boolean => held !== undefined && held.token.value === staleToken
+  const due = (): boolean => held === undefined || isDue(held.life, moment()) || isStale()
   const troubleContext = (): TroubleContext => ({
     at: moment(),
     failures,
@@ -126,8 +137,12 @@ export function createTokenKeeper(
     const { access_token, obtained_at: obtainedAtSeconds, refresh_in: refreshInSeconds } = metadata
     if (access_token === undefined || obtainedAtSeconds === undefined || refreshInSeconds === undefined)
       return undefined
+    const direct = isUsedDirectly(metadata)
+    // Stored under another `copilot.auth`.
+    if (direct ? !isDirect && !isDirectKind(access_token) : isDirect) return undefined
     const settings = { marginSeconds: options.refreshSafetyMarginSeconds, random: deps.random() }
-    return tokenLife({ obtainedAtSeconds, refreshInSeconds }, settings, moment())
+    const life = tokenLife({ obtainedAtSeconds, refreshInSeconds }, settings, moment())
+    return direct ? { ...life, expiresAfterMs: Infinity } : life
   }
 
   const hold = (record: CopilotRecord, life: TokenLife): void => {
@@ -136,6 +151,7 @@ export function createTokenKeeper(
     const token: CopilotToken = {
       value: record.metadata.access_token ?? '',
       recordId: record.id,
+      ...(isUsedDirectly(record.metadata) && { direct: true }),
       candidates,
       expiresAtMs: life.seenAt.wallMs + life.expiresAfterMs,
     }
@@ -152,6 +168,7 @@ export function createTokenKeeper(
       trouble = undefined
       settledRejection = undefined
       deadToken = undefined
+      staleToken = undefined
       failures = 0
       lastExchange = undefined
     }
@@ -192,20 +209,26 @@ export function createTokenKeeper(
     }
     if (token === undefined) return true
     if (token.value === rejected) {
-      return settledRejection !== rejected && since(lastReplacement) >= MIN_EXCHANGE_GAP_MS
+      // A direct token is asked about again: GitHub gives no other, but can say that it is revoked.
+      const gapMs = token.direct ? REFUSED_RETRY_MS : MIN_EXCHANGE_GAP_MS
+      return settledRejection !== rejected && since(lastReplacement) >= gapMs
     }
-    return due() && since(lastExchange) >= MIN_EXCHANGE_GAP_MS
+    if (since(lastExchange) < MIN_EXCHANGE_GAP_MS) return false
+    if (held !== undefined && isDue(held.life, moment())) return true
+    // A refusal that outlasts a new token is no news: one exchange a minute is enough to notice its end.
+    return isStale() && since(lastStaleRenewal) >= REFUSED_RETRY_MS
   }
 
   const withToken = (record: CopilotRecord, got: ExchangedToken): CopilotRecord => {
     const base = got.apiBaseUrl === undefined ? undefined : hintedBaseUrl(got.apiBaseUrl, githubHosts)
     if (got.apiBaseUrl !== undefined && base === undefined) warnOfRefused([got.apiBaseUrl])
+    const { expires_at: _, ...metadata } = record.metadata
     return {
       ...record,
       metadata: {
-        ...record.metadata,
+        ...metadata,
         access_token: got.token,
-        expires_at: got.expiresAtSeconds,
+        ...(got.expiresAtSeconds === undefined ? {} : { expires_at: got.expiresAtSeconds }),
         refresh_in: got.refreshInSeconds,
         obtained_at: Math.floor(deps.now() / 1000),
         ...(base === undefined ? {} : { base_url: base }),
@@ -217,7 +240,8 @@ export function createTokenKeeper(
   const exchange: TokenKeeper['exchange'] = async (record, rejected, signal) => {
     lastExchange = moment()
     if (rejected !== undefined) lastReplacement = lastExchange
-    const outcome = await exchangeCopilotToken(
+    if (isStale()) lastStaleRenewal = lastExchange
+    const outcome = await obtainCopilotToken(
       {
         fetch: deps.fetch,
         apiBaseUrl: record.metadata.github_api_base_url ?? options.githubApiBaseUrl,
@@ -227,6 +251,7 @@ export function createTokenKeeper(
         tokenOrigin: options.githubToken === undefined ? 'record' : 'environment',
       },
       record.metadata.github_access_token,
+      options.auth ?? 'exchange',
       signal,
     )
     if (outcome.kind === 'aborted') return undefined
@@ -235,8 +260,9 @@ export function createTokenKeeper(
       noteSecrets(outcome.token)
       failures = 0
       trouble = undefined
-      settledRejection = rejected
+      settledRejection = outcome.direct ? undefined : rejected
       deadToken = undefined
+      staleToken = undefined
       toldTrouble = ''
       const updated = withToken(record, outcome)
       const life = lifeOf(updated)
@@ -272,6 +298,10 @@ export function createTokenKeeper(
     usable,
     isDue: due,
     noteRejection,
+    markStale: (refused) => {
+      // Nothing of a direct token would be new.
+      if (held?.token.value === refused && !held.token.direct) staleToken = refused
+    },
     wantsExchange,
     follow,
     exchange,

@@ -22,7 +22,7 @@ export interface TokenTrouble {
 export const MIN_EXCHANGE_GAP_MS = 5_000
 const MAX_BACK_OFF_MS = 60_000
 /** A refusal of the account can end without a new login (a plan was started): look again now and then. */
-const REFUSED_RETRY_MS = 60_000
+export const REFUSED_RETRY_MS = 60_000
 /** After a failure that came at once, so that a busy caller does not hammer an exchange that is down. */
 const FAST_FAILURE_MS = 1_000
 

@@ -12,7 +12,7 @@ export const copilotRecord = z.looseObject({
   metadata: z.looseObject({
     /** Of the device flow or `--token-stdin`; does not expire by itself. */
     github_access_token: z.string().min(1),
-    /** The short-lived Copilot token of the last exchange. */
+    /** The short-lived Copilot token of the last exchange, or `github_access_token` again where that is sent to Copilot itself. */
     access_token: z.string().optional(),
     /** Seconds since epoch, by upstream's clock. */
     expires_at: z.number().optional(),
@@ -32,6 +32,11 @@ export const copilotRecord = z.looseObject({
   }),
 })
 export type CopilotRecord = z.infer<typeof copilotRecord>
+
+/** Whether the GitHub token itself is what Copilot gets. */
+export function isUsedDirectly(metadata: CopilotRecord['metadata']): boolean {
+  return metadata.access_token === metadata.github_access_token
+}
 
 /**
  * Reply to POST /login/device/code. Source: "Authorizing OAuth apps", device flow (docs.github.com, 2026-11);
@@ -119,6 +124,7 @@ const countsByQuota = z.record(z.string(), lenientNumber).nullish().catch(null)
 /** Reply to GET /copilot_internal/user. Every field can be absent, and unknown snapshot keys appear. */
 export const copilotUserReply = z.looseObject({
   login: lenientString,
+  endpoints: z.looseObject({ api: lenientString }).nullish().catch(null),
   copilot_plan: lenientString,
   access_type_sku: lenientString,
   token_based_billing: lenientBoolean,

@@ -1,7 +1,6 @@
 import * as nodeFs from 'node:fs/promises'
 import { codexRecordKind } from '../auth/codex/record.ts'
-import { exchangeCopilotToken } from '../auth/copilot-exchange.ts'
-import { fetchCopilotUser } from '../auth/github-api.ts'
+import { fetchCopilotUser, obtainCopilotToken } from '../auth/github-api.ts'
 import { inspectAuthFolder } from '../auth/inspect-permissions.ts'
 import type { LoginInUse } from '../auth/login-in-use.ts'
 import type { ConfigState } from '../doctor/config-check.ts'
@@ -202,7 +201,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings): Op
   const exchange = once(async () => {
     const { login: own } = await copilot()
     if (own === undefined) return aborted
-    const outcome = await exchangeCopilotToken(askBriefly(own), own.githubToken, signal)
+    const outcome = await obtainCopilotToken(askBriefly(own), own.githubToken, config.copilot.auth, signal)
     if (outcome.kind === 'ok') context.secrets.note(outcome.token)
     return outcome
   })

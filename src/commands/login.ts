@@ -1,12 +1,13 @@
-import { exchangeCopilotToken } from '../auth/copilot-exchange.ts'
 import type { ExchangedToken } from '../auth/copilot-exchange.ts'
-import { fetchCopilotUser, fetchGithubUser } from '../auth/github-api.ts'
+import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../auth/github-api.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { parseGithubHost } from '../auth/github-hosts.ts'
 import type { GithubHosts } from '../auth/github-hosts.ts'
 import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
 import { copilotRecordId } from '../auth/record-id.ts'
+import type { RecordStore } from '../auth/record-store.ts'
 import type { CopilotRecord } from '../auth/wire.ts'
+import { toChatError } from '../translate/chat/error.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
@@ -34,7 +35,7 @@ interface Account {
   readonly login: string | undefined
   /** For people; undefined when GitHub does not tell. */
   readonly plan: string | undefined
-  readonly exchanged: ExchangedToken
+  readonly opened: ExchangedToken
 }
 
 /** What an account is called whose name GitHub does not tell. A second one of the same host takes its place. */
@@ -87,21 +88,29 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const githubToken = await obtainToken(context, flags, settings, hosts)
   context.secrets.note(githubToken)
   const account = await checkAccount(context, settings, hosts, githubToken)
-  const location = await storeAccount(context, settings, hosts, account)
+  const records = openRecords(context, settings)
+  const record = await toRecord(context, records, hosts, account)
+  if (account.opened.direct) await tryDirectly(context, settings, record, account.opened)
+  await records.write(record, { signal: context.signal })
 
   const { stdout } = context
-  const { plan } = account
-  const name = account.login ?? namelessAccount
-  const words = `Logged in${account.login === undefined ? '' : ` as ${account.login}`}${plan === undefined ? '' : `, with ${plan}`}.`
-  const untold = [...(account.login === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
+  const { login: name, plan } = account
+  const words = `Logged in${name === undefined ? '' : ` as ${name}`}${plan === undefined ? '' : `, with ${plan}`}.`
+  const untold = [...(name === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
   const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
   stdout.write(`\n${stdout.style.green(words)}${note}\n`)
-  stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
-  await leaveOtherStore(context, settings, copilotRecordKind, copilotRecordId(name, hosts.baseUrl))
+  if (account.opened.direct) stdout.write(directNote)
+  stdout.write(`The login is stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
+  await leaveOtherStore(context, settings, copilotRecordKind, record.id)
   if (tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
   }
 }
+
+const directNote = `This login is sent to Copilot itself instead of being exchanged for Copilot tokens. What differs: requests name
+the integration copilot-developer-cli, whose models and policies apply; where the token is not of a login with a code, no
+plan and no quota are shown; it is good until it is revoked, and then a new login is needed.
+`
 
 /** @throws CommandFailure `usage` for a host that cannot be GitHub's */
 function githubHosts(settings: LoadedSettings, host: string | undefined): GithubHosts {
@@ -142,17 +151,17 @@ async function checkAccount(
 ): Promise<Account> {
   const { signal } = context
   const api = githubApi(context, settings, { apiBaseUrl: hosts.apiBaseUrl, tokenOrigin: 'given' })
-  const [user, exchanged, copilotUser] = await Promise.all([
+  const [user, opened, copilotUser] = await Promise.all([
     fetchGithubUser(api, githubToken, signal),
-    exchangeCopilotToken(api, githubToken, signal),
+    obtainCopilotToken(api, githubToken, settings.config.copilot.auth, signal),
     fetchCopilotUser(api, githubToken, signal),
   ])
   // Whether Copilot opens decides alone; who it is and which plan are for show.
-  if (exchanged.kind !== 'ok') throw refused(exchanged)
+  if (opened.kind !== 'ok') throw refused(opened)
   if (signal.aborted) throw loginInterrupted()
   const known = copilotUser.kind === 'ok' ? copilotUser.account : undefined
-  const plan = known === undefined ? planNameOfSku(exchanged.sku) : planName(known.plan)
-  return { githubToken, login: user.kind === 'ok' ? user.login : known?.login, plan, exchanged }
+  const plan = known === undefined ? planNameOfSku(opened.sku) : planName(known.plan)
+  return { githubToken, login: user.kind === 'ok' ? user.login : known?.login, plan, opened }
 }
 
 function refused(failure: GithubFailure): CommandFailure {
@@ -160,43 +169,55 @@ function refused(failure: GithubFailure): CommandFailure {
 }
 
 /**
- * Writes the record; what the user configured in an older record of the account stays.
- * @returns where it is
- * @throws RecordStoreError
+ * Whether Copilot takes this login: GitHub has given no token, which would have said so.
+ * @throws CommandFailure `failed`, in Copilot's own words
  */
-async function storeAccount(
+async function tryDirectly(
   context: CommandContext,
   settings: LoadedSettings,
+  record: CopilotRecord,
+  opened: ExchangedToken,
+): Promise<void> {
+  // Brings the HTTP client, which no other login needs.
+  const { listCopilotModels } = await import('./doctor/copilot-facts.ts')
+  const outcome = await listCopilotModels(context, settings, { record }, opened)
+  if (context.signal.aborted) throw loginInterrupted()
+  if (outcome.kind === 'listed') return
+  if (outcome.kind === 'unusable') throw loginFailed('Copilot answered with something that is not a model list.', '\n')
+  const { error } = outcome
+  const said = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toChatError(error, '').error.message
+  throw loginFailed(`Copilot does not take this login. ${said}`, '\n')
+}
+
+/** The record to store; what the user configured in an older record of the account stays. */
+async function toRecord(
+  context: CommandContext,
+  records: RecordStore<CopilotRecord>,
   hosts: GithubHosts,
-  account: Account,
-): Promise<string> {
-  const { signal } = context
-  const records = openRecords(context, settings)
-  const label = account.login ?? namelessAccount
+  { githubToken, login: name, opened }: Account,
+): Promise<CopilotRecord> {
+  const label = name ?? namelessAccount
   const id = copilotRecordId(label, hosts.baseUrl)
   const earlier = await records.read(id)
   const nowSeconds = Math.floor(context.now() / 1000)
-  const { exchanged } = account
-  const record: CopilotRecord = {
+  return {
     ...earlier,
     id,
     provider: 'copilot',
     label,
     attributes: earlier?.attributes ?? {},
     metadata: {
-      github_access_token: account.githubToken,
-      access_token: exchanged.token,
-      expires_at: exchanged.expiresAtSeconds,
-      refresh_in: exchanged.refreshInSeconds,
+      github_access_token: githubToken,
+      access_token: opened.token,
+      ...(opened.expiresAtSeconds !== undefined && { expires_at: opened.expiresAtSeconds }),
+      refresh_in: opened.refreshInSeconds,
       obtained_at: nowSeconds,
-      ...(exchanged.apiBaseUrl !== undefined && { base_url: exchanged.apiBaseUrl }),
-      ...(exchanged.sku !== undefined && { sku: exchanged.sku }),
-      ...(account.login !== undefined && { login: account.login }),
+      ...(opened.apiBaseUrl !== undefined && { base_url: opened.apiBaseUrl }),
+      ...(opened.sku !== undefined && { sku: opened.sku }),
+      ...(name !== undefined && { login: name }),
       github_base_url: hosts.baseUrl,
       github_api_base_url: hosts.apiBaseUrl,
       logged_in_at: nowSeconds,
     },
   }
-  await records.write(record, { signal })
-  return records.locationOf(id)
 }

@@ -101,10 +101,10 @@ export async function readToken({ stdin, signal }: CommandContext): Promise<stri
   if (!/^[\x21-\x7E]+$/.test(token) || token.length > maxTokenLineLength) {
     throw new CommandFailure(exitCode.usage, 'What came on standard input is not a token: one line, no spaces.')
   }
-  if (/^(?:ghp_|github_pat_)/.test(token)) {
+  if (token.startsWith('ghp_')) {
     throw new CommandFailure(
       exitCode.usage,
-      'That is a personal access token, which GitHub does not accept for Copilot. Log in instead: copilot-proxy login',
+      'That is a classic personal access token, which GitHub does not accept for Copilot. A fine-grained one (github_pat_…) with the permission Copilot Requests works; or log in with a code: copilot-proxy login',
     )
   }
   return token

@@ -1,6 +1,7 @@
 import type { LoginInUse } from '../auth/login-in-use.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
 import { isExpired, tokenLife } from '../auth/token-life.ts'
+import { isUsedDirectly } from '../auth/wire.ts'
 import type { CopilotRecord } from '../auth/wire.ts'
 import type { Style } from '../terminal/style.ts'
 import { formatPairs } from '../terminal/table.ts'
@@ -28,6 +29,8 @@ import { writeJson } from './write-json.ts'
 type TokenState =
   | { readonly kind: 'usable'; readonly untilMs: number }
   | { readonly kind: 'expired' }
+  /** The GitHub token itself is what Copilot gets. */
+  | { readonly kind: 'direct' }
   | { readonly kind: 'none' }
 
 /**
@@ -90,6 +93,7 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
   if (access_token === undefined || obtainedAtSeconds === undefined || refreshInSeconds === undefined) {
     return { kind: 'none' }
   }
+  if (record !== undefined && isUsedDirectly(record.metadata)) return { kind: 'direct' }
   const at = { wallMs: nowMs, monotonicMs: 0 }
   const marginSeconds = settings.config.copilot.refreshSafetyMarginSeconds
   const life = tokenLife({ obtainedAtSeconds, refreshInSeconds }, { marginSeconds, random: 0 }, at)
@@ -138,6 +142,8 @@ function describeToken(token: TokenState, nowMs: number): string {
   switch (token.kind) {
     case 'usable':
       return `good for ${Math.ceil((token.untilMs - nowMs) / 60_000)} more minutes; renewed by itself`
+    case 'direct':
+      return 'the login itself is sent to Copilot (copilot.auth); good until it is revoked'
     case 'expired':
       return 'expired; the next request fetches a new one'
     case 'none':

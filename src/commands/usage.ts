@@ -1,5 +1,5 @@
 import type { PlanUse } from '../auth/codex/plan-use.ts'
-import { fetchCopilotUser } from '../auth/github-api.ts'
+import { fetchCopilotUser, isDirectKind } from '../auth/github-api.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
 import { RecordStoreError } from '../auth/record-fs.ts'
 import { visibleLines } from '../terminal/visible.ts'
@@ -66,7 +66,7 @@ function storedTotals(
 }
 
 type Fetched =
-  /** Somebody is logged in to Codex alone. */
+  /** Somebody is logged in to Codex alone, or with a token that GitHub tells nothing to. */
   | { readonly account?: never; readonly failure?: never }
   | { readonly account: CopilotAccount; readonly failure?: never }
   | { readonly account?: never; readonly failure: CommandFailure | RecordStoreError }
@@ -79,6 +79,11 @@ async function fetchAccount(context: CommandContext, settings: LoadedSettings): 
     const answer = await fetchCopilotUser(api, login.githubToken, context.signal)
     if (answer.kind === 'ok') return { account: answer.account }
     context.signal.throwIfAborted()
+    if (answer.kind === 'not_available' && isDirectKind(login.githubToken)) {
+      // Nothing is wrong: such a login never sees its quota.
+      context.stderr.write(`Note: ${describeFailure(answer)}\n`)
+      return {}
+    }
     return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
   } catch (error) {
     if (isNoLogin(error) && hasCodexLogin(await readCodexState(context, settings))) return {}

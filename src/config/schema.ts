@@ -142,6 +142,12 @@ const copilot = section({
       'Copilot endpoint to use instead of the one that the login names; a host of GitHub’s or this machine. ' +
         'Empty: the one that the login names.',
     ),
+  auth: oneOf(['exchange', 'direct'])
+    .default('exchange')
+    .describe(
+      'exchange: the GitHub login is traded for short-lived Copilot tokens. direct: it is sent to Copilot itself. ' +
+        'Tokens that GitHub does not exchange are sent directly either way.',
+    ),
   'refresh-safety-margin-seconds': positiveSeconds.describe(
     'Renew the Copilot token this long before it is due. Seconds. Blank, 0 or less: 60.',
   ),

@@ -10,8 +10,6 @@ const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-06
 /**
  * What every route of the Copilot API looks at before the body, with the texts of docs/copilot-wire.md, "Errors":
  * host, identity headers, token, API version, `X-Initiator`. Undefined when all is well.
- * NOTE: the real service also takes a GitHub token as bearer; this one does not, since that would hide a
- * proxy that forgets the exchange.
  */
 export function refuseAccess(
   request: IncomingMessage,
@@ -25,15 +23,17 @@ export function refuseAccess(
   if (bearer === undefined || countHeader(request, 'authorization') > 1) {
     return textReply(400, 'bad request: Authorization header is badly formatted')
   }
-  if (/^(?:ghp_|github_pat_)/.test(bearer)) {
+  const isDirect = tokens.isGithubLive(bearer) && takesDirectly(bearer, headers['copilot-integration-id'])
+  if (!isDirect && /^(?:ghp_|github_pat_)/.test(bearer)) {
     return textReply(400, 'bad request: Personal Access Tokens are not supported for this endpoint')
   }
   const editor = headers['editor-version']
-  if (editor === undefined) return textReply(400, 'bad request: missing Editor-Version header for IDE auth')
-  if (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor)) {
+  if (editor === undefined && !isDirect)
+    return textReply(400, 'bad request: missing Editor-Version header for IDE auth')
+  if (!isDirect && (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor))) {
     return textReply(400, 'bad request: unknown Editor-Version header for IDE auth')
   }
-  if (!tokens.isCopilotLive(bearer)) return tokenExpired()
+  if (!isDirect && !tokens.isCopilotLive(bearer)) return tokenExpired()
 
   const version = headers['x-github-api-version']
   if (version !== undefined && !API_VERSIONS.has(String(version))) {
@@ -47,6 +47,14 @@ export function refuseAccess(
     return textReply(400, 'bad request: invalid X-Initiator header')
   }
   return undefined
+}
+
+/**
+ * Whether a GitHub token is taken without an exchange (docs/copilot-wire.md, "Without exchange"). NOTE: of a `ghu_` token
+ * the integration is a guess; without one a proxy that forgets the exchange would not be noticed here.
+ */
+function takesDirectly(githubToken: string, integration: unknown): boolean {
+  return githubToken.startsWith('gho_') || integration === 'copilot-developer-cli'
 }
 
 /** Node keeps only the first of some repeated headers; the raw list has them all. */

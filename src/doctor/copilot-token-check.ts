@@ -8,6 +8,7 @@ const again = 'Try again in a moment: copilot-proxy doctor'
 export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
   switch (outcome.kind) {
     case 'ok':
+      if (outcome.direct) return ok('GitHub takes the login, which is sent to Copilot itself and has no end of its own')
       return ok(`GitHub takes the login and gave a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
     case 'bad_credentials':
     case 'not_available':

@@ -29,6 +29,12 @@ export function copilotHeaders(
   return headers
 }
 
+/**
+ * Over the configured ones where the bearer is a GitHub token: GitHub's own CLI, which is the client that sends one, has this
+ * id, and fine-grained tokens work with no other (docs/copilot-wire.md, "Without exchange").
+ */
+export const directHeaders: IdentityHeaders = { 'copilot-integration-id': 'copilot-developer-cli' }
+
 /** Headers of `GET /models`: the same identity under the intent that GitHub's clients use for it. */
 export function copilotModelsHeaders(identity: IdentityHeaders, token: string): Record<string, string> {
   return {

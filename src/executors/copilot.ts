@@ -3,7 +3,7 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './agent.ts'
-import { copilotHeaders, copilotModelsHeaders, passedHeaders } from './copilot-headers.ts'
+import { copilotHeaders, copilotModelsHeaders, directHeaders, passedHeaders } from './copilot-headers.ts'
 import type { IdentityHeaders } from './copilot-headers.ts'
 import type { Executor, Initiator, UpstreamCall } from './executor.ts'
 import { notAStream } from './not-a-stream.ts'
@@ -18,7 +18,7 @@ import { toTarget } from './target.ts'
 import type { Target } from './target.ts'
 
 export interface CopilotExecutorDeps {
-  readonly tokens: Pick<CopilotTokenSource, 'get' | 'replace'>
+  readonly tokens: Pick<CopilotTokenSource, 'get' | 'replace' | 'renewBeforeNext'>
   /** The executor's own; closed with it. */
   readonly pool: ConnectionPool
   readonly log: Logger
@@ -50,7 +50,8 @@ interface Exchange {
 
 /**
  * The executor of GitHub Copilot. Error rules: 401 → one refresh and one replay with a different token;
- * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried.
+ * 421 → the next endpoint of the chain, once; everything else goes to the caller as it is, never retried. After a 402 or
+ * 403 the next request gets a new token.
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
   const { tokens, pool, log, requests } = deps
@@ -68,7 +69,11 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         path: target.prefix + exchange.path,
         method: exchange.method,
         // It is not the user who asks again.
-        headers: Object.assign(exchange.headers(token.value, repeated ? 'agent' : undefined), headers),
+        headers: Object.assign(
+          exchange.headers(token.value, repeated ? 'agent' : undefined),
+          token.direct && directHeaders,
+          headers,
+        ),
         body,
         headersTimeout: options.headersMs,
         signal: exchange.signal,
@@ -120,6 +125,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         token = fresh
         baseUrl = firstEndpoint(token.value, token.candidates)
       } else {
+        if (status === 402 || status === 403) tokens.renewBeforeNext(token.value)
         throw fault
       }
     }

@@ -39,7 +39,7 @@ afterEach(() => {
   for (const source of sources.splice(0)) source.close()
   server.resetHandlers()
   // No path through here may write a credential to the log.
-  expect(log.lines.join('\n')).not.toMatch(/ghu_|tid=/)
+  expect(log.lines.join('\n')).not.toMatch(/gh[uop]_\w|github_pat_\w|tid=/)
 })
 
 type Answer = (n: number) => Response | Promise<Response>
@@ -553,6 +553,185 @@ const slowToRead = (
     },
   }
 }
+
+describe('a token that upstream answered with 402 or 403', () => {
+  test('is replaced before the next request, and not before somebody asks', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    clock.advance(10_000)
+    source.renewBeforeNext('tid=1')
+    expect(exchanges.count).toBe(1)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('is used for as long as it is quite new, and then replaced', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    await source.get(never)
+    source.renewBeforeNext('tid=1')
+    clock.advance(4_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    clock.advance(1_000)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('stays in use when there is no other to be had', async () => {
+    const exchanges = answerExchanges((n) => (n === 1 ? granted(n) : new HttpResponse('', { status: 503 })))
+    const source = start(memory())
+    await source.get(never)
+    clock.advance(10_000)
+    source.renewBeforeNext('tid=1')
+    for (let n = 0; n < 10; n += 1) expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
+    expect(exchanges.count).toBe(2)
+  })
+
+  test('every time costs an exchange a minute at most, however busy the caller', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    for (let second = 0; second < 600; second += 1) {
+      source.renewBeforeNext((await source.get(never)).value)
+      clock.advance(1_000)
+    }
+    expect(exchanges.count).toBeGreaterThan(5)
+    expect(exchanges.count).toBeLessThanOrEqual(12)
+  })
+
+  test('that is not the one in use changes nothing', async () => {
+    const exchanges = answerExchanges(granted)
+    const source = start(memory())
+    await source.get(never)
+    clock.advance(10_000)
+    source.renewBeforeNext('tid=0')
+    await source.get(never)
+    expect(exchanges.count).toBe(1)
+  })
+})
+
+/** Answers the n-th question for the account (from 1), and counts them. */
+function answerAccounts(answer: Answer): { count: number } {
+  const seen = { count: 0 }
+  server.use(
+    http.get('https://api.github.com/copilot_internal/user', () => {
+      seen.count += 1
+      return answer(seen.count)
+    }),
+  )
+  return seen
+}
+
+const unknown = (): Response => HttpResponse.json(fixture('github-404'), { status: 404 })
+const personal = (): Response => HttpResponse.json(fixture('github-403-pat'), { status: 403 })
+const revoked = (): Response => HttpResponse.json(fixture('github-401'), { status: 401 })
+const named = (): Response =>
+  HttpResponse.json({ endpoints: { api: 'https://api.business.githubcopilot.com' }, access_type_sku: 'example' })
+
+describe('a GitHub token that is sent to Copilot itself', () => {
+  test.each([
+    ['gho_example', unknown, unknown, 1, 'https://api.githubcopilot.com'],
+    ['github_pat_example', granted, personal, 0, 'https://api.githubcopilot.com'],
+    ['github_pat_example', granted, named, 0, 'https://api.business.githubcopilot.com'],
+  ] as const)('%s, where GitHub does not exchange it', async (token, exchanged, account, count, host) => {
+    const exchanges = answerExchanges(exchanged)
+    const accounts = answerAccounts(account)
+    const store = memory({ github_access_token: token })
+    const source = start(store)
+    const expected = {
+      value: token,
+      direct: true,
+      expiresAtMs: Infinity,
+      candidates: [host, 'https://api.githubcopilot.com'],
+    }
+    expect(await source.get(never)).toMatchObject({ ...expected, candidates: [...new Set(expected.candidates)] })
+    expect(source.status()).toMatchObject({ state: 'ok' })
+    expect({ exchanges: exchanges.count, accounts: accounts.count }).toEqual({ exchanges: count, accounts: 1 })
+    expect((await store.current())?.metadata).toMatchObject({ access_token: token })
+    // Another process, or the next start.
+    expect(await start(store).get(never)).toMatchObject({ value: token, direct: true })
+    expect({ exchanges: exchanges.count, accounts: accounts.count }).toEqual({ exchanges: count, accounts: 1 })
+  })
+
+  test('a gho_ token that GitHub does exchange is exchanged', async () => {
+    answerExchanges(granted)
+    const token = await start(memory({ github_access_token: 'gho_example' })).get(never)
+    expect(token).toMatchObject({ value: 'tid=1' })
+    expect(token).not.toHaveProperty('direct')
+  })
+
+  test('any, where copilot.auth says so; a stored Copilot token is left aside, and used again afterwards', async () => {
+    const exchanges = answerExchanges(granted)
+    answerAccounts(named)
+    const store = memory(stored(0))
+    expect(await start(store, { auth: 'direct' }).get(never)).toMatchObject({
+      value: 'ghu_example',
+      direct: true,
+      candidates: ['https://api.business.githubcopilot.com', 'https://api.githubcopilot.com'],
+    })
+    expect(exchanges.count).toBe(0)
+    expect((await store.current())?.metadata).not.toHaveProperty('expires_at')
+    expect(await start(store).get(never)).toMatchObject({ value: 'tid=1' })
+  })
+
+  test('works from the environment, and a classic one is refused unsent', async () => {
+    answerExchanges(unknown)
+    const accounts = answerAccounts(unknown)
+    expect(await start(memory(), { githubToken: 'gho_environment' }).get(never)).toMatchObject({
+      value: 'gho_environment',
+      direct: true,
+    })
+    for (const auth of ['direct', 'exchange'] as const) {
+      expect(await faultOf(start(memory(), { githubToken: 'ghp_environment', auth }).get(never))).toMatchObject({
+        kind: 'copilot_unavailable',
+        detail: 'A classic personal access token (ghp_…) cannot be used for Copilot.',
+      })
+    }
+    expect(accounts.count).toBe(1)
+  })
+
+  test('does not end, and its host is looked up again after a day, whatever comes of that', async () => {
+    const accounts = answerAccounts((n) => (n === 1 ? named() : HttpResponse.error()))
+    const source = start(memory(), { auth: 'direct' })
+    await source.get(never)
+    clock.advance(23 * 60 * MINUTE)
+    await source.get(never)
+    expect(accounts.count).toBe(1)
+    for (let hour = 0; hour < 48; hour += 1) {
+      clock.advance(60 * MINUTE)
+      expect(await source.get(never)).toMatchObject({ value: 'ghu_example' })
+    }
+    expect(accounts.count).toBeGreaterThan(2)
+  })
+
+  test('needs a new login once Copilot and GitHub both refuse it, and not where GitHub still takes it', async () => {
+    const accounts = answerAccounts((n) => (n < 3 ? named() : revoked()))
+    const source = start(memory(), { auth: 'direct' })
+    await source.get(never)
+    expect(await source.replace('ghu_example', never)).toMatchObject({ value: 'ghu_example' })
+    expect(await source.replace('ghu_example', never)).toMatchObject({ value: 'ghu_example' })
+    expect(accounts.count).toBe(2)
+    clock.advance(MINUTE)
+    expect(await faultOf(source.replace('ghu_example', never))).toMatchObject({
+      kind: 'copilot_unavailable',
+      fix: 'Log in with: copilot-proxy login',
+    })
+    clock.advance(60 * MINUTE)
+    expect(await faultOf(source.get(never))).toMatchObject({ kind: 'copilot_unavailable' })
+    expect(accounts.count).toBe(3)
+  })
+
+  test('is not asked about after a 402 or 403, which a token has no part in', async () => {
+    const accounts = answerAccounts(named)
+    const source = start(memory(), { auth: 'direct' })
+    await source.get(never)
+    clock.advance(10 * MINUTE)
+    source.renewBeforeNext('ghu_example')
+    await source.get(never)
+    expect(accounts.count).toBe(1)
+  })
+})
 
 describe('what is stored changes', () => {
   test('nobody is logged in, somebody logs in, somebody logs out', async () => {

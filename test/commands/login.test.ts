@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonReply } from '../../src/demo/outcome.ts'
+import { jsonReply, textReply } from '../../src/demo/outcome.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { DemoServer } from '../../src/demo/server.ts'
 
@@ -183,8 +183,9 @@ describe('login with a token from standard input', () => {
   test.each([
     ['nothing', '', 2, 'held no token'],
     ['empty lines', '\n\n', 2, 'held no token'],
-    ['a classic personal token', 'ghp_example\n', 2, 'personal access token'],
-    ['a fine-grained personal token', 'github_pat_example\n', 2, 'personal access token'],
+    ['a classic personal token', 'ghp_example\n', 2, 'That is a classic personal access token'],
+    ['a fine-grained personal token GitHub does not know', 'github_pat_example\n', 1, 'Bad credentials'],
+    ['an OAuth token GitHub does not know', 'gho_example\n', 1, 'Bad credentials'],
     ['text that is no token', 'my token\n', 2, 'not a token'],
     ['endless text', 'x'.repeat(100_000), 2, 'not a token'],
     ['a token GitHub does not know', 'ghu_example\n', 1, 'Bad credentials'],
@@ -194,6 +195,70 @@ describe('login with a token from standard input', () => {
     expect(code).toBe(expected)
     expect(stderr).toContain(words)
     expect(stdout + stderr).not.toContain('_example')
+    expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test.each(['gho_', 'github_pat_'] as const)(
+    '%s: is sent to Copilot itself, and says what differs',
+    async (prefix) => {
+      const github = await openGithub({ record: 50 })
+      const user = await createUser(github)
+      user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = github.url
+      const token = github.tokens.issueGithub(prefix)
+      const { code, stdout, stderr } = await user.run('login --token-stdin', { stdin: inputOf(token) })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
+      expect(stdout).toContain('This login is sent to Copilot itself instead of being exchanged for Copilot tokens.')
+      expect(stdout).not.toContain(token)
+      expect(github.log.find(({ route }) => route === '/models')?.headers).toMatchObject({
+        authorization: `Bearer ${token}`,
+        'copilot-integration-id': 'copilot-developer-cli',
+      })
+
+      expect((await user.run('status')).stdout).toMatch(/Token +the login itself is sent to Copilot/)
+      expect(JSON.parse((await user.run('status --json')).stdout)).toMatchObject({
+        token: { state: 'direct', expires_at: null },
+      })
+      expect(JSON.parse((await user.run('models --json')).stdout).data.length).toBeGreaterThan(5)
+      expect(await user.run('usage')).toEqual({
+        code: 0,
+        stdout: 'No request has gone through copilot-proxy in the last 30 days.\n',
+        stderr: expect.stringMatching(
+          /^Note: GitHub does not tell plan and quota to a token of this kind\. A login with a code/,
+        ),
+      })
+    },
+  )
+
+  test('is sent to Copilot itself where copilot.auth says so', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    user.env['COPILOT_PROXY_COPILOT_AUTH'] = 'direct'
+    const { code, stdout, stderr } = await user.run('login')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.\nThis login is sent to Copilot itself')
+    expect(github.exchanges()).toBe(0)
+    expect(await user.run('models')).toMatchObject({ code: 0, stderr: '' })
+    expect(github.exchanges()).toBe(0)
+    user.env['COPILOT_PROXY_COPILOT_AUTH'] = 'exchange'
+    expect(await user.run('models')).toMatchObject({ code: 0, stderr: '' })
+    expect(github.exchanges()).toBe(1)
+  })
+
+  test.each([
+    [401, 'unauthorized: token expired', 'Copilot does not take this login. unauthorized: token expired'],
+    [403, 'access to this endpoint is forbidden', 'Copilot does not take this login. access to this endpoint'],
+    [503, 'busy', 'Copilot does not take this login. busy'],
+  ])('is not stored where Copilot answers it with %i', async (status, said, words) => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = github.url
+    github.script('/models', { outcome: textReply(status, said) })
+    const stdin = inputOf(github.tokens.issueGithub('gho_'))
+    const { code, stderr } = await user.run('login --token-stdin', { stdin })
+    expect(code).toBe(1)
+    expect(stderr).toContain(words)
+    expect(stderr).toContain('Nothing was stored.')
     expect(await recordsOf(user.home)).toEqual([])
   })
 

@@ -28,6 +28,32 @@ test.for([
   expect(await reply.text()).toBe(text)
 })
 
+test.each([
+  ['gho_', undefined, 200],
+  ['gho_', 'vscode-chat', 200],
+  ['github_pat_', 'copilot-developer-cli', 200],
+  ['github_pat_', 'vscode-chat', 400],
+  ['github_pat_', undefined, 400],
+  ['ghu_', 'copilot-developer-cli', 200],
+  ['ghu_', 'vscode-chat', 401],
+] as const)('a %s token as it is, from the integration %s, is %i', async (prefix, integration, status) => {
+  const demo = await startDemo()
+  const authorization = `Bearer ${demo.tokens.issueGithub(prefix)}`
+  const asked = async () =>
+    (
+      await fetch(`${demo.url}/models`, {
+        headers: {
+          authorization,
+          ...(integration !== undefined && { 'copilot-integration-id': integration }),
+          ...(status === 401 && { 'editor-version': 'vscode/1.0' }),
+        },
+      })
+    ).status
+  expect(await asked()).toBe(status)
+  demo.tokens.revokeAll()
+  expect(await asked()).not.toBe(200)
+})
+
 test('wants an Editor-Version', async () => {
   const demo = await startDemo()
   const { 'editor-version': _, ...headers } = editorHeaders(demo)

@@ -58,6 +58,7 @@ async function startUpstream(handler: Handler) {
 /** Tokens that never expire; `replace` hands out the next of the list. */
 function tokensFor(candidates: readonly string[], values: readonly string[] = ['token-1']) {
   const asked: string[] = []
+  const stale: string[] = []
   const toToken = (value: string): CopilotToken => ({
     value,
     recordId: 'copilot-example',
@@ -66,6 +67,8 @@ function tokensFor(candidates: readonly string[], values: readonly string[] = ['
   })
   return {
     asked,
+    stale,
+    renewBeforeNext: (refused: string) => void stale.push(refused),
     get: () => Promise.resolve(toToken(values[0] ?? '')),
     replace: (rejected: string) => {
       asked.push(rejected)
@@ -122,6 +125,40 @@ test('sends the identity, the credential, the initiator and the exact body', asy
       'x-initiator': 'agent',
       'copilot-vision-request': 'true',
     },
+  })
+})
+
+test('a GitHub token that was not exchanged goes out under the integration of GitHub’s CLI', async () => {
+  const upstream = await startUpstream((_, response) => sendEvents(response))
+  const headers = { ...options.headers, 'copilot-integration-id': 'vscode-chat' }
+  const tokens = tokensFor([upstream.url])
+  const direct = { ...tokens, get: async () => ({ ...(await tokens.get()), direct: true as const }) }
+  for (const each of [tokens, direct]) {
+    const { executor } = executorFor(each, { headers })
+    const { body } = await executor.stream(call, { signal: never })
+    await textOf(body)
+  }
+  expect(upstream.requests.map((request) => request.headers['copilot-integration-id'])).toEqual([
+    'vscode-chat',
+    'copilot-developer-cli',
+  ])
+})
+
+test.each([
+  [402, ['token-1']],
+  [403, ['token-1']],
+  [400, []],
+  [429, []],
+  [500, []],
+])('a %i has the token renewed before the next request: %j, and is never replayed', async (status, stale) => {
+  const upstream = await startUpstream((_, response) => response.writeHead(status).end('{"message":"no"}'))
+  const tokens = tokensFor([upstream.url], ['token-1', 'token-2'])
+  const { executor } = executorFor(tokens)
+  expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({ kind: 'upstream_status', status })
+  expect({ stale: tokens.stale, asked: tokens.asked, requests: upstream.requests.length }).toEqual({
+    stale,
+    asked: [],
+    requests: 1,
   })
 })
 

@@ -1,4 +1,4 @@
-import type { ExchangeOutcome } from '../../auth/copilot-exchange.ts'
+import type { ExchangedToken } from '../../auth/copilot-exchange.ts'
 import { copilotRecordKind } from '../../auth/copilot-record-kind.ts'
 import { endpointCandidates } from '../../auth/endpoint.ts'
 import { findLoginInUse } from '../../auth/login-in-use.ts'
@@ -71,18 +71,24 @@ export function endpointsOf(
 export async function listCopilotModels(
   { env, secrets, signal }: CommandContext,
   settings: LoadedSettings,
-  { record }: LoginInUse,
-  { token: value, apiBaseUrl }: Extract<ExchangeOutcome, { kind: 'ok' }>,
+  { record }: Pick<LoginInUse, 'record'>,
+  { token: value, direct, apiBaseUrl }: ExchangedToken,
 ): Promise<ListingOutcome> {
   const { headers, timeouts } = settings.config.copilot
   const learned = { access_token: value, ...(apiBaseUrl !== undefined && { base_url: apiBaseUrl }) }
   const candidates = endpointsOf(settings, record, learned)
-  const token = { value, recordId: record?.id ?? nobodysRecord.id, candidates, expiresAtMs: Infinity }
+  const token = {
+    value,
+    recordId: record?.id ?? nobodysRecord.id,
+    candidates,
+    expiresAtMs: Infinity,
+    ...(direct && { direct }),
+  }
   const give = () => Promise.resolve(token)
   const connectMs = Math.min(timeouts.connectSeconds * 1000, connectTimeoutMs)
   const executor = createCopilotExecutor(
     {
-      tokens: { get: give, replace: give },
+      tokens: { get: give, replace: give, renewBeforeNext: () => {} },
       pool: createPool({ connectMs, env }),
       log: quietLog,
       redact: secrets.redact,
