@@ -23,7 +23,7 @@ export function refuseAccess(
   if (bearer === undefined || countHeader(request, 'authorization') > 1) {
     return textReply(400, 'bad request: Authorization header is badly formatted')
   }
-  const isDirect = tokens.isGithubLive(bearer) && takesDirectly(bearer, headers['copilot-integration-id'])
+  const isDirect = takesDirectly(bearer, headers['copilot-integration-id'])
   if (!isDirect && /^(?:ghp_|github_pat_)/.test(bearer)) {
     return textReply(400, 'bad request: Personal Access Tokens are not supported for this endpoint')
   }
@@ -33,7 +33,7 @@ export function refuseAccess(
   if (!isDirect && (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor))) {
     return textReply(400, 'bad request: unknown Editor-Version header for IDE auth')
   }
-  if (!isDirect && !tokens.isCopilotLive(bearer)) return tokenExpired()
+  if (!(isDirect ? tokens.isGithubLive(bearer) : tokens.isCopilotLive(bearer))) return tokenExpired()
 
   const version = headers['x-github-api-version']
   if (version !== undefined && !API_VERSIONS.has(String(version))) {
@@ -53,8 +53,8 @@ export function refuseAccess(
  * Whether a GitHub token is taken without an exchange (docs/copilot-wire.md, "Without exchange"). NOTE: of a `ghu_` token
  * the integration is a guess; without one a proxy that forgets the exchange would not be noticed here.
  */
-function takesDirectly(githubToken: string, integration: unknown): boolean {
-  return githubToken.startsWith('gho_') || integration === 'copilot-developer-cli'
+function takesDirectly(bearer: string, integration: unknown): boolean {
+  return bearer.startsWith('gho_') || (/^(?:ghu_|github_pat_)/.test(bearer) && integration === 'copilot-developer-cli')
 }
 
 /** Node keeps only the first of some repeated headers; the raw list has them all. */

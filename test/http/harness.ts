@@ -131,7 +131,7 @@ export async function openProxy({
 }
 
 /** What the simulated services issue; the log of every test is searched for it. */
-const secretShapes = /ghu_demo|tid=demo|[Bb]earer \S|eyJ[\w-]+\.|sk-demo|rt_demo|demo-refresh/
+const secretShapes = /gh[uo]_demo|github_pat_demo|tid=demo|[Bb]earer \S|eyJ[\w-]+\.|sk-demo|rt_demo|demo-refresh/
 
 function expectNoSecrets(lines: readonly LogLine[]): void {
   for (const line of lines) expect(inspect(line, { depth: 20, maxStringLength: 10_000 })).not.toMatch(secretShapes)

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { textReply } from '../../src/demo/outcome.ts'
-import { openProxy, recordOf } from './harness.ts'
+import { chatsOf, openProxy, recordOf } from './harness.ts'
 import type { Proxy } from './harness.ts'
 import { chatBody } from './client.ts'
 
@@ -180,3 +180,51 @@ test('C07 a record that is empty or corrupt counts as no login, and no path is t
     expect(reply.text).not.toContain(path)
   }
 })
+
+test.each([402, 403])(
+  'after a %i the next request goes out with a new token, and the refused one is not replayed',
+  async (status) => {
+    const proxy = await openProxy({ login: 'none' })
+    const { chat, store, demo } = proxy
+    const proxyEp = `127.0.0.1:${demo.port}`
+    const { token } = demo.tokens.issueCopilot({ lifetimeSeconds: 1800, sku: 'monthly_subscriber_quota', proxyEp })
+    const record = recordOf(demo.tokens.issueGithub())
+    const obtained = { obtained_at: Math.floor(Date.now() / 1000) - 100, refresh_in: 1500, base_url: demo.url }
+    await store.write({ ...record, metadata: { ...record.metadata, ...obtained, access_token: token } })
+    demo.script('/chat/completions', { outcome: textReply(status, 'a budget that is changed now') })
+    expect((await chat()).status).toBe(status)
+    expect(demo.exchanges()).toBe(0)
+    expect((await chat()).status).toBe(200)
+    expect(demo.exchanges()).toBe(1)
+    const bearers = chatsOf(demo).map(({ headers }) => headers['authorization'])
+    expect(bearers).toHaveLength(2)
+    expect(bearers[0]).toBe(`Bearer ${token}`)
+    expect(bearers[1]).not.toBe(bearers[0])
+  },
+)
+
+test.each(['gho_', 'github_pat_'] as const)(
+  'a stored %s token serves every route without an exchange',
+  async (prefix) => {
+    const proxy = await openProxy({ login: 'none' })
+    const { chat, send, store, demo, configure, daemon } = proxy
+    daemon.reconfigure(configure(`copilot: { base-url: '${demo.url}' }`))
+    const githubToken = demo.tokens.issueGithub(prefix)
+    await store.write(recordOf(githubToken))
+    expect((await chat()).status).toBe(200)
+    expect((await send('/readyz')).status).toBe(200)
+    const embeddings = await send('/v1/embeddings', { body: '{"model":"text-embedding-3-small","input":"a"}' })
+    expect(embeddings.status).toBe(200)
+    expect(chatsOf(demo)[0]?.headers).toMatchObject({
+      authorization: `Bearer ${githubToken}`,
+      'copilot-integration-id': 'copilot-developer-cli',
+    })
+
+    demo.tokens.revokeAll()
+    const refused = await chat()
+    expect(refused.status).toBe(503)
+    expect(refused.json()).toMatchObject({
+      error: { code: 'copilot_unavailable', message: expect.stringContaining('copilot-proxy login') },
+    })
+  },
+)
