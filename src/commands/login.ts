@@ -1,5 +1,5 @@
 import type { ExchangedToken } from '../auth/copilot-exchange.ts'
-import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../auth/github-api.ts'
+import { fetchCopilotUser, fetchGithubUser, isDirectKind, obtainCopilotToken } from '../auth/github-api.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { parseGithubHost } from '../auth/github-hosts.ts'
 import type { GithubHosts } from '../auth/github-hosts.ts'
@@ -99,7 +99,7 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const untold = [...(name === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
   const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
   stdout.write(`\n${stdout.style.green(words)}${note}\n`)
-  if (account.opened.direct) stdout.write(directNote)
+  if (account.opened.direct) stdout.write(directNote(githubToken))
   stdout.write(`The login is stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
   await leaveOtherStore(context, settings, copilotRecordKind, record.id)
   if (tokenOfEnvironment(context) !== undefined) {
@@ -107,10 +107,17 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   }
 }
 
-const directNote = `This login is sent to Copilot itself instead of being exchanged for Copilot tokens. What differs: requests name
-the integration copilot-developer-cli, whose models and policies apply; where the token is not of a login with a code, no
-plan and no quota are shown; it is good until it is revoked, and then a new login is needed.
-`
+/** Why the login is not exchanged, and what differs. */
+function directNote(githubToken: string): string {
+  const isKind = isDirectKind(githubToken)
+  const why = isKind ? 'GitHub gives no Copilot token for a token of this kind' : 'copilot.auth is direct'
+  const differences = [
+    'Models and policies are those of GitHub’s CLI (copilot-integration-id: copilot-developer-cli).',
+    ...(isKind ? ['Plan and quota are not shown.'] : []),
+    'It is good until it is revoked; then a new login is needed.',
+  ]
+  return `${why}, so the login itself is sent to Copilot. What differs:\n${differences.map((line) => `  ${line}\n`).join('')}`
+}
 
 /** @throws CommandFailure `usage` for a host that cannot be GitHub's */
 function githubHosts(settings: LoadedSettings, host: string | undefined): GithubHosts {

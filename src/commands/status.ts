@@ -143,7 +143,7 @@ function describeToken(token: TokenState, nowMs: number): string {
     case 'usable':
       return `good for ${Math.ceil((token.untilMs - nowMs) / 60_000)} more minutes; renewed by itself`
     case 'direct':
-      return 'the login itself is sent to Copilot (copilot.auth); good until it is revoked'
+      return 'the login itself is sent to Copilot; good until it is revoked'
     case 'expired':
       return 'expired; the next request fetches a new one'
     case 'none':

@@ -17,7 +17,9 @@ export interface EntitlementFacts {
 export function judgeCopilotEntitlement({ exchange, account, planName }: EntitlementFacts): Findings {
   if (exchange.kind === 'no_access') return failed(exchange.detail, exchange.fix)
   if (exchange.kind !== 'ok') return skipped('Needs: a token')
-  if (account.kind === 'not_available') return ok('Copilot is on; GitHub tells nothing of plan and quota to this login')
+  const untold = 'GitHub tells nothing of plan and quota to this login'
+  // Whether Copilot is on shows with the models, where no exchange has said so.
+  if (account.kind === 'not_available') return ok(exchange.direct ? untold : `Copilot is on; ${untold}`)
   if (account.kind === 'aborted') return skipped('Interrupted')
   if (account.kind !== 'ok') return skipped(`Copilot is on; plan and quota are not known: ${account.detail}`)
   return judgeQuotas(account.account, planName)

@@ -208,7 +208,10 @@ describe('login with a token from standard input', () => {
       const { code, stdout, stderr } = await user.run('login --token-stdin', { stdin: inputOf(token) })
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
-      expect(stdout).toContain('This login is sent to Copilot itself instead of being exchanged for Copilot tokens.')
+      expect(stdout).toContain(
+        'GitHub gives no Copilot token for a token of this kind, so the login itself is sent to Copilot.',
+      )
+      expect(stdout).toContain('  Plan and quota are not shown.\n')
       expect(stdout).not.toContain(token)
       expect(github.log.find(({ route }) => route === '/models')?.headers).toMatchObject({
         authorization: `Bearer ${token}`,
@@ -236,7 +239,10 @@ describe('login with a token from standard input', () => {
     user.env['COPILOT_PROXY_COPILOT_AUTH'] = 'direct'
     const { code, stdout, stderr } = await user.run('login')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.\nThis login is sent to Copilot itself')
+    expect(stdout).toContain(
+      'Logged in as demo-user, with Copilot Pro.\ncopilot.auth is direct, so the login itself is sent',
+    )
+    expect(stdout).not.toContain('Plan and quota')
     expect(github.exchanges()).toBe(0)
     expect(await user.run('models')).toMatchObject({ code: 0, stderr: '' })
     expect(github.exchanges()).toBe(0)

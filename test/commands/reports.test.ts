@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
+import { jsonReply } from '../../src/demo/outcome.ts'
 import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
 
 async function loggedIn(options: DemoOptions = {}): Promise<{ readonly github: DemoServer; readonly user: TestUser }> {
@@ -169,6 +170,18 @@ describe('usage', () => {
   test('counts credits where the account is billed so', async () => {
     const { user } = await loggedIn({ settings: { tokenBasedBilling: true } })
     expect((await user.run('usage')).stdout).toMatch(/^AI credits/m)
+  })
+
+  test('shows a pool that is used up as nothing left, and doctor as spent', async () => {
+    const { github, user } = await loggedIn()
+    const pooled = { unlimited: true, has_quota: false, entitlement: -1, remaining: -1, overage_permitted: true }
+    const outcome = jsonReply(200, { copilot_plan: 'business', quota_snapshots: { premium_interactions: pooled } })
+    github.script('/copilot_internal/user', { outcome, times: 3 })
+    expect((await user.run('usage')).stdout).toMatch(/^premium requests +\[-+\] +0 % {2}0 left$/m)
+    expect(await json(user, 'usage')).toMatchObject({
+      document: { quotas: [{ id: 'premium_interactions', unlimited: false, remaining: 0, percent_remaining: 0 }] },
+    })
+    expect((await user.run('doctor')).stdout).toContain('Copilot Business: the premium requests are spent')
   })
 
   test('shows the free plan', async () => {

@@ -221,6 +221,7 @@ const given: ExchangeOutcome = { kind: 'ok', token: 'example', expiresAtSeconds:
 
 test.each<readonly [ExchangeOutcome, RegExp]>([
   [given, /^ok: .* for 25 minutes$/],
+  [{ ...given, direct: true }, /^ok: .* sent to Copilot itself/],
   [{ kind: 'bad_credentials', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'not_available', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'no_access', detail: 'no', fix: 'Pay' }, /^skipped: /],
@@ -254,6 +255,14 @@ describe('plan of Copilot', () => {
       'failed: This account has no plan. / Start one',
     )
     expect(judgePlan({ kind: 'transient', detail: '', timedOut: true })).toMatch(/^skipped/)
+  })
+
+  test('of a login that GitHub tells nothing to: only an exchange says that Copilot is on', () => {
+    const account = { kind: 'not_available', detail: 'no', fix: 'no' } as const
+    const untold = 'GitHub tells nothing of plan and quota to this login'
+    expect(only(judgeCopilotEntitlement({ exchange: given, account, planName }))).toBe(`ok: Copilot is on; ${untold}`)
+    const exchange = { ...given, direct: true } as const
+    expect(only(judgeCopilotEntitlement({ exchange, account, planName }))).toBe(`ok: ${untold}`)
   })
 
   test.each<readonly [Pick<CopilotAccount, 'quotas'>, RegExp]>([
