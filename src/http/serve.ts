@@ -64,9 +64,11 @@ async function serve(
     const opened = await openUpstream(deps, dialect, admitted, request, reply, startStream)
     const { upstream, model, reader } = opened
     meter.answered(upstream.headers)
+    const nowSeconds = () => Math.floor(deps.now() / 1000)
     const seed: ReplySeed = {
       id: request.id,
-      createdSeconds: Math.floor(deps.now() / 1000),
+      createdSeconds: nowSeconds(),
+      nowSeconds,
       model: model.id,
       requestedModel: opened.requestedModel,
       traits: model,

@@ -127,6 +127,8 @@ export interface ReplySeed {
   readonly id: string
   /** Seconds since epoch, used when upstream sends none. */
   readonly createdSeconds: number
+  /** The clock, in seconds since epoch: asked once, when an answer of a dialect that states it is complete. */
+  readonly nowSeconds: () => number
   /** The routed model's id, used when upstream names no model. */
   readonly model: string
   /** The name the caller used. Messages callers get it back: Claude Code compares it. */

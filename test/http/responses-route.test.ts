@@ -46,6 +46,27 @@ describe.each([
   })
 })
 
+test.each([
+  ['native', 'gpt-5-mini'],
+  ['over chat', 'gpt-4.1'],
+  ['over messages', 'claude-opus-4.7'],
+])('a response says what was asked for and when it was complete, %s', async (_how, model) => {
+  const proxy = await openProxy()
+  const asked = { prompt_cache_key: 'k', max_tool_calls: 3, safety_identifier: 'me', store: false }
+  const said = { ...asked, background: false, top_logprobs: 0, frequency_penalty: 0, presence_penalty: 0 }
+  const from = Math.floor(Date.now() / 1000)
+  const body = JSON.parse((await ask(proxy, { model, ...asked })).text)
+  const events = dataOf((await ask(proxy, { model, ...asked, stream: true })).text).map((text) => JSON.parse(text))
+  const responses: readonly Json[] = events.flatMap(({ response }) => response ?? [])
+  expect(responses.map(({ status }) => status)).toEqual(['in_progress', 'in_progress', 'completed'])
+  for (const response of [body, ...responses]) {
+    expect(response).toMatchObject(said)
+    const isDone = response['status'] === 'completed'
+    expect(response['completed_at']).toEqual(isDone ? expect.any(Number) : null)
+    if (isDone) expect(response['completed_at']).toBeGreaterThanOrEqual(from)
+  }
+})
+
 test('the joined input is items in order, the reply among them', async () => {
   const proxy = await openProxy()
   const first = JSON.parse((await ask(proxy, { input: 'one' })).text)

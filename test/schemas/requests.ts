@@ -88,6 +88,7 @@ export const asked: readonly Asked[] = [
   says('a text that was cut', '[demo:length] one two three four'),
   says('a filtered text', '[demo:filter] one two three four'),
   says('a refusal', '[demo:refusal] no'),
+  calls('calls that upstream states in their last event alone', '[demo:sparse][demo:tools] go'),
   says('a failure in the stream', '[demo:error-mid] one two three'),
   says('a failure as a bare event', '[demo:error-event] one two three'),
   says('a stream that breaks off', '[demo:eof] one two three'),

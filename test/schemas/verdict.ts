@@ -23,7 +23,7 @@ export interface Verdict {
 }
 
 /** What is wrong with a value, e.g. `openai chunk/choices/#/delta/role: must be string`. */
-export type Judge = (emitted: Emitted) => readonly string[]
+export type Judge = (emitted: Emitted, pair: Pair) => readonly string[]
 
 /** Asks every model everything as a caller of that dialect, and compares what comes with the schemas. */
 export async function verdictOn(dialect: DialectId, judge: Judge, exceptions: readonly Exception[]): Promise<Verdict> {
@@ -35,7 +35,7 @@ export async function verdictOn(dialect: DialectId, judge: Judge, exceptions: re
   for (const { model, upstream } of kinds) {
     const pair: Pair = `${dialect} over ${upstream[dialect]}`
     for (const emitted of await emittedBy(dialect, model)) {
-      for (const what of judge(emitted)) {
+      for (const what of judge(emitted, pair)) {
         const found = `${pair}: ${what}`
         seen.add(found)
         if (!expected.has(found) && !unexpected.has(found))

@@ -43,6 +43,7 @@ export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): R
   return {
     id: 'seed-1',
     createdSeconds: 1_790_000_000,
+    nowSeconds: () => 1_790_000_007,
     model: model.id,
     requestedModel: model.id,
     traits: model,

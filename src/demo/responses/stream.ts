@@ -272,32 +272,29 @@ function compactionItem({ call: { number } }: Subject): Item {
 
 const IN_PROGRESS = { status: 'in_progress', output: [], usage: null, copilot_usage: null }
 
-/** What every frame with a response says of it; most of it is the request's own. */
+/**
+ * What every frame with a response says of it; most of it is the request's own. Of what the public schemas demand it
+ * leaves out what Copilot does (docs/copilot-wire.md, "Responses stream").
+ */
 function responseBase({ call, request, model }: Subject): Fields {
   return {
     id: `resp_demo_${call.number}`,
     object: 'response',
     created_at: Math.floor(call.nowMs / 1000),
-    background: false,
     error: null,
     incomplete_details: null,
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
-    max_tool_calls: null,
     metadata: {},
     model: `${model.id}-demo`,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: null,
-    prompt_cache_key: request['prompt_cache_key'] ?? null,
     reasoning: { effort: effortOf(request, model), summary: request.reasoning?.summary ?? null },
-    safety_identifier: null,
     service_tier: 'default',
-    store: false,
     temperature: 1,
     text: { format: request.text?.format ?? { type: 'text' }, verbosity: request.text?.verbosity ?? 'medium' },
     tool_choice: request.tool_choice ?? 'auto',
     tools: request.tools ?? [],
-    top_logprobs: 0,
     top_p: 1,
     truncation: 'disabled',
     user: null,

@@ -25,14 +25,24 @@ export function isCompaction(echo: JsonObject | undefined): boolean {
  */
 export function echoOf(value: ResponsesRequest, continues?: string): JsonObject {
   return {
+    ...settingsOf(value, continues),
+    instructions: value.instructions ?? null,
+    parallel_tool_calls: value.parallel_tool_calls ?? true,
+    tool_choice: value.tool_choice ?? 'auto',
+    tools: (value.tools ?? []).map(echoTool),
+  }
+}
+
+/** The same without the tools and the instructions, which are large, and which every upstream repeats by itself. */
+export function settingsOf(value: ResponsesRequest, continues?: string): JsonObject {
+  const { verbosity, format } = value.text ?? {}
+  return {
     access_programs: null,
     background: false,
     frequency_penalty: value.frequency_penalty ?? 0,
-    instructions: value.instructions ?? null,
     max_output_tokens: value.max_output_tokens ?? null,
     max_tool_calls: value.max_tool_calls ?? null,
     metadata: value.metadata ?? {},
-    parallel_tool_calls: value.parallel_tool_calls ?? true,
     presence_penalty: value.presence_penalty ?? 0,
     previous_response_id: continues ?? (value.previous_response_id || null),
     prompt_cache_key: value.prompt_cache_key ?? null,
@@ -45,9 +55,12 @@ export function echoOf(value: ResponsesRequest, continues?: string): JsonObject 
     service_tier: 'default',
     store: value.store ?? true,
     temperature: value.temperature ?? 1,
-    text: { ...value.text, format: value.text?.format ?? { type: 'text' } },
-    tool_choice: value.tool_choice ?? 'auto',
-    tools: (value.tools ?? []).map(echoTool),
+    text: {
+      ...value.text,
+      // The schema has no null for it.
+      verbosity: verbosity ?? undefined,
+      format: format?.type === 'json_schema' ? echoFormat(format) : (format ?? { type: 'text' }),
+    },
     top_logprobs: value.top_logprobs ?? 0,
     top_p: value.top_p ?? 1,
     truncation: value.truncation ?? 'disabled',
@@ -56,8 +69,13 @@ export function echoOf(value: ResponsesRequest, continues?: string): JsonObject 
   }
 }
 
+/** Open Responses wants a description and a strictness on every format. OpenAI's default is not to be strict. */
+export function echoFormat(format: JsonObject): JsonObject {
+  return { ...format, description: format['description'] ?? null, strict: format['strict'] ?? false }
+}
+
 /** The schema wants a few members on every function. */
-function echoTool(tool: JsonObject): JsonObject {
+export function echoTool(tool: JsonObject): JsonObject {
   if (tool['type'] === 'namespace' && Array.isArray(tool['tools'])) {
     return { ...tool, tools: tool['tools'].map((inner: unknown) => (isObject(inner) ? echoTool(inner) : inner)) }
   }

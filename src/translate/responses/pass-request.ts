@@ -14,6 +14,7 @@ import {
   onlyText,
 } from './chatgpt-members.ts'
 import { fitChatgptChoice, fitChatgptTools, inUsualForm, offeredTools } from './chatgpt-tools.ts'
+import { settingsOf } from './echo.ts'
 import { itemTypeOf } from './item-types.ts'
 import { NO_ENCRYPTED_CONTENT, refusedFields } from './lessons.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
@@ -70,18 +71,16 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   set('store', false)
   set('stream', true)
   dropRefused(value, edits, context.lessons, warnings)
-  // Upstream repeats the rest of the request by itself; these two it is not told.
-  const echo = { store: body.value.store ?? true, previous_response_id: body.continues ?? null }
+  const echo = settingsOf(body.value, body.continues)
   if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, echo, calls: callNotes(value) }
 
   const named = body.value.prompt_cache_key ?? undefined
   const usual = withEdits(value, edits)
   const session = sessionOf(named || request.sessionId, usual)
   set('prompt_cache_key', session.key)
-  const ownKey = { prompt_cache_key: named ?? null }
   if (!isLite(context)) {
     const bytes = spliceMembers(body, edits)
-    return { body: bytes, headers: session.headers, warnings, echo: { ...echo, ...ownKey }, calls: callNotes(usual) }
+    return { body: bytes, headers: session.headers, warnings, echo, calls: callNotes(usual) }
   }
   const lite = toLite({ ...usual, prompt_cache_key: session.key }, warnings)
   for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
@@ -91,7 +90,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
     body: spliceMembers(body, edits),
     headers: { ...session.headers, ...liteHeaders },
     warnings,
-    echo: { ...echo, ...ownKey, ...liteEcho(body.value) },
+    echo: { ...echo, ...liteEcho(body.value) },
     calls: callNotes(usual, lite.grouped),
   }
 }

@@ -1,4 +1,6 @@
 import type { ReplySeed } from '../dialect.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
+import { echoFormat, echoTool } from './echo.ts'
 import type { RequestEcho, ResponseObject, ResponseState, WireObject } from './wire-event.ts'
 
 /** What a response says where nothing is known of its request: as `echoOf` of an empty one. */
@@ -30,13 +32,14 @@ export const emptyEcho: RequestEcho = {
 type Stated = Pick<ResponseState, 'id' | 'model' | 'status'> & Partial<ResponseState>
 
 /** The whole response object, with what the caller's request said and what is stated here, which wins. */
-export function toResponseObject({ createdSeconds, notes }: ReplySeed, stated: Stated): ResponseObject {
+export function toResponseObject(seed: ReplySeed, stated: Stated): ResponseObject {
+  const { createdSeconds, nowSeconds, notes } = seed
   const state: ResponseState = {
     id: stated.id,
     object: 'response',
     created_at: createdSeconds,
     status: stated.status,
-    completed_at: null,
+    completed_at: stated.status === 'completed' ? nowSeconds() : null,
     error: stated.error ?? null,
     incomplete_details: stated.incomplete_details ?? null,
     model: stated.model,
@@ -46,23 +49,22 @@ export function toResponseObject({ createdSeconds, notes }: ReplySeed, stated: S
   return { ...state, ...emptyEcho, ...notes.echo, ...state }
 }
 
-/** Members that `openai` and `@ai-sdk/openai` 4 read without looking; `output` is minded where the items are. */
+/**
+ * Members that Open Responses (2026-04-24) wants on every response object, and OpenAI's own schema; `output` and `usage`
+ * are seen to where they are read. `openai` and `@ai-sdk/openai` 4 read some of them without looking.
+ */
 const required = [
   'id',
   'object',
   'created_at',
+  'completed_at',
   'status',
   'error',
   'incomplete_details',
-  'instructions',
-  'metadata',
   'model',
-  'parallel_tool_calls',
-  'temperature',
-  'tool_choice',
-  'tools',
-  'top_p',
-] as const
+  'usage',
+  ...Object.keys(emptyEcho).filter((key) => key !== 'access_programs'),
+]
 
 /**
  * Where the request was changed on its way: upstream keeps nothing, history is joined here, and the ChatGPT backend is
@@ -84,9 +86,11 @@ const changedByUs = [
  */
 export function completeResponse(seed: ReplySeed, response: WireObject, stated: Stated): boolean {
   let changed = false
-  const whole = toResponseObject(seed, stated)
+  const whole: JsonObject = toResponseObject(seed, stated)
   for (const key of required) {
-    if (response[key] !== undefined) continue
+    const said = response[key]
+    // Null stays where it is a value: the schema has it for some members only.
+    if (said !== undefined && (said !== null || whole[key] === null)) continue
     response[key] = whole[key]
     changed = true
   }
@@ -96,5 +100,28 @@ export function completeResponse(seed: ReplySeed, response: WireObject, stated: 
     response[key] = asked
     changed = true
   }
-  return changed
+  return [completeTools(response), completeFormat(response)].includes(true) || changed
+}
+
+function completeTools(response: WireObject): boolean {
+  const { tools } = response
+  if (!Array.isArray(tools) || tools.every(isWholeTool)) return false
+  response['tools'] = tools.map((tool: unknown) => (isObject(tool) ? echoTool(tool) : tool))
+  return true
+}
+
+function isWholeTool(tool: unknown): boolean {
+  if (!isObject(tool)) return true
+  if (tool['type'] === 'namespace' && Array.isArray(tool['tools'])) return tool['tools'].every(isWholeTool)
+  if (tool['type'] !== 'function') return true
+  return tool['description'] !== undefined && tool['parameters'] !== undefined && tool['strict'] !== undefined
+}
+
+function completeFormat(response: WireObject): boolean {
+  const { text } = response
+  if (!isObject(text) || !isObject(text['format']) || text['format']['type'] !== 'json_schema') return false
+  const { format } = text
+  if (format['description'] !== undefined && typeof format['strict'] === 'boolean') return false
+  response['text'] = { ...text, format: echoFormat(format) }
+  return true
 }

@@ -75,7 +75,7 @@ type ReasoningOutput = {
   type: 'reasoning'
   id: string
   summary: SummaryText[]
-  encrypted_content?: string | null
+  encrypted_content?: string
   status: ItemStatus
 }
 
@@ -137,7 +137,8 @@ export type ResponseState = {
   object: 'response'
   /** Seconds since epoch. */
   created_at: number
-  completed_at: null
+  /** Seconds since epoch once completed. */
+  completed_at: number | null
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   error: ResponseError | null
   incomplete_details: { reason: 'max_output_tokens' | 'content_filter' } | null

@@ -83,6 +83,7 @@ export function seedOf(pick: number): ReplySeed {
   return {
     id: 'seed-0001',
     createdSeconds: 1_790_000_000,
+    nowSeconds: () => 1_790_000_007,
     model: traits.id,
     requestedModel: 'alias',
     traits,

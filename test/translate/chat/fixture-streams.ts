@@ -46,6 +46,7 @@ export function seedOf(options: { readonly usage: boolean; readonly model?: stri
   return {
     id: 'seed-0001',
     createdSeconds: 1_700_000_000,
+    nowSeconds: () => 1_700_000_007,
     model,
     requestedModel: 'seed-alias',
     traits: { id: model, family: model, supports: {} },

@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { expect } from 'vitest'
+import { emptyEcho } from '../../../src/translate/responses/response-object.ts'
 import type { Got, Json } from './fixture-streams.ts'
 
 /** What the events of one item said. */
@@ -12,12 +13,17 @@ interface Told {
   item?: Json
 }
 
+/** What every response object says, however little upstream says of it. */
+const members = ['completed_at', 'output', 'usage', ...Object.keys(emptyEcho)].filter(
+  (key) => key !== 'access_programs',
+)
+
 const wholes = ['text', 'refusal', 'arguments', 'input'] as const
 
 /**
  * Reads a stream the way the strictest client would, and fails where it departs from OpenAI's grammar: one id for the
  * response and one per item, every item added, told and done once, parts opened before they are told, pieces that make
- * up the whole, events numbered from 0 without gaps and named on their `event:` line.
+ * up the whole, events numbered from 0 without gaps and named on their `event:` line, response objects without gaps.
  * @param exact the pieces make up the wholes: not so where upstream lost or repeated one
  */
 export function expectGrammar(events: readonly Got[], { exact = true }: { exact?: boolean } = {}): void {
@@ -32,6 +38,8 @@ export function expectGrammar(events: readonly Got[], { exact = true }: { exact?
       // Upstream's own failure keeps its words, the id included where upstream never opened the response.
       if (event.type !== 'response.failed') expect(event.response.id, context).toBe(responseId)
       expect(String(responseId).length).toBeLessThanOrEqual(64)
+      expect(Object.keys(event.response), context).toEqual(expect.arrayContaining(members))
+      expect(Number.isInteger(event.response.completed_at), context).toBe(event.type === 'response.completed')
     }
     readItemEvent(items, event, context, exact)
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createResponsesStream } from '../../../src/translate/responses/reply.ts'
+import { emptyEcho } from '../../../src/translate/responses/response-object.ts'
 import {
   bytes,
   eventsOf,
@@ -61,6 +62,13 @@ const argsDelta = (item_id: string, delta: string, output_index = 0) => ({
   delta,
 })
 
+/** What a final event says of its time is null in the fixtures, which is no time. */
+function filled(event: { readonly response?: object }): object {
+  const { response } = event
+  if (response === undefined || !('status' in response) || response.status !== 'completed') return event
+  return { ...event, response: { ...response, completed_at: seed.nowSeconds() } }
+}
+
 /** Types and, of deltas, what they say: enough to read the order of a stream. */
 function outline(wire: string, from = seed): string[] {
   return stream(wire, from).events.map(({ event }) =>
@@ -72,13 +80,22 @@ const push = (reply: ReturnType<typeof createResponsesStream>, event: object) =>
   reply.push({ event: '', data: JSON.stringify(event) })
 
 describe('original text', () => {
-  test.each(rightStreams)('of %s is forwarded, event by event', (name) => {
-    expect(stream(readStream(name)).events.map(({ text }) => text)).toEqual(readLines(name))
+  test.each(rightStreams)('of %s is forwarded, event by event, but where a response object is filled', (name) => {
+    const { events } = stream(readStream(name))
+    const lines = readLines(name)
+    expect(events.map(({ text, event }) => ('response' in event ? event.type : text))).toEqual(
+      lines.map((line) => {
+        const event = JSON.parse(line)
+        return 'response' in event ? event.type : line
+      }),
+    )
+    // Filled, and nothing of it changed.
+    for (const [at, { event }] of events.entries()) expect(event).toMatchObject(filled(JSON.parse(lines[at] ?? '')))
   })
 
   test('is forwarded byte for byte, however it is written', () => {
     const written = [
-      `{"type":"response.created", "sequence_number":0,"response":${JSON.stringify(base)}}`,
+      `{"type":"response.created", "sequence_number":0,"response":${JSON.stringify({ ...emptyEcho, ...base, completed_at: null, usage: null })}}`,
       `{"sequence_number":1.0,"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]},"x":1e2}`,
       `{"type":"response.content_part.added","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[ ]}}`,
       `{"type":"response.output_text.delta","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"\\u0041","logprobs":[],"obfuscation":"abc"}`,
@@ -97,7 +114,9 @@ describe('original text', () => {
   test('of a failure that upstream reports after output is forwarded too', () => {
     const { events, fault } = stream(readStream('failed-after-output'))
     expect(fault).toMatchObject({ kind: 'upstream_status', status: 503, code: 'server_is_overloaded' })
-    expect(events.map(({ text }) => text)).toEqual(readLines('failed-after-output'))
+    const lines = readLines('failed-after-output')
+    expect(events.map(({ event }) => event)).toMatchObject(lines.map((line) => JSON.parse(line)))
+    expect(events.at(-2)?.text).toBe(lines.at(-2))
   })
 })
 

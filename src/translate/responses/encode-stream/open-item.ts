@@ -12,13 +12,11 @@ export function takePlace(state: EncodeState, type: OutputItem['type']): Place {
 
 /** Sends `output_item.added`. */
 export function addItem<Item extends OpenItem>(state: EncodeState, item: Item, out: ResponseEvent[]): Item {
-  const added = toOutputItem(item, 'in_progress')
   out.push({
     type: 'response.output_item.added',
     sequence_number: takeNumber(state),
     output_index: item.index,
-    // What upstream will take back is known once the reasoning is done.
-    item: added.type === 'reasoning' ? { ...added, encrypted_content: null } : added,
+    item: toOutputItem(item, 'in_progress'),
   })
   return item
 }

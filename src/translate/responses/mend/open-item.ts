@@ -41,7 +41,9 @@ export function insertItem(state: MendState, index: number, item: WireObject, ou
   const added: WireObject = { ...item }
   identify(state, index, added)
   empty(added)
-  if (added['encrypted_content'] !== undefined) added['encrypted_content'] = null
+  // Its ciphertext is stated once it is done.
+  if (added['encrypted_content'] !== undefined)
+    added['encrypted_content'] = added.type === 'compaction' ? '' : undefined
   if (added['status'] !== undefined) added['status'] = 'in_progress'
   state.lastIndex = index
   insert(state, out, 'response.output_item.added', { output_index: index, item: added })

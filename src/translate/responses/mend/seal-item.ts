@@ -8,10 +8,15 @@ const opaqueItems: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'c
 
 /**
  * Puts an item's ciphertext into an envelope that says who made it: bare, it would go to whichever upstream the caller
- * asks next. Returns whether it was right as it came.
+ * asks next. Null is none, which Open Responses (2026-04-24) tells by leaving the member out. Returns whether it was
+ * right as it came.
  */
 export function sealItem({ sealedAs }: MendState, item: WireObject): boolean {
   const { type, id, encrypted_content: value } = item
+  if (value === null && type === 'reasoning') {
+    item['encrypted_content'] = undefined
+    return false
+  }
   if (sealedAs === undefined || !opaqueItems.has(type) || !isFilled(value) || isSealed(value)) return true
   item['encrypted_content'] = sealOpaque({
     ...sealedAs,
