@@ -319,8 +319,8 @@ export interface Dialect {
   readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
   readonly createDecoder: (seed: ReplySeed) => TurnDecoder
   /**
-   * Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect are told of the
-   * pause as it is.
+   * Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect whose requests
+   * pass are told of the pause as it is, and may send the answer back; a translated answer is continued here.
    */
   readonly pauses?: boolean | undefined
 

@@ -81,7 +81,7 @@ export function openExchange(
         echo: decoded.echo,
         calls: encoded.calls,
       },
-      continuesPauses: upstream.pauses === true && caller.id !== upstream.id,
+      continuesPauses: upstream.pauses === true,
       createStream: (seed) => createTranslatedStream(caller, upstream, seed),
       createFold: (seed) => createTranslatedFold(caller, upstream, seed),
     },

@@ -247,6 +247,42 @@ test.each([
   expect(longer.input_tokens).toBeGreaterThan(data.input_tokens + 50)
 })
 
+test.each([
+  ['one message of all that was said', true],
+  ['one message of all that was said', false],
+  ['a message for each part', true],
+  ['a message for each part', false],
+])('a paused answer is sent back as %s until it is whole (stream: %s)', async (how, stream) => {
+  const proxy = await openAnthropic()
+  const request = {
+    ...asking('claude-opus-4.7', '[demo:pause 2][demo:reasoning] go'),
+    thinking: thinkingFor('claude-opus-4.7'),
+  }
+  const ask = (messages: MessageParam[]) =>
+    stream
+      ? proxy.anthropic.messages.stream({ ...request, messages }).finalMessage()
+      : proxy.anthropic.messages.create({ ...request, messages })
+  const parts: Anthropic.Message[] = []
+  for (let reason: string | null = 'pause_turn'; reason === 'pause_turn' && parts.length < 9;) {
+    const said = parts.map(({ content }) => content)
+    const spoken: MessageParam[] = how.startsWith('one')
+      ? said.slice(0, 1).map(() => ({ role: 'assistant', content: said.flat() }))
+      : said.map((content) => ({ role: 'assistant', content }))
+    const part = await ask([...request.messages, ...spoken])
+    parts.push(part)
+    reason = part.stop_reason
+  }
+  expect(parts.map(({ stop_reason: reason }) => reason)).toEqual(['pause_turn', 'pause_turn', 'end_turn'])
+  expect(parts.map(textOf)).toEqual([
+    'Let me look that up.',
+    'Let me look that up.',
+    expect.stringMatching(/^Hello from/),
+  ])
+  const sent = proxy.demo.log.filter(({ route }) => route === '/v1/messages')
+  expect(sent.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'agent'])
+  expect(proxy.log.filter(({ level }) => level === 'warn')).toEqual([])
+})
+
 test('models are listed page by page, and found', async () => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   // The account's own list is fetched with the first request that needs it.

@@ -15,8 +15,7 @@ const ID = 'srvtoolu_demo_'
 /** Whether this answer to `[demo:pause TIMES?]` is one that ends before it is whole. */
 export function isPaused({ markers, request }: Pick<Subject, 'markers' | 'request'>): boolean {
   if (!markers.asked.has('pause')) return false
-  const last = request.messages.at(-1)
-  const sofar = last?.role === 'assistant' ? blocksOf(last).filter(({ type }) => type === 'server_tool_use') : []
+  const sofar = lastWords(request).filter(({ type }) => type === 'server_tool_use')
   return sofar.length < markerNumber(markers, 'pause', 1)
 }
 
@@ -43,8 +42,13 @@ export function searchOf({ call: { number } }: Pick<Subject, 'call'>) {
 
 /** Whether the last words of a request are those of a paused answer, to be gone on from. */
 export function endsInPause({ markers, request }: Subject): boolean {
-  const last = request.messages.at(-1)
-  return markers.asked.has('pause') && last?.role === 'assistant' && SEARCH.has(blocksOf(last).at(-1)?.type ?? '')
+  return markers.asked.has('pause') && SEARCH.has(lastWords(request).at(-1)?.type ?? '')
+}
+
+/** What the assistant has said last, in one message or in several that follow each other. */
+function lastWords({ messages }: MessagesRequest): readonly Block[] {
+  const from = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
+  return messages.slice(from).flatMap(blocksOf)
 }
 
 /** Whether a block is a search of `[demo:pause]` as it was told. */

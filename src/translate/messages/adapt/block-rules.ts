@@ -14,6 +14,8 @@ export interface Walk {
   readonly tools: ReadonlySet<string>
   /** Server tool calls that were left out, whose results go too. */
   readonly droppedCalls: Set<string>
+  /** The message is part of an answer that upstream paused: it gets its own blocks back as they came. */
+  readonly isPaused: () => boolean
   /** `messages.3` */
   readonly field: () => string
   readonly notes: Notes
@@ -88,10 +90,11 @@ export const blockRows: readonly BlockRow[] = [
   },
   {
     name: 'calls of server tools that are not offered dropped',
-    source: 'messages, tool search: a server tool in the history must be among the tools; messages, server tools',
+    source:
+      'messages, tool search: a server tool in the history must be among the tools; messages, server tools; messages, prefill',
     types: ['server_tool_use', 'mcp_tool_use'],
-    adapt(block, { tools, droppedCalls, notes, field }) {
-      if (tools.has(textOf(block['name']))) return block
+    adapt(block, { tools, isPaused, droppedCalls, notes, field }) {
+      if (tools.has(textOf(block['name'])) || isPaused()) return block
       droppedCalls.add(textOf(block['id']))
       notes.add('dropped', field(), 'what a tool on the server did is left out, since upstream does not have the tool')
       return NONE

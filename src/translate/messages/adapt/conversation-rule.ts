@@ -1,3 +1,4 @@
+import { pausedFrom } from '../prefill.ts'
 import { isBlank } from '../reminder.ts'
 import type { MessagesBlock, MessagesMessage } from '../wire-request.ts'
 import { blockRows, type BlockRow, type Walk } from './block-rules.ts'
@@ -25,6 +26,7 @@ export const conversationRule: Rule = {
 function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
   const { messages, tools } = draft.body
   let at = 0
+  const paused = pausedFrom(messages)
   const notes = createNotes()
   const walk: Walk = {
     target,
@@ -32,6 +34,7 @@ function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
     hasToolSearch: hasBeta(draft, 'advanced-tool-use'),
     tools: new Set(tools?.map(({ name }) => name ?? '')),
     droppedCalls: new Set(),
+    isPaused: () => at >= paused,
     field: () => `messages.${at}`,
     notes,
   }

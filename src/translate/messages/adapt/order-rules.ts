@@ -1,5 +1,5 @@
 import { refuseValue } from '../../parts/invalid.ts'
-import { refusePrefill } from '../prefill.ts'
+import { pausedFrom, refusePrefill } from '../prefill.ts'
 import { pairResultsRule } from './pair-results.ts'
 import type { Rule } from './rule.ts'
 
@@ -7,7 +7,7 @@ const prefillRule: Rule = {
   name: 'prefill refused',
   source: 'messages, prefill',
   adapt: ({ body: { messages } }, { takesPrefill }) => {
-    if (!takesPrefill) refusePrefill(messages)
+    if (!takesPrefill && pausedFrom(messages) === messages.length) refusePrefill(messages)
     return undefined
   },
 }

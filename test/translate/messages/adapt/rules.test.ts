@@ -27,6 +27,10 @@ const assistant = (...content: unknown[]) => ({ role: 'assistant', content })
 const system = (content: unknown, rest = {}) => ({ role: 'system', content, ...rest })
 const call = (id: string, rest = {}) => ({ type: 'tool_use', id, name: 'f', input: {}, ...rest })
 const result = (id: string, rest = {}) => ({ type: 'tool_result', tool_use_id: id, content: 'r', ...rest })
+const searched = (id: string) => [
+  { type: 'server_tool_use', id, name: 'web_search', input: { query: 'q' } },
+  { type: 'web_search_tool_result', tool_use_id: id, content: [] },
+]
 const thinking = (signature: string, words = 'T') => ({ type: 'thinking', thinking: words, signature })
 const schema = { type: 'object', properties: {} }
 const tool = (name = 'f', rest = {}) => ({ name, input_schema: schema, ...rest })
@@ -508,6 +512,28 @@ const blocks: readonly Case[] = [
     warnings: ['dropped;messages.1'],
   },
   {
+    rule: 'calls of server tools that are not offered dropped',
+    body: {
+      messages: [
+        user('u'),
+        assistant(...searched('s1'), text('A')),
+        user('v'),
+        assistant(text('B'), ...searched('s2')),
+        assistant(...searched('s3')),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(text('A')),
+        user('v'),
+        assistant(text('B'), ...searched('s2')),
+        assistant(...searched('s3')),
+      ],
+    },
+    warnings: ['dropped;messages.1'],
+  },
+  {
     rule: 'results of server tools without their call dropped',
     betas: [SEARCH],
     body: {
@@ -581,6 +607,11 @@ const blocks: readonly Case[] = [
 ]
 
 const order: readonly Case[] = [
+  {
+    rule: 'prefill refused',
+    body: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
+    sent: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
+  },
   {
     rule: 'prefill refused',
     model: sonnet45,
@@ -954,6 +985,12 @@ test.each([
   [
     'a turn behind which nothing is left',
     { messages: [user('u'), assistant(text('A')), user([result('lost')])] },
+    'messages',
+    'assistant_prefill',
+  ],
+  [
+    'a final assistant message with words behind what a server tool did',
+    { messages: [user('u'), assistant(...searched('s1'), text('{'))] },
     'messages',
     'assistant_prefill',
   ],
