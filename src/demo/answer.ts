@@ -164,11 +164,11 @@ interface Wanted {
 
 /** The calls to make; `missing` says why there are none although some were asked for by name. */
 function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[]; readonly missing: string } {
-  const { conversation, model, markers, number } = source
+  const { conversation, markers } = source
   if (lastResults(conversation).length > 0 || conversation.choice === 'none') return { calls: [], missing: '' }
   const { wanted, missing } = pickTools(source)
   const made = (conversation.isParallel ? wanted : wanted.slice(0, 1)).map(({ tool, given }, at) => ({
-    id: `${model.habit === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`,
+    id: callId(source, tool.name, at),
     kind: tool.kind,
     name: tool.name,
     namespace: tool.namespace,
@@ -177,6 +177,11 @@ function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[];
       : argumentsOf(tool, given),
   }))
   return { calls: markers.asked.has('length') ? made.map(halfOfLast) : made, missing }
+}
+
+function callId({ conversation: { callsSoFar = 0 }, model, number }: AnswerSource, name: string, at: number): string {
+  if (model.habit === 'kimi') return `${model.id.startsWith('kimi-k2') ? 'functions.' : ''}${name}:${callsSoFar + at}`
+  return `${model.habit === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`
 }
 
 /** 4 characters each: far above any sane indentation, small enough to read to the end. */

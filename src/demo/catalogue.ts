@@ -1,5 +1,5 @@
 /** How a family writes its streams (`habits/`). */
-export type HabitId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok'
+export type HabitId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok' | 'kimi'
 
 /** One row of the table below; token figures in thousands. */
 export interface CatalogueRow {
@@ -19,6 +19,8 @@ export interface CatalogueRow {
   readonly adaptive?: boolean
   /** Claude's version, e.g. 4.8: what it refuses depends on it. */
   readonly version?: number
+  /** Finds tools by search, for which it takes any number of them. */
+  readonly toolSearch?: boolean
   /** GPT of 2025: takes function tools only, and states its reasoning summary in the done event alone. */
   readonly older?: boolean
   /** Refuses `output_config` as a whole. */
@@ -41,6 +43,7 @@ const AZURE = 'Simulated Azure OpenAI (demo)'
 const ANTHROPIC = 'Simulated Anthropic (demo)'
 const GOOGLE = 'Simulated Google (demo)'
 const XAI = 'Simulated xAI (demo)'
+const MOONSHOT = 'Simulated Moonshot AI (demo)'
 
 const LMH = ['low', 'medium', 'high']
 
@@ -89,6 +92,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     id: 'gpt-5.4',
     vendor: OPENAI,
     habit: 'gpt-5',
+    toolSearch: true,
     context: 400,
     prompt: 272,
     output: 128,
@@ -294,6 +298,27 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     prompt: 128,
     output: 64,
     multiplier: 0,
+    policy: 'enabled',
+  },
+  {
+    id: 'kimi-k2.6',
+    vendor: MOONSHOT,
+    habit: 'kimi',
+    context: 256,
+    prompt: 224,
+    output: 32,
+    multiplier: 0.33,
+    policy: 'enabled',
+  },
+  {
+    id: 'kimi-k3',
+    vendor: MOONSHOT,
+    habit: 'kimi',
+    toolSearch: true,
+    context: 256,
+    prompt: 224,
+    output: 32,
+    multiplier: 0.33,
     policy: 'enabled',
   },
   { id: 'gpt-41-copilot', vendor: AZURE, habit: 'gpt-4', type: 'completion', context: 16, prompt: 12, output: 4 },

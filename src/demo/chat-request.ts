@@ -51,7 +51,7 @@ const chatRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
   stream: maybe(z.boolean()),
-  tools: maybe(z.array(tool).min(1).max(128)),
+  tools: maybe(z.array(tool).min(1)),
   tool_choice: maybe(toolChoice),
   max_tokens: maybe(z.number().int().positive()),
   max_completion_tokens: maybe(z.number().int().positive()),
@@ -108,6 +108,7 @@ export function chatConversation(request: ChatRequest): Conversation {
     format: formatOf(request),
     thinks: 'if asked',
     promptTokens: estimateTokens(request),
+    callsSoFar: request.messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
   }
 }
 

@@ -20,6 +20,8 @@ const HABITS: Readonly<Record<HabitId, Habit>> = {
   'gemini-2.5': encodeGemini25,
   'gemini-3': encodeGemini3,
   grok: encodeGrok,
+  // No capture of this family is at hand either.
+  kimi: encodeGrok,
 }
 
 const CHAT: InferenceRoute<ChatRequest> = {

@@ -64,7 +64,17 @@ const checkOutputSize: Check = ({ request, model }) => {
     : undefined
 }
 
+/** All that Kimi takes, in the words of its maker's own API. */
+const KIMI_SAMPLING = { temperature: 1, top_p: 0.95 } as const
+
 const checkSampling: Check = ({ request, model }) => {
+  if (model.habit === 'kimi') {
+    for (const name of ['temperature', 'top_p'] as const) {
+      const only = KIMI_SAMPLING[name]
+      if ((request[name] ?? only) !== only)
+        return invalidBody(`invalid ${name}: only ${only} is allowed for this model`)
+    }
+  }
   if (model.habit !== 'gpt-5') return undefined
   for (const name of ['temperature', 'top_p'] as const) {
     const value = request[name]
@@ -82,10 +92,27 @@ const checkSampling: Check = ({ request, model }) => {
 const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
   effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
 
-const checkTools: Check = ({ request }) =>
-  request.tool_choice !== undefined && request.tools === undefined
+const checkTools: Check = ({ request, model }) => {
+  const count = request.tools?.length ?? 0
+  if (count > model.mostTools) {
+    return schemaFailure(`maxItems: got ${count}, want ${model.mostTools}`, '/properties/tools')
+  }
+  return request.tool_choice !== undefined && request.tools === undefined
     ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
     : undefined
+}
+
+/**
+ * Kimi knows its calls by name and number alone (docs/copilot-wire.md, "Parameters by model"). The real one takes others
+ * and writes its next calls into the text; refusing them shows it at once.
+ */
+const checkKimiIds: Check = ({ request, model }) => {
+  if (model.habit !== 'kimi') return undefined
+  const prefix = model.id.startsWith('kimi-k2') ? 'functions.' : ''
+  const calls = request.messages.flatMap(({ tool_calls: own }) => own ?? [])
+  const wrong = calls.find(({ id, function: { name } }, at) => id !== `${prefix}${name}:${at}`)
+  return wrong && invalidBody(`tool call id '${wrong.id}' is not of the form '${prefix}NAME:IDX'`)
+}
 
 /** Every call is answered right after the message that made it, and nothing else is. */
 const checkToolPairs: Check = ({ request, model }) => {
@@ -177,6 +204,7 @@ const CHECKS: readonly Check[] = [
   checkForeignShapes,
   checkClaudeTexts,
   checkToolPairs,
+  checkKimiIds,
   checkThoughtSignature,
   checkReplay,
 ]

@@ -39,6 +39,8 @@ export interface Conversation {
   /** When the model thinks aloud. */
   readonly thinks: 'never' | 'if asked' | 'always'
   readonly promptTokens: number
+  /** Calls in the history, for families that number them on; absent on routes that have none of those. */
+  readonly callsSoFar?: number
 }
 
 /** The last thing the user wrote, which is where markers are looked for; '' where there is none. */

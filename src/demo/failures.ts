@@ -98,6 +98,7 @@ export function promptTooLong({ habit, contextTokens, maxPromptTokens }: DemoMod
     case 'gpt-4':
     case 'gpt-5':
     case 'grok':
+    case 'kimi':
       return gptPromptTooLong(maxPromptTokens + 74_898, maxPromptTokens)
   }
 }

@@ -3,6 +3,8 @@ import type { CatalogueRow, HabitId } from './catalogue.ts'
 
 const CHAT = '/chat/completions'
 
+const HARD_TOOL_LIMIT = 128
+
 /** A model of the catalogue with what the request checks need. `entry` is its element of `GET /models`. */
 export interface DemoModel {
   readonly id: string
@@ -22,6 +24,8 @@ export interface DemoModel {
   /** Claude's; 0 elsewhere. */
   readonly version: number
   readonly takesOutputConfig: boolean
+  /** Most tools on the chat and Responses routes. */
+  readonly mostTools: number
   /** See `CatalogueRow`. */
   readonly isOlder: boolean
   readonly isBench: boolean
@@ -56,6 +60,7 @@ function sparseModel(): DemoModel {
     takesAdaptive: false,
     version: 0,
     takesOutputConfig: false,
+    mostTools: HARD_TOOL_LIMIT,
     isOlder: false,
     isBench: false,
     entry: SPARSE_ENTRY,
@@ -77,6 +82,7 @@ function toModel(row: CatalogueRow): DemoModel {
     takesAdaptive: row.adaptive === true,
     version: row.version ?? 0,
     takesOutputConfig: row.noOutputConfig !== true,
+    mostTools: supportsOf(row)['tool_search'] === true ? Infinity : HARD_TOOL_LIMIT,
     isOlder: row.older === true,
     isBench: row.bench === true,
     entry: toEntry(row),
@@ -137,6 +143,7 @@ function supportsOf(row: CatalogueRow): Record<string, unknown> {
     ...(row.images !== undefined && { vision: true }),
     ...(row.habit !== 'grok' && row.id !== 'gpt-3.5-turbo' && { structured_outputs: true }),
     ...(row.adaptive === true && { adaptive_thinking: true }),
+    ...(row.toolSearch === true && { tool_search: true }),
     ...(row.thinkingBudget !== undefined && { min_thinking_budget: 1024, max_thinking_budget: row.thinkingBudget }),
     ...(row.efforts !== undefined && { reasoning_effort: row.efforts }),
   }

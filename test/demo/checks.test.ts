@@ -60,6 +60,24 @@ const ROWS: readonly Row[] = [
     message: "'temperature' does not support 0.2",
   },
   {
+    refuses: 'sampling of the caller’s own on Kimi',
+    body: { model: 'kimi-k2.6', top_p: 1 },
+    code: 'invalid_request_body',
+    message: 'invalid top_p: only 0.95 is allowed for this model',
+  },
+  {
+    refuses: 'ids of calls that do not count them on Kimi K2',
+    body: { model: 'kimi-k2.6', messages: [user, calling, { role: 'tool', tool_call_id: 'call_1', content: 'x' }] },
+    code: 'invalid_request_body',
+    message: "tool call id 'call_1' is not of the form 'functions.NAME:IDX'",
+  },
+  {
+    refuses: 'ids of calls that do not count them on Kimi K3',
+    body: { model: 'kimi-k3', messages: [user, calling, { role: 'tool', tool_call_id: 'call_1', content: 'x' }] },
+    code: 'invalid_request_body',
+    message: "tool call id 'call_1' is not of the form 'NAME:IDX'",
+  },
+  {
     refuses: 'an effort the model lacks',
     body: { model: 'gpt-5-mini', reasoning_effort: 'minimal' },
     code: 'invalid_reasoning_effort',

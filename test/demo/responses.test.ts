@@ -304,6 +304,13 @@ const ROWS: readonly [refuses: string, body: Body, code: string, message: string
     'client_metadata',
   ],
   ['a temperature', { temperature: 1 }, 'unsupported_parameter', "Unsupported parameter: 'temperature'", 'temperature'],
+  [
+    'compaction in advance on a model that is not asked for it',
+    { model: 'gpt-5.1', context_management: [{ type: 'compaction', compact_threshold: 1000 }] },
+    'unsupported_parameter',
+    "Unsupported parameter: 'context_management'",
+    'context_management',
+  ],
   ['top_p', { top_p: 0.5 }, 'unsupported_parameter', "'top_p' is not supported with this model.", 'top_p'],
   [
     'effort minimal',
@@ -371,7 +378,7 @@ const ROWS: readonly [refuses: string, body: Body, code: string, message: string
   ],
   [
     'more than 128 tools',
-    { tools: Array.from({ length: 129 }, () => tools[0]) },
+    { model: 'gpt-5-mini', tools: Array.from({ length: 129 }, () => tools[0]) },
     'array_above_max_length',
     'length 129',
     'tools',

@@ -1,9 +1,12 @@
 import { Agent } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
 import { startDemoServer } from '../../src/demo/server.ts'
+import type { DialectId } from '../../src/translate/dialect.ts'
+import { bodyOfPrompt, callers, dialectPaths } from './callers.ts'
 import { dataOf, saying } from './client.ts'
 import { chatsOf, openProxy, recordOf } from './harness.ts'
+import type { Proxy } from './harness.ts'
 
 test('E12 an expired token is renewed once and the request repeated with the new one', async () => {
   const { chat, openChat, demo } = await openProxy()
@@ -359,5 +362,71 @@ test('an embeddings reply without embeddings is a 502', async () => {
     const reply = await send('/v1/embeddings', { body: '{"model":"text-embedding-3-small","input":"a"}' })
     expect(reply.status).toBe(502)
     expect(reply.json()).toMatchObject({ error: { code: 'upstream_unusable' } })
+  }
+})
+
+/** As many functions as that, in the words of a dialect. */
+function functions(caller: DialectId, count: number) {
+  const schema = { type: 'object', properties: {} }
+  return Array.from({ length: count }, (_, at) => {
+    const name = `f${at}`
+    if (caller === 'messages') return { name, input_schema: schema }
+    if (caller === 'responses') return { type: 'function', name, parameters: schema }
+    return { type: 'function', function: { name, parameters: schema } }
+  })
+}
+
+describe.each(callers)('tools of a %s caller', (caller) => {
+  const ask = async (proxy: Proxy, model: string, count: number) =>
+    proxy.send(dialectPaths[caller], { body: bodyOfPrompt(caller, model, 'go', { tools: functions(caller, count) }) })
+
+  test.each(['gpt-4.1', 'gpt-5.3-codex', 'kimi-k2.6'])('are 128 at most for %s, and more are a 400', async (model) => {
+    const proxy = await openProxy()
+    expect((await ask(proxy, model, 128)).status).toBe(200)
+    const refused = await ask(proxy, model, 129)
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain(`expected at most 128 tools for ${model}, got 129`)
+    if (caller !== 'messages') expect(refused.json()).toMatchObject({ error: { param: 'tools' } })
+    expect(proxy.demo.log.filter(({ method }) => method === 'POST')).toHaveLength(1)
+  })
+
+  test.each(['gpt-5.4', 'kimi-k3', 'claude-opus-4.7'])('are as many as the caller likes for %s', async (model) => {
+    expect((await ask(await openProxy(), model, 300)).status).toBe(200)
+  })
+})
+
+test.each([
+  ['kimi-k2.6', 'functions.'],
+  ['kimi-k3', ''],
+])('a tool loop of any caller goes on with %s, whatever ids and sampling it has', async (model, prefix) => {
+  const proxy = await openProxy()
+  const soFar = [
+    { role: 'user', content: 'go' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'call_other', type: 'function', function: { name: 'f1', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'call_other', content: 'one' },
+    { role: 'user', content: '[demo:tools] on' },
+  ]
+  const request = { model, tools: functions('chat', 2), temperature: 0, stream: false }
+  const calling = await proxy.chat({ ...request, messages: soFar })
+  expect(calling.headers['x-copilot-proxy-warnings']).toContain('clamped;temperature')
+  const answer = JSON.parse(calling.text).choices[0].message
+  // The model's own ids, which count on.
+  expect(answer.tool_calls.map(({ id }: { id: string }) => id)).toEqual([`${prefix}f0:1`, `${prefix}f1:2`])
+  const results = answer.tool_calls.map(({ id }: { id: string }) => ({ role: 'tool', tool_call_id: id, content: id }))
+  const answered = await proxy.chat({ ...request, messages: [...soFar, answer, ...results] })
+  expect(answered.json()).toMatchObject({
+    choices: [{ message: { content: expect.stringContaining('The tool answered') } }],
+  })
+  expect(JSON.parse(chatsOf(proxy.demo).at(-1)?.body ?? '')).toMatchObject({ temperature: 1, top_p: 0.95 })
+  for (const caller of ['responses', 'messages'] as const) {
+    const change = { tools: functions(caller, 1), temperature: 0.5 }
+    const body = bodyOfPrompt(caller, model, '[demo:tool f0] go', change)
+    const reply = await proxy.send(dialectPaths[caller], { body })
+    expect(reply.text).toContain(`"${prefix}f0:0"`)
+    expect(reply.headers['x-copilot-proxy-warnings']).toContain('clamped;temperature')
   }
 })

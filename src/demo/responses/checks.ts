@@ -49,9 +49,14 @@ const KNOWN = new Set([
 /** Parameters that OpenAI knows and this upstream does not serve. */
 const UNSUPPORTED = new Set(['background', 'conversation', 'prompt', 'safety_identifier', 'service_tier'])
 
-const checkParameters: Check = ({ request }) => {
+/** Models that the official client asks for no compaction. */
+const NO_COMPACTION = new Set(['gpt-5', 'gpt-5.1', 'gpt-5.2'])
+
+const checkParameters: Check = ({ request, model }) => {
   for (const [name, value] of Object.entries(request)) {
-    if (KNOWN.has(name) || value === null || value === undefined) continue
+    if (value === null || value === undefined) continue
+    if (name === 'context_management' && NO_COMPACTION.has(model.id)) return unsupported(name)
+    if (KNOWN.has(name)) continue
     if (name === 'previous_response_id') {
       return openaiFailure({
         message: `Previous response with id '${request.previous_response_id}' not found.`,

@@ -8,15 +8,13 @@ import { invalidValue } from './words.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
-const MOST_TOOLS = 128
-
 const OLD_TOOLS = ['function', 'web_search', 'web_search_preview']
 const TOOLS = [...OLD_TOOLS, 'custom', 'namespace']
 
 export function checkTools({ request: { tools = [] }, model }: Subject): Outcome | undefined {
-  if (tools.length > MOST_TOOLS) {
+  if (tools.length > model.mostTools) {
     return openaiFailure({
-      message: `Invalid 'tools': array too long. Expected an array with maximum length ${MOST_TOOLS}, but got an array with length ${tools.length} instead.`,
+      message: `Invalid 'tools': array too long. Expected an array with maximum length ${model.mostTools}, but got an array with length ${tools.length} instead.`,
       code: 'array_above_max_length',
       param: 'tools',
     })

@@ -13,8 +13,8 @@ import { ChatBody, chatRequest, type ChatMessage, type ChatRequest } from './wir
  */
 const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
-/** OpenAI takes no more, and neither does upstream (docs/copilot-wire.md, "Parameters by model"). */
-const MAX_TOOLS = 128
+/** More than any upstream takes. What this one takes is known once the model is (`parts/tool-limit.ts`). */
+const MAX_TOOLS = 10_000
 
 /**
  * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.

@@ -14,6 +14,8 @@ export type ModelFamily =
   | { readonly kind: 'claude'; readonly tier?: string; readonly version?: ModelVersion }
   | { readonly kind: 'gemini' }
   | { readonly kind: 'grok' }
+  /** Moonshot's. `generation` is 2 for K2.x, and absent where the id has none. */
+  | { readonly kind: 'kimi'; readonly generation?: number }
   | { readonly kind: 'other' }
 
 // `claude-opus-4.8`, `claude-opus-4-8-20260101`, `claude-sonnet-4`, `claude-opus-4.6-1m`: a date or a `1m` is no minor.
@@ -46,6 +48,8 @@ function familyOfName(name: string): ModelFamily | undefined {
   if (id.includes('claude')) return claude(id)
   if (id.includes('gemini')) return { kind: 'gemini' }
   if (id.includes('grok')) return { kind: 'grok' }
+  const kimi = /kimi(?:-?k(\d))?/.exec(id)
+  if (kimi) return kimi[1] === undefined ? { kind: 'kimi' } : { kind: 'kimi', generation: Number(kimi[1]) }
   // One digit: `gpt-41-copilot` and `gpt-35-turbo` are 4.1 and 3.5 without their dot.
   const gpt = /gpt-?(\d)/.exec(id)
   if (gpt) return { kind: 'gpt', major: Number(gpt[1]) }
@@ -60,6 +64,7 @@ function familyOfVendor(vendor: string): ModelFamily {
   if (name.includes('openai')) return { kind: 'gpt' }
   if (name.includes('google')) return { kind: 'gemini' }
   if (name.includes('xai')) return { kind: 'grok' }
+  if (name.includes('moonshot')) return { kind: 'kimi' }
   return { kind: 'other' }
 }
 

@@ -83,12 +83,13 @@ export function vendorOf(family: ModelFamily): Vendor {
       return 'google'
     case 'grok':
       return 'xai'
+    case 'kimi':
     case 'other':
       return 'unknown'
   }
 }
 
-/** `gpt-6`, `o3`, `claude`, `gemini`, `grok`; '' for others. */
+/** `gpt-6`, `o3`, `claude`, `gemini`, `grok`, `kimi`; '' for others. */
 function familyName(family: ModelFamily): string {
   switch (family.kind) {
     case 'gpt':
@@ -98,6 +99,7 @@ function familyName(family: ModelFamily): string {
     case 'claude':
     case 'gemini':
     case 'grok':
+    case 'kimi':
       return family.kind
     case 'other':
       return ''

@@ -4,6 +4,7 @@ import { refuseValue } from '../parts/invalid.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { refuseAsPrefill } from '../parts/refuse-as-prefill.ts'
 import { isStrictSchema } from '../parts/strict-schema.ts'
+import { refuseTooManyTools } from '../parts/tool-limit.ts'
 import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { encodeItems } from './encode-items.ts'
@@ -29,11 +30,13 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   refusePrefill(input)
   const reasoning = encodeReasoning(turn, context, warnings)
   const text = encodeText(turn, context, warnings)
+  const tools = encodeTools(turn, context, warnings)
+  if (Array.isArray(tools['tools'])) refuseTooManyTools(tools['tools'].length, 'tools', context.model)
   const body: JsonObject = {
     model: context.model.id,
     ...((instructions !== '' || isChatgpt(context)) && { instructions }),
     input,
-    ...encodeTools(turn, context, warnings),
+    ...tools,
     ...encodeCap(turn, context, warnings),
     ...encodeSampling(turn, context, warnings),
     ...(reasoning !== undefined && { reasoning }),

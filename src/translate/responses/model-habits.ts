@@ -28,6 +28,13 @@ export function takesReasoning(model: ModelTraits): boolean {
   return family.kind !== 'gpt' || isReasoningGpt(family)
 }
 
+/** GitHub's own client asks every model but these for compaction. */
+const withoutContextManagement: ReadonlySet<string> = new Set(['gpt-5', 'gpt-5.1', 'gpt-5.2'])
+
+export function takesContextManagement({ model: { id, family } }: EncodeContext): boolean {
+  return !withoutContextManagement.has(id) && !withoutContextManagement.has(family)
+}
+
 /**
  * The ChatGPT backend takes the parameter for models whose catalogue entry says so. GitHub's own client asks every model
  * but this one for a summary of its reasoning.

@@ -2,6 +2,7 @@ import type { CallerRequest, EncodeContext, EncodedRequest } from '../dialect.ts
 import { refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { spliceMembers } from '../parts/json-members.ts'
+import { refuseTooManyTools } from '../parts/tool-limit.ts'
 import { isFilled } from '../parts/wire-json.ts'
 import type { Warning } from '../warning.ts'
 import { callNotes } from './call-notes.ts'
@@ -23,6 +24,7 @@ import {
   isChatgpt,
   isCopilot,
   knownEffort,
+  takesContextManagement,
   takesReasoning,
   takesSampling,
   takesSummary,
@@ -58,6 +60,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   set('model', context.model.id)
   set('input', fitInput(value['input'], context, warnings))
   const tools = fitTools(value, context, warnings)
+  if (Array.isArray(tools['tools'])) refuseTooManyTools(tools['tools'].length, 'tools', context.model)
   for (const member of ['tools', 'tool_choice', 'parallel_tool_calls']) set(member, tools[member])
   set('reasoning', fitReasoning(value['reasoning'], context, warnings))
   const include = isChatgpt(context) ? onlyEncrypted(value['include'], warnings) : value['include']
@@ -243,6 +246,12 @@ const droppedMembers: readonly DroppedMember[] = [
   { member: 'service_tier', isIdle: isUsualTier, applies: isCopilot },
   { member: 'temperature', isIdle: isOne, applies: refusesSampling },
   { member: 'top_p', isIdle: isOne, applies: refusesSampling },
+  // It asks for items that hold the history in short; a caller that does not ask gets none.
+  {
+    member: 'context_management',
+    isIdle: (value) => Array.isArray(value) && value.length === 0,
+    applies: (context) => isCopilot(context) && !takesContextManagement(context),
+  },
   // In Open Responses, not in OpenAI's API.
   { member: 'frequency_penalty', isIdle: isZero },
   { member: 'presence_penalty', isIdle: isZero },

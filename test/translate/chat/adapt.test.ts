@@ -25,6 +25,8 @@ const sonnet = traits('claude-sonnet-4.5')
 const opus47 = traits('claude-opus-4.7')
 const gemini = traits('gemini-2.5-pro')
 const grok = traits('grok-code-fast-1')
+const kimi2 = traits('kimi-k2.6')
+const kimi3 = traits('kimi-k3')
 
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
@@ -842,6 +844,120 @@ const pairing: readonly Case[] = [
   },
 ]
 
+/** Two rounds of calls whose ids are used again. */
+const rounds = (first: string, second: string, third: string) => [
+  user('u'),
+  calls(first, second),
+  result(second),
+  result(first),
+  user('v'),
+  calls(third),
+  result(third),
+]
+const counted = (prefix: string) => [
+  user('u'),
+  calls(`${prefix}f:0`, `${prefix}f:1`),
+  result(`${prefix}f:1`),
+  result(`${prefix}f:0`),
+  user('v'),
+  calls(`${prefix}f:2`),
+  result(`${prefix}f:2`),
+]
+const renamed = 'adapted;messages.1: ids of calls sent as Kimi counts them (5 places)'
+
+const kimi: readonly Case[] = [
+  ...[kimi2, kimi3].flatMap((model) => [
+    { rule: 'sampling that Kimi needs', model, body: {}, sent: { temperature: 1, top_p: 0.95 }, warnings: [] },
+    {
+      rule: 'sampling that Kimi needs',
+      model,
+      body: { temperature: 0, top_p: 0.95 },
+      sent: { temperature: 1, top_p: 0.95 },
+      warnings: [`clamped;temperature: ${model.id} takes one value only, sent as 1`],
+      strictPath: 'temperature',
+    },
+    {
+      rule: 'sampling that Kimi needs',
+      model,
+      body: { temperature: 1, top_p: 1 },
+      sent: { temperature: 1, top_p: 0.95 },
+      warnings: [`clamped;top_p: ${model.id} takes one value only, sent as 0.95`],
+      strictPath: 'top_p',
+    },
+  ]),
+  {
+    rule: 'sampling that Kimi needs',
+    model: traits('kimi-latest'),
+    body: { temperature: 0 },
+    sent: { temperature: 0, top_p: undefined },
+    warnings: [],
+  },
+  ...(
+    [
+      [kimi2, 'functions.'],
+      [kimi3, ''],
+    ] as const
+  ).flatMap(([model, prefix]) => [
+    {
+      rule: 'ids of calls as Kimi counts them',
+      model,
+      body: { messages: rounds('call_a', 'call_b', 'call_a') },
+      sent: { messages: counted(prefix) },
+      warnings: [renamed],
+    },
+    {
+      rule: 'ids of calls as Kimi counts them',
+      model,
+      body: { messages: counted(prefix) },
+      sent: { messages: counted(prefix) },
+      warnings: [],
+    },
+  ]),
+  {
+    // The other generation's, and a history that was cut.
+    rule: 'ids of calls as Kimi counts them',
+    model: kimi2,
+    body: { messages: [user('u'), calls('f:7'), result('f:7')] },
+    sent: { messages: [user('u'), calls('functions.f:0'), result('functions.f:0')] },
+    warnings: ['adapted;messages.1: ids of calls sent as Kimi counts them (2 places)'],
+  },
+  {
+    rule: 'ids of calls as Kimi counts them',
+    model: grok,
+    body: { messages: rounds('call_a', 'call_b', 'call_a') },
+    sent: { messages: rounds('call_a', 'call_b', 'call_a') },
+    warnings: [],
+  },
+]
+
+const many = (count: number) => Array.from({ length: count }, () => tool())
+
+const limits: readonly Case[] = [
+  { rule: 'too many tools refused', model: gpt4, body: { tools: many(128) }, sent: { tools: many(128) }, warnings: [] },
+  {
+    rule: 'too many tools refused',
+    model: traits('kimi-k3', { supports: { toolSearch: true } }),
+    body: { tools: many(129) },
+    sent: { tools: many(129) },
+    warnings: [],
+  },
+]
+
+test.each([
+  ['tools', { tools: 129 }, 'tools'],
+  ['functions', { functions: 129 }, 'functions'],
+  ['tools and functions', { tools: 100, functions: 29 }, 'tools'],
+])('refuses more %s than upstream takes', (_, counts: { tools?: number; functions?: number }, path) => {
+  const functions = Array.from({ length: counts.functions ?? 0 }, () => ({ name: 'f' }))
+  const body = { model: 'm', messages: hello, tools: many(counts.tools ?? 0), functions }
+  expect(errorOf(() => pass(body, { model: gpt4 }))).toEqual({
+    kind: 'invalid_request',
+    path,
+    detail: 'expected at most 128 tools for gpt-4.1, got 129',
+    code: 'array_above_max_length',
+  })
+})
+
 const lessons: readonly Case[] = [
   {
     rule: 'what upstream refused before left out',
@@ -894,7 +1010,7 @@ const nulls: readonly Case[] = [gpt4, gpt5, opus47, efforts()].map((model) => ({
 }))
 
 const parameters = [...nulls, ...sampling, ...unsupported, ...outputCaps, ...effort, ...tools]
-const cases = [...parameters, ...messages, ...reasoning, ...pairing, ...lessons]
+const cases = [...parameters, ...messages, ...reasoning, ...pairing, ...kimi, ...limits, ...lessons]
 
 describe.each(cases)('$rule, $model.id: $body', ({ model, body, sent, warnings, strictPath, lessons: known = [] }) => {
   const request = { model: 'asked', messages: hello, ...body }
@@ -987,7 +1103,17 @@ test('what was adapted once needs no adapting again', () => {
     { requiredKeys: ['model', 'messages'] },
   )
   const model = fc
-    .constantFrom('gpt-5', 'gpt-4o', 'o1', 'claude-sonnet-4', 'claude-opus-4.8', 'gemini-3-pro-preview', 'grok-4.5')
+    .constantFrom(
+      'gpt-5',
+      'gpt-4o',
+      'o1',
+      'claude-sonnet-4',
+      'claude-opus-4.8',
+      'gemini-3-pro-preview',
+      'grok-4.5',
+      'kimi-k2.6',
+      'kimi-k3',
+    )
     .map((id) => traits(id, { maxOutputTokens: 100, supports: { reasoningEffort: ['low', 'high'] } }))
   fc.assert(
     fc.property(request, model, (body, target) => {

@@ -31,6 +31,10 @@ test.each([
   ['claude-next', { kind: 'claude' }],
   ['gemini-3.1-pro-preview', { kind: 'gemini' }],
   ['grok-code-fast-1', { kind: 'grok' }],
+  ['kimi-k2.6', { kind: 'kimi', generation: 2 }],
+  ['kimi-k2-thinking', { kind: 'kimi', generation: 2 }],
+  ['Kimi-K3', { kind: 'kimi', generation: 3 }],
+  ['kimi-latest', { kind: 'kimi' }],
   ['mai-code-1-flash', { kind: 'other' }],
 ])('reads the family of %s from its id', (id, family) => {
   expect(modelFamily({ id, family: id, supports: {} })).toEqual(family)
@@ -45,6 +49,7 @@ test.each([
   [{ id: 'x', family: 'x', vendor: 'Anthropic' }, { kind: 'claude' }],
   [{ id: 'x', family: 'x', vendor: 'Google' }, { kind: 'gemini' }],
   [{ id: 'x', family: 'x', vendor: 'xAI' }, { kind: 'grok' }],
+  [{ id: 'x', family: 'x', vendor: 'Moonshot AI' }, { kind: 'kimi' }],
 ])('falls back to family, then vendor: %o', (model, family) => {
   expect(modelFamily({ ...model, supports: {} })).toEqual(family)
 })

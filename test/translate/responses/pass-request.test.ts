@@ -157,6 +157,21 @@ describe('members upstream refuses', () => {
     expect(pass(members)).toMatchObject({ body: members, warnings: [] })
   })
 
+  test.each([
+    ['gpt-5', 'gpt-5'],
+    ['gpt-5.1', 'gpt-5.1'],
+    ['gpt-5.2', 'gpt-5.2'],
+    ['a name of its own', 'gpt-5.2'],
+  ])('compaction that the caller asks for in advance is left out for %s', (id, family) => {
+    const model = traits(id, { family })
+    const asked = [{ type: 'compaction', compact_threshold: 1000 }]
+    const { body, warnings } = pass({ context_management: asked }, { model })
+    expect(body).not.toHaveProperty('context_management')
+    expect(warnings).toEqual(['dropped;context_management'])
+    expect(pass({ context_management: [] }, { model }).warnings).toEqual([])
+    expect(pass({}).body).not.toHaveProperty('context_management')
+  })
+
   test('a stored response that was not found is not answered as if there were none', () => {
     expect(errorOf(() => pass({ previous_response_id: 'resp_1' }))).toMatchObject({
       path: 'previous_response_id',

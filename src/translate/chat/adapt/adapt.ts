@@ -3,6 +3,7 @@ import type { ModelTraits } from '../../model-traits.ts'
 import type { Warning } from '../../warning.ts'
 import type { ChatRequest } from '../wire-request.ts'
 import { legacyFunctionsRule } from './legacy-functions.ts'
+import { kimiRules } from './kimi-rules.ts'
 import { lessonRule } from './lesson-rule.ts'
 import { messageRules } from './message-rules.ts'
 import { nullRule } from './null-rule.ts'
@@ -10,16 +11,18 @@ import { parameterRules } from './parameter-rules.ts'
 import type { Note, Rule, Target } from './rule.ts'
 import { sealedReasoningRule } from './sealed-reasoning.ts'
 import { toolPairsRule } from './tool-pairs.ts'
-import { toolRules } from './tool-rules.ts'
+import { toolLimitRule, toolRules } from './tool-rules.ts'
 import { turnRules } from './turn-rules.ts'
 
 /** In the order they run: a later rule sees what an earlier one has made of the request. */
 export const rules: readonly Rule[] = [
   nullRule,
+  toolLimitRule,
   legacyFunctionsRule,
   // Before any rule that moves messages: its notes name positions.
   sealedReasoningRule,
   toolPairsRule,
+  ...kimiRules,
   ...toolRules,
   ...parameterRules,
   ...messageRules,

@@ -1,6 +1,19 @@
+import { refuseTooManyTools } from '../../parts/tool-limit.ts'
 import type { ChatRequest } from '../wire-request.ts'
 import { stripSchema } from './gemini-schema.ts'
 import { always, counted, type Outcome, type Rule } from './rule.ts'
+
+/** Runs before `functions` become tools, so that the refusal has the caller's own word. */
+export const toolLimitRule: Rule = {
+  name: 'too many tools refused',
+  source: 'parameters, tools',
+  applies: always,
+  adapt: ({ tools, functions }, { traits }) => {
+    const [own, older] = [tools?.length ?? 0, functions?.length ?? 0]
+    refuseTooManyTools(own + older, own > 0 ? 'tools' : 'functions', traits)
+    return undefined
+  },
+}
 
 export const toolRules: readonly Rule[] = [
   {
