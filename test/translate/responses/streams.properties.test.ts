@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldEvent, startDraft, toBody } from '../../../src/translate/responses/fold.ts'
 import type { TurnEvent, TurnStop } from '../../../src/translate/turn.ts'
+import { hasSpecs, openSpec, skipNote } from '../../schemas/spec.ts'
 import { bytes, decode, encode, fold, readLines, readStream, stream, streamNames, toStream } from './fixture-streams.ts'
 import type { Got, Json } from './fixture-streams.ts'
 import { expectGrammar, readWithOpenAI, withoutParsed } from './grammar.ts'
@@ -338,6 +339,22 @@ describe('any reply', () => {
         expect(body).toEqual(bodyOf(got))
       }),
       { numRuns: 400 },
+    )
+  })
+
+  test.skipIf(!hasSpecs)(`is what Open Responses describes${skipNote}`, () => {
+    const { eventSchema, violations } = openSpec('openresponses')
+    // It has no custom tools and no web search.
+    const isOfOthers = (path: string) => /\/(item|output\/#)\/type$/.test(path)
+    fc.assert(
+      fc.property(replies, (events) => {
+        for (const { event } of encode(events).events) {
+          const schema = eventSchema(event.type)
+          const found = schema === undefined ? [] : violations(schema, event)
+          expect(found.filter(({ path }) => !isOfOthers(path))).toEqual([])
+        }
+      }),
+      { numRuns: 100 },
     )
   })
 
