@@ -118,8 +118,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let copilot = connectCopilot(copilotDeps, config)
   let codex = connectCodex(codexDeps, config)
 
-  const registry = createModelRegistry(config.models, (provider) =>
-    provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined,
+  const registry = createModelRegistry(
+    config.models,
+    (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
+    ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
   )
   const refreshDeps = { registry, now: Date.now, setTimer, log }
   const copilotModels = createAccountModels({

@@ -1,3 +1,4 @@
+import { bracketId } from './client-model.ts'
 import type { Target } from './target.ts'
 
 /**
@@ -6,17 +7,21 @@ import type { Target } from './target.ts'
  */
 export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<string, string>> {
   const { main, small, opus, sonnet } = chosen
+  const { contextTokens, contextTier } = main
+  const isKnownSize = main.id.startsWith('claude-')
   return {
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_AUTH_TOKEN: key,
-    ANTHROPIC_MODEL: main.id,
-    ANTHROPIC_DEFAULT_OPUS_MODEL: opus.id,
-    ANTHROPIC_DEFAULT_SONNET_MODEL: sonnet.id,
+    ANTHROPIC_MODEL: bracketId(main),
+    ANTHROPIC_DEFAULT_OPUS_MODEL: bracketId(opus),
+    ANTHROPIC_DEFAULT_SONNET_MODEL: bracketId(sonnet),
     ANTHROPIC_DEFAULT_HAIKU_MODEL: small.id,
     ANTHROPIC_SMALL_FAST_MODEL: small.id,
-    // The sizes of Claude models it knows itself.
-    ...(!main.id.startsWith('claude-') &&
-      main.contextTokens !== undefined && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(main.contextTokens) }),
+    // The sizes of Claude models it knows itself, and not those of Copilot's tiers: a newer model it takes for a long one.
+    ...(contextTokens !== undefined &&
+      (!isKnownSize || contextTier !== undefined) && {
+        [isKnownSize ? 'CLAUDE_CODE_AUTO_COMPACT_WINDOW' : 'CLAUDE_CODE_MAX_CONTEXT_TOKENS']: String(contextTokens),
+      }),
   }
 }
 

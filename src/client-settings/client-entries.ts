@@ -73,6 +73,7 @@ const claudeNames = [
   'ANTHROPIC_DEFAULT_HAIKU_MODEL',
   'ANTHROPIC_SMALL_FAST_MODEL',
   'CLAUDE_CODE_MAX_CONTEXT_TOKENS',
+  'CLAUDE_CODE_AUTO_COMPACT_WINDOW',
 ] as const
 
 const claudeJson = jsonFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]])))

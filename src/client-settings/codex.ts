@@ -14,13 +14,14 @@ export interface CodexSettings {
 
 /** The key itself is in no setting: Codex reads it from the variable that `env_key` names. */
 export function codexSettings({ url, isKeyAsked, chosen }: Target): CodexSettings {
-  const { id, contextTokens } = chosen.main
+  const { id, contextTokens, contextTier } = chosen.main
   return {
     root: {
       model: id,
       model_provider: providerName,
-      // Of models that are not OpenAI's it knows no size.
-      ...(!id.startsWith('gpt-') && contextTokens !== undefined && { model_context_window: contextTokens }),
+      // It knows no size of models that are not OpenAI's, and none of Copilot's tiers.
+      ...((!id.startsWith('gpt-') || contextTier !== undefined) &&
+        contextTokens !== undefined && { model_context_window: contextTokens }),
     },
     provider: {
       name: providerName,

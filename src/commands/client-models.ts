@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ClientModel } from '../client-settings/client-model.ts'
+import { shellSafeId, type ClientModel } from '../client-settings/client-model.ts'
 import { providers } from '../models/names.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { callerKeyVariable } from '../config/environment.ts'
@@ -97,22 +97,29 @@ export async function fetchClientModel(
   throw new CommandFailure(exitCode.usage, errorReply.safeParse(reply.body).data?.error.message ?? 'No such model.')
 }
 
-/** Nothing for a model that cannot chat. */
+/** The model, and behind it its long context tier. Nothing for a model that cannot chat. */
 export function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly ClientModel[] {
-  const { provider, type, routes, capabilities } = facts
+  const { provider, type, routes, capabilities, context_tier: tier, long_context: long } = facts
   if (type !== 'chat' || !Object.values(routes).some((route) => route !== null)) return []
-  return [
-    {
-      id,
-      provider,
-      routes,
-      contextTokens: facts.max_prompt_tokens ?? facts.context_window ?? undefined,
-      outputTokens: facts.max_output_tokens ?? undefined,
-      vision: capabilities.vision === true,
-      tools: capabilities.tool_calls !== false,
-      thinks: (capabilities.reasoning_effort ?? []).length > 0,
-    },
-  ]
+  const model: ClientModel = {
+    id: shellSafeId(id),
+    provider,
+    routes,
+    contextTokens: promptTokens(facts),
+    contextTier: tier === 'default' || tier === 'long' ? tier : undefined,
+    outputTokens: facts.max_output_tokens ?? undefined,
+    vision: capabilities.vision === true,
+    tools: capabilities.tool_calls !== false,
+    thinks: (capabilities.reasoning_effort ?? []).length > 0,
+  }
+  if (long === null) return [model]
+  return [model, { ...model, id: shellSafeId(long.id), contextTokens: promptTokens(long), contextTier: 'long' }]
+}
+
+function promptTokens(
+  limits: Pick<ListedModel['copilot_proxy'], 'max_prompt_tokens' | 'context_window'>,
+): number | undefined {
+  return limits.max_prompt_tokens ?? limits.context_window ?? undefined
 }
 
 const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })

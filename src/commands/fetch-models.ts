@@ -13,6 +13,10 @@ import { findDaemon } from './find-daemon.ts'
 import type { ModelSource } from './model-sources.ts'
 import type { LoadedSettings } from './settings.ts'
 
+const amount = z.number().nullable().catch(null)
+
+const tier = z.looseObject({ input: amount, output: amount }).nullable().catch(null)
+
 /** As much of a row of `GET /v1/models` as is shown; a daemon of another version may leave some of it out. */
 export const listedModel = z.looseObject({
   id: z.string(),
@@ -27,9 +31,16 @@ export const listedModel = z.looseObject({
     source: z.string().catch(''),
     endpoints: z.array(z.string()).catch([]),
     routes: z.record(z.string(), z.string().nullable()).catch({}),
-    context_window: z.number().nullable().catch(null),
-    max_prompt_tokens: z.number().nullable().catch(null),
-    max_output_tokens: z.number().nullable().catch(null),
+    context_window: amount,
+    max_prompt_tokens: amount,
+    max_output_tokens: amount,
+    context_tier: z.string().nullable().catch(null),
+    long_context: z
+      .looseObject({ id: z.string(), context_window: amount, max_prompt_tokens: amount })
+      .nullable()
+      .catch(null),
+    prices: z.looseObject({ default: tier, long_context: tier }).nullable().catch(null),
+    notices: z.array(z.looseObject({ level: z.string().catch(''), message: z.string() })).catch([]),
     capabilities: z
       .looseObject({
         tool_calls: z.boolean().nullable().catch(null),

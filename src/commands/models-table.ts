@@ -1,3 +1,4 @@
+import { shellSafeId } from '../client-settings/client-model.ts'
 import type { Output } from '../terminal/output.ts'
 import { shortCount } from '../terminal/short-count.ts'
 import { fitsTable, formatTable } from '../terminal/table.ts'
@@ -7,40 +8,53 @@ import type { ListedModel } from './fetch-models.ts'
 
 type Column = TableColumn<ListedModel>
 
+/** The row of a long context tier follows that of its model, and says nothing again. */
+function oncePerModel({ title, cell }: Column): Column {
+  return { title, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
+}
+
 const model: Column = { title: 'MODEL', cell: ({ id }) => visible(id) }
-const vendor: Column = { title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) }
+const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
 /** Where it says more than the name does. */
-const family: Column = {
+const family = oncePerModel({
   title: 'FAMILY',
   cell: ({ id, copilot_proxy: { family: name } }) => (id.endsWith(name) ? '' : visible(name)),
-}
-const provider: Column = { title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) }
+})
+const provider = oncePerModel({ title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) })
 const limits: readonly Column[] = [
   { title: 'CONTEXT', cell: (row) => tokens(row.copilot_proxy.context_window), align: 'right' },
   { title: 'OUTPUT', cell: (row) => tokens(row.copilot_proxy.max_output_tokens), align: 'right' },
 ]
-const abilities: Column = { title: 'CAN', cell: (row) => abilitiesOf(row).join(' ') }
-const thinking: Column = {
+/** Per million tokens, in and out. The unit is that of GitHub's bill and of `copilot-proxy usage`. */
+const credits: Column = {
+  title: 'CREDITS',
+  cell: ({ copilot_proxy: { prices } }) =>
+    prices?.default ? `${amount(prices.default.input)}/${amount(prices.default.output)}` : '',
+  align: 'right',
+}
+const abilities = oncePerModel({ title: 'CAN', cell: (row) => abilitiesOf(row).join(' ') })
+const thinking = oncePerModel({
   title: 'THINKING',
   cell: (row) => visible(shortLevels(row.copilot_proxy.capabilities.reasoning_effort ?? [])),
-}
+})
 const routes: readonly Column[] = [
-  { title: 'CHAT', cell: (row) => routeOf(row, 'chat') },
-  { title: 'RESP', cell: (row) => routeOf(row, 'responses') },
-  { title: 'MSGS', cell: (row) => routeOf(row, 'messages') },
+  oncePerModel({ title: 'CHAT', cell: (row) => routeOf(row, 'chat') }),
+  oncePerModel({ title: 'RESP', cell: (row) => routeOf(row, 'responses') }),
+  oncePerModel({ title: 'MSGS', cell: (row) => routeOf(row, 'messages') }),
 ]
-const state: Column = { title: 'STATE', cell: (row) => visible(stateOf(row)) }
+const state = oncePerModel({ title: 'STATE', cell: (row) => visible(stateOf(row)) })
 
 /**
- * The models, those that are switched off last and dim, and what the words in it mean. Columns that matter less make room
- * on a narrow screen.
+ * The models, each with its long context tier behind it, those that are switched off last and dim; what the words in it
+ * mean, and upstream's notices. Columns that matter less make room on a narrow screen.
  */
 export function modelsText(
   listed: readonly ListedModel[],
   disabled: readonly ListedModel[],
   output: Pick<Output, 'columns' | 'style'>,
 ): string {
-  const rows = [...listed, ...disabled]
+  const rows = [...listed.flatMap(withLongContext), ...disabled]
+  const hasPrices = rows.some((row) => credits.cell(row) !== '')
   const isMixed = new Set(rows.map((row) => row.copilot_proxy.provider)).size > 1
   const hasState = rows.some((row) => stateOf(row) !== '')
   const without = (...left: readonly Column[]): readonly Column[] =>
@@ -50,6 +64,7 @@ export function modelsText(
       ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
       ...(isMixed ? [provider] : []),
       ...limits,
+      ...(hasPrices ? [credits] : []),
       abilities,
       thinking,
       ...routes,
@@ -66,12 +81,23 @@ export function modelsText(
 
 function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[]): readonly string[] {
   const isTranslated = listed.some((row) => callers.some((caller) => !['yes', '-'].includes(routeOf(row, caller))))
-  const unset = listed.filter((row) => row.copilot_proxy.policy === 'unconfigured')
   const isDemo = listed.some(({ owned_by: owner }) => owner.includes('(demo)'))
+  const priced = listed.find((row) => credits.cell(row) !== '')
+  const long = listed.flatMap(({ copilot_proxy: { long_context: tier } }) => tier ?? [])[0]
   return [
+    ...(priced === undefined ? [] : ['CREDITS: for a million tokens in/out. A credit is US$0.01.']),
+    ...(long === undefined
+      ? []
+      : [
+          `[1m]: the same model with its long context, for prompts at its higher price; ${shellSafeId(visible(long.id))} is another name.`,
+        ]),
     ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
-    ...(disabled.length > 0 ? [`Switched off for this account: ${idsOf(disabled)}. Enable at ${settingsPage}`] : []),
-    ...(unset.length > 0 ? [`May have to be enabled first: ${idsOf(unset)}. At ${settingsPage}`] : []),
+    ...(disabled.length > 0 ? [`Switched off for this account: ${closedOf(disabled)}. Enable at ${settingsPage}`] : []),
+    ...listed.flatMap(({ id, copilot_proxy: { notices } }) =>
+      notices
+        .map(({ level, message }) => `${level === 'warning' ? 'Warning' : 'Note'} on ${id}: ${message}`)
+        .map(visible),
+    ),
     ...(isDemo ? ['These models are simulated (--demo).'] : []),
   ]
 }
@@ -82,8 +108,11 @@ function noteOnWidth(all: readonly Column[], shown: readonly Column[]): readonly
   return hidden.length === 0 ? [] : [`No room here for ${hidden.join(', ')}: widen the window, or use --json.`]
 }
 
-function idsOf(rows: readonly ListedModel[]): string {
-  return rows.map(({ id }) => visible(id)).join(', ')
+/** Each with what its policy says, where that is not that somebody has switched it off. */
+function closedOf(rows: readonly ListedModel[]): string {
+  return rows
+    .map(({ id, copilot_proxy: { policy } }) => visible(policy === 'disabled' ? id : `${id} (${policy ?? ''})`))
+    .join(', ')
 }
 
 const settingsPage = 'https://github.com/settings/copilot/features'
@@ -112,6 +141,19 @@ function shortVendor(owner: string): string {
   if (owner === 'github-copilot') return ''
   const known = knownVendors.find((name) => new RegExp(`\\b${name}\\b`, 'i').test(owner))
   return known ?? owner.slice(0, 12)
+}
+
+function withLongContext(row: ListedModel): readonly ListedModel[] {
+  const { long_context: long, prices } = row.copilot_proxy
+  if (long === null) return [row]
+  const { id, ...limits } = long
+  const facts = { ...limits, context_tier: 'long', prices: prices && { ...prices, default: prices.long_context } }
+  return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
+}
+
+/** `37.5`; `?` where upstream states nothing. */
+function amount(credit: number | null): string {
+  return credit === null ? '?' : String(Number(credit.toFixed(2)))
 }
 
 /** `264k`; '' where upstream states nothing. */
@@ -143,6 +185,6 @@ function routeOf({ copilot_proxy: { routes: taken } }: ListedModel, caller: (typ
 
 /** '' for a model that anybody would expect to answer. */
 function stateOf({ copilot_proxy: { policy, preview } }: ListedModel): string {
-  if (policy === 'disabled' || policy === 'unconfigured') return policy
+  if (policy !== null && policy !== 'enabled') return policy
   return preview ? 'preview' : ''
 }

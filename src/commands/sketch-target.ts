@@ -1,5 +1,5 @@
 import { chooseModels } from '../client-settings/choose-models.ts'
-import type { ClientModel } from '../client-settings/client-model.ts'
+import { shellSafeId, type ClientModel } from '../client-settings/client-model.ts'
 import type { ClientId } from '../client-settings/clients.ts'
 import type { Target } from '../client-settings/target.ts'
 import { providers } from '../models/names.ts'
@@ -67,7 +67,7 @@ function builtIn({ config }: LoadedSettings): readonly ListedModel[] {
 }
 
 function requireModel(models: readonly ClientModel[], wanted: string): ClientModel {
-  const found = models.find(({ id }) => id === wanted)
+  const found = models.find(({ id }) => id === shellSafeId(wanted))
   if (found !== undefined) return found
   const near = nearMisses(
     wanted,

@@ -15,6 +15,12 @@ export interface CatalogueRow {
   readonly efforts?: readonly string[]
   readonly images?: number
   readonly multiplier?: number
+  readonly price?: CataloguePrice
+  /** Tokens that prices are stated for, where not a million. */
+  readonly priceBatch?: number
+  /** A long context tier: `context` and `prompt` are its limits, and the default tier ends before. */
+  readonly long?: { readonly defaultPrompt: number; readonly price: CataloguePrice }
+  readonly notices?: readonly CatalogueNotice[]
   readonly thinkingBudget?: number
   readonly adaptive?: boolean
   /** Claude's version, e.g. 4.8: what it refuses depends on it. */
@@ -27,9 +33,23 @@ export interface CatalogueRow {
   readonly noOutputConfig?: boolean
   /** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
   readonly bench?: boolean
-  /** undefined = the entry has no policy: no gate. */
-  readonly policy?: 'enabled' | 'disabled'
+  /** undefined = the entry has no policy: no gate. Any word but `enabled` closes the model. */
+  readonly policy?: string
   readonly picker?: boolean
+}
+
+/** AI credits per million tokens. */
+export interface CataloguePrice {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  readonly cacheWrite?: number
+}
+
+interface CatalogueNotice {
+  readonly level: 'info' | 'warning'
+  readonly code: string
+  readonly message: string
 }
 
 const CHAT = '/chat/completions'
@@ -47,6 +67,22 @@ const MOONSHOT = 'Simulated Moonshot AI (demo)'
 
 const LMH = ['low', 'medium', 'high']
 
+// Prices are the makers' own of 2026 (docs/copilot-wire.md, "Context tiers and prices").
+const GPT_5: CataloguePrice = { input: 125, output: 1000, cacheRead: 12.5 }
+const GPT_5_2: CataloguePrice = { input: 175, output: 1400, cacheRead: 17.5 }
+const OPUS: CataloguePrice = { input: 500, output: 2500, cacheRead: 50, cacheWrite: 625 }
+const SONNET: CataloguePrice = { input: 300, output: 1500, cacheRead: 30, cacheWrite: 375 }
+
+/** As both makers price their long contexts. */
+function longPrice({ input, output, cacheRead, cacheWrite }: CataloguePrice): CataloguePrice {
+  return {
+    input: 2 * input,
+    output: 1.5 * output,
+    cacheRead: 2 * cacheRead,
+    ...(cacheWrite !== undefined && { cacheWrite: 2 * cacheWrite }),
+  }
+}
+
 export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5-mini',
@@ -60,6 +96,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: LMH,
     images: 1,
     multiplier: 0,
+    price: { input: 25, output: 200, cacheRead: 2.5 },
   },
   {
     id: 'gpt-5',
@@ -73,6 +110,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: LMH,
     images: 1,
     multiplier: 1,
+    price: GPT_5,
     policy: 'enabled',
   },
   {
@@ -86,6 +124,22 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: ['none', ...LMH],
     images: 1,
     multiplier: 1,
+    price: GPT_5,
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-5.2',
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    context: 1050,
+    prompt: 922,
+    output: 128,
+    endpoints: [CHAT, ...RESPONSES],
+    efforts: ['none', ...LMH, 'xhigh'],
+    images: 1,
+    multiplier: 1,
+    price: GPT_5_2,
+    long: { defaultPrompt: 272, price: longPrice(GPT_5_2) },
     policy: 'enabled',
   },
   {
@@ -100,6 +154,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: LMH,
     images: 1,
     multiplier: 1,
+    price: { input: 250, output: 1500, cacheRead: 25 },
     policy: 'enabled',
   },
   {
@@ -113,6 +168,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: [...LMH, 'xhigh'],
     images: 1,
     multiplier: 1,
+    price: GPT_5_2,
     policy: 'enabled',
   },
   {
@@ -124,6 +180,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     output: 16,
     images: 1,
     multiplier: 0,
+    price: { input: 200, output: 800, cacheRead: 50 },
     policy: 'enabled',
   },
   { id: 'gpt-4o', vendor: AZURE, habit: 'gpt-4', context: 128, prompt: 64, output: 4, images: 1, multiplier: 0 },
@@ -171,6 +228,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: [...LMH, 'max'],
     images: 1,
     multiplier: 3,
+    price: OPUS,
     adaptive: true,
     policy: 'enabled',
   },
@@ -186,6 +244,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: LMH,
     images: 5,
     multiplier: 1,
+    price: SONNET,
     adaptive: true,
     policy: 'enabled',
   },
@@ -203,6 +262,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: ['medium'],
     images: 1,
     multiplier: 3,
+    price: OPUS,
     adaptive: true,
     policy: 'enabled',
   },
@@ -218,6 +278,28 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: LMH,
     images: 1,
     multiplier: 3,
+    price: OPUS,
+    thinkingBudget: 32_000,
+    adaptive: true,
+    policy: 'enabled',
+  },
+  {
+    id: 'claude-sonnet-4.6',
+    vendor: ANTHROPIC,
+    habit: 'claude',
+    version: 4.6,
+    context: 1000,
+    prompt: 936,
+    output: 64,
+    endpoints: MESSAGES,
+    efforts: LMH,
+    images: 5,
+    multiplier: 1,
+    price: SONNET,
+    long: { defaultPrompt: 200, price: longPrice(SONNET) },
+    notices: [
+      { level: 'info', code: 'long_context', message: 'Prompts above 200K tokens are billed at long context prices.' },
+    ],
     thinkingBudget: 32_000,
     adaptive: true,
     policy: 'enabled',
@@ -233,6 +315,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     endpoints: MESSAGES,
     images: 1,
     multiplier: 3,
+    price: OPUS,
     thinkingBudget: 32_000,
     policy: 'disabled',
   },
@@ -247,6 +330,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     endpoints: MESSAGES,
     images: 5,
     multiplier: 1,
+    price: SONNET,
     thinkingBudget: 32_000,
     policy: 'enabled',
   },
@@ -262,6 +346,8 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     endpoints: MESSAGES,
     images: 5,
     multiplier: 0.33,
+    price: { input: 100, output: 500, cacheRead: 10, cacheWrite: 125 },
+    priceBatch: 1000,
     thinkingBudget: 32_000,
     policy: 'enabled',
   },
@@ -274,6 +360,14 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     output: 64,
     images: 10,
     multiplier: 1,
+    price: { input: 125, output: 1000, cacheRead: 12.5 },
+    notices: [
+      {
+        level: 'warning',
+        code: 'model_deprecated',
+        message: 'This simulated model is retired at the end of the year. Use gemini-3-pro-preview.',
+      },
+    ],
     thinkingBudget: 32_768,
     policy: 'enabled',
   },
@@ -287,8 +381,34 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     efforts: ['low', 'high'],
     images: 10,
     multiplier: 1,
+    price: { input: 200, output: 1200, cacheRead: 20 },
     thinkingBudget: 32_000,
     policy: 'enabled',
+  },
+  // Nobody of the account's organization has agreed to them yet.
+  {
+    id: 'gemini-3.1-pro-preview',
+    vendor: GOOGLE,
+    habit: 'gemini-3',
+    context: 200,
+    prompt: 136,
+    output: 64,
+    efforts: LMH,
+    images: 10,
+    multiplier: 1,
+    price: { input: 200, output: 1200, cacheRead: 20 },
+    policy: 'pending',
+  },
+  {
+    id: 'grok-4.5',
+    vendor: XAI,
+    habit: 'grok',
+    context: 256,
+    prompt: 192,
+    output: 64,
+    multiplier: 1,
+    price: { input: 300, output: 1500, cacheRead: 75 },
+    policy: 'requires_consent',
   },
   {
     id: 'grok-code-fast-1',
@@ -298,6 +418,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     prompt: 128,
     output: 64,
     multiplier: 0,
+    price: { input: 20, output: 150, cacheRead: 2 },
     policy: 'enabled',
   },
   {

@@ -19,6 +19,8 @@ import { quotaHeaders } from './usage.ts'
 /** One request to a route that answers prompts. */
 export interface InferenceCall {
   readonly bodyText: string
+  /** `x-github-api-version` */
+  readonly apiVersion: string
   readonly hasVisionHeader: boolean
   /** Values of `anthropic-beta`. */
   readonly betas: readonly string[]
@@ -66,7 +68,7 @@ export function answerInference<Request>(route: InferenceRoute<Request>, call: I
   const parsed = route.parse(call)
   if (!parsed.ok) return parsed.refusal
   const request = parsed.value
-  const model = findModel(route.modelId(request))
+  const model = findModel(route.modelId(request), call.apiVersion)
   if (model === undefined || !model.isEnabled || model.type !== 'chat') return modelNotSupported()
   if (!model.endpoints.includes(route.path)) return wrongEndpoint(model, route.path)
   const conversation = route.conversation(request, model)

@@ -1,11 +1,15 @@
 import { CATALOGUE } from './catalogue.ts'
-import type { CatalogueRow, HabitId } from './catalogue.ts'
+import type { CataloguePrice, CatalogueRow, HabitId } from './catalogue.ts'
 
 const CHAT = '/chat/completions'
 
 const HARD_TOOL_LIMIT = 128
 
-/** A model of the catalogue with what the request checks need. `entry` is its element of `GET /models`. */
+/** Versions of the API from which on `GET /models` differs (docs/copilot-wire.md, "Context tiers and prices"). */
+const TIERS_SINCE = '2026-06-01'
+const CACHE_READ_SINCE = '2026-08-01'
+
+/** A model of the catalogue with what the request checks need. */
 export interface DemoModel {
   readonly id: string
   readonly type: 'chat' | 'embeddings' | 'completion'
@@ -29,20 +33,39 @@ export interface DemoModel {
   /** See `CatalogueRow`. */
   readonly isOlder: boolean
   readonly isBench: boolean
-  readonly entry: Readonly<Record<string, unknown>>
+  /** Its element of `GET /models`, as clients of this version of the API get it. */
+  readonly entry: (version: string) => Readonly<Record<string, unknown>>
 }
 
 /** Real lists have rows that lack almost everything; each must be judged alone. */
 const SPARSE_ENTRY = { id: 'mai-code-1-flash' }
 
-const MODELS: readonly DemoModel[] = [...CATALOGUE.map(toModel), sparseModel()]
+const MODELS: readonly DemoModel[] = [...CATALOGUE.map((row) => toModel(row)), sparseModel()]
 
-/** The body of `GET /models`. */
-export const MODEL_LIST = JSON.stringify({ object: 'list', data: MODELS.map((model) => model.entry) })
+/** Clients of older versions of the API get no more than the default tier. */
+const OLD_MODELS: readonly DemoModel[] = [...CATALOGUE.map((row) => toModel(withoutLongTier(row))), sparseModel()]
 
-/** The model with this id; the first where the list has it twice. */
-export function findModel(id: string): DemoModel | undefined {
-  return MODELS.find((model) => model.id === id)
+/** The body of `GET /models`. @param version `x-github-api-version` */
+export function modelList(version: string): string {
+  return JSON.stringify({ object: 'list', data: modelsOf(version).map((model) => model.entry(version)) })
+}
+
+/** The body of `GET /models` in the newest version. */
+export const MODEL_LIST = modelList(CACHE_READ_SINCE)
+
+/** The model with this id; the first where the list has it twice. @param version `x-github-api-version` */
+export function findModel(id: string, version = CACHE_READ_SINCE): DemoModel | undefined {
+  return modelsOf(version).find((model) => model.id === id)
+}
+
+/** Versions are dates, so they compare as text. */
+function modelsOf(version: string): readonly DemoModel[] {
+  return version >= TIERS_SINCE ? MODELS : OLD_MODELS
+}
+
+function withoutLongTier({ long, ...row }: CatalogueRow): CatalogueRow {
+  if (long === undefined) return row
+  return { ...row, prompt: long.defaultPrompt, context: Math.min(row.context, long.defaultPrompt + row.output) }
 }
 
 function sparseModel(): DemoModel {
@@ -63,7 +86,7 @@ function sparseModel(): DemoModel {
     mostTools: HARD_TOOL_LIMIT,
     isOlder: false,
     isBench: false,
-    entry: SPARSE_ENTRY,
+    entry: () => SPARSE_ENTRY,
   }
 }
 
@@ -73,7 +96,7 @@ function toModel(row: CatalogueRow): DemoModel {
     type: row.type ?? 'chat',
     habit: row.habit,
     endpoints: row.endpoints ?? [CHAT],
-    isEnabled: row.policy !== 'disabled',
+    isEnabled: row.policy === undefined || row.policy === 'enabled',
     contextTokens: row.context * 1000,
     maxPromptTokens: row.prompt * 1000,
     maxOutputTokens: row.output * 1000,
@@ -85,11 +108,11 @@ function toModel(row: CatalogueRow): DemoModel {
     mostTools: supportsOf(row)['tool_search'] === true ? Infinity : HARD_TOOL_LIMIT,
     isOlder: row.older === true,
     isBench: row.bench === true,
-    entry: toEntry(row),
+    entry: (version) => toEntry(row, version),
   }
 }
 
-function toEntry(row: CatalogueRow): Record<string, unknown> {
+function toEntry(row: CatalogueRow, version: string): Record<string, unknown> {
   const name = row.name ?? row.id
   return {
     id: row.id,
@@ -105,8 +128,9 @@ function toEntry(row: CatalogueRow): Record<string, unknown> {
       policy: { state: row.policy, terms: `Enable access to the simulated ${name} model.` },
     }),
     ...(row.multiplier !== undefined && {
-      billing: { is_premium: row.multiplier > 0, multiplier: row.multiplier },
+      billing: { is_premium: row.multiplier > 0, multiplier: row.multiplier, ...tokenPrices(row, version) },
     }),
+    ...noticesOf(row),
     capabilities: {
       object: 'model_capabilities',
       type: row.type ?? 'chat',
@@ -116,6 +140,34 @@ function toEntry(row: CatalogueRow): Record<string, unknown> {
       supports: row.type === 'embeddings' ? { dimensions: true } : supportsOf(row),
     },
     ...(row.endpoints !== undefined && { supported_endpoints: row.endpoints }),
+  }
+}
+
+function tokenPrices(row: CatalogueRow, version: string): Record<string, unknown> {
+  const { price, long, priceBatch: batch = 1_000_000 } = row
+  if (price === undefined) return {}
+  const tier = (of: CataloguePrice, contextMax: number | undefined) => ({
+    input_price: (of.input * batch) / 1_000_000,
+    output_price: (of.output * batch) / 1_000_000,
+    [version >= CACHE_READ_SINCE ? 'cache_read_price' : 'cache_price']: (of.cacheRead * batch) / 1_000_000,
+    ...(of.cacheWrite !== undefined && { cache_write_price: (of.cacheWrite * batch) / 1_000_000 }),
+    ...(contextMax !== undefined && { context_max: contextMax * 1000 }),
+  })
+  return {
+    token_prices: {
+      batch_size: batch,
+      default: tier(price, long?.defaultPrompt),
+      ...(long !== undefined && { long_context: tier(long.price, row.prompt) }),
+    },
+  }
+}
+
+function noticesOf({ notices = [] }: CatalogueRow): Record<string, unknown> {
+  const of = (wanted: string) =>
+    notices.flatMap(({ level, code, message }) => (level === wanted ? [{ code, message }] : []))
+  return {
+    ...(of('info').length > 0 && { info_messages: of('info') }),
+    ...(of('warning').length > 0 && { warning_messages: of('warning') }),
   }
 }
 

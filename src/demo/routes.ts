@@ -8,7 +8,7 @@ import type { GithubDeps } from './github.ts'
 import type { HostedRequest } from './host.ts'
 import type { InferenceCall } from './inference.ts'
 import { answerCountTokens, answerMessages } from './messages.ts'
-import { findModel, MODEL_LIST } from './models.ts'
+import { findModel, modelList } from './models.ts'
 import { jsonReply, textReply } from './outcome.ts'
 import type { HeaderMap, Outcome } from './outcome.ts'
 import { createPreparedFrames } from './prepared-frames.ts'
@@ -28,11 +28,14 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
   const answerCopilot = ({ route, request, body, number }: RoutedRequest): Outcome => {
     const refusal = refuseAccess(request, tokens, settings().misdirectedHosts)
     if (refusal !== undefined) return refusal
-    if (route === '/models') return MODELS_REPLY
-    if (route === '/models/{id}') return answerModel(request.url ?? '')
+    // What is left out counts as the oldest.
+    const apiVersion = headerOf(request, 'x-github-api-version') ?? ''
+    if (route === '/models') return answerModels(apiVersion)
+    if (route === '/models/{id}') return answerModel(request.url ?? '', apiVersion)
     if (route === '/embeddings') return answerEmbeddings(body, quotaHeaders(now()))
     const call: InferenceCall = {
       bodyText: body,
+      apiVersion,
       hasVisionHeader: headerOf(request, 'copilot-vision-request') === 'true',
       betas: listOf(headerOf(request, 'anthropic-beta')),
       number,
@@ -82,11 +85,9 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
   }
 }
 
-const MODELS_REPLY: Outcome = {
-  kind: 'whole',
-  status: 200,
-  headers: { 'content-type': 'application/json' },
-  body: MODEL_LIST,
+function answerModels(apiVersion: string): Outcome {
+  const headers = { 'content-type': 'application/json' }
+  return { kind: 'whole', status: 200, headers, body: modelList(apiVersion) }
 }
 
 const POST_ROUTES: ReadonlySet<string> = new Set<DemoRoute>([
@@ -107,9 +108,9 @@ export function routeOf({ method = '', url = '' }: IncomingMessage): DemoRoute |
   return method === (POST_ROUTES.has(route) ? 'POST' : 'GET') ? route : undefined
 }
 
-function answerModel(url: string): Outcome {
-  const model = findModel(url.split('?', 1)[0]?.slice('/models/'.length) ?? '')
-  return model === undefined ? modelNotSupported() : jsonReply(200, model.entry)
+function answerModel(url: string, apiVersion: string): Outcome {
+  const model = findModel(url.split('?', 1)[0]?.slice('/models/'.length) ?? '', apiVersion)
+  return model === undefined ? modelNotSupported() : jsonReply(200, model.entry(apiVersion))
 }
 
 /** The values of a header that holds a list. */

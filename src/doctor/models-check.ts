@@ -1,5 +1,5 @@
 import type { ProxyError } from '../errors.ts'
-import type { Model, ModelListing } from '../models/model.ts'
+import { isOpen, type Model, type ModelListing } from '../models/model.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings } from './check.ts'
 
@@ -34,7 +34,7 @@ export function judgeModels(outcome: ListingOutcome, { name, describeFault }: Mo
 
 function judgeList(models: readonly Model[], name: string): Findings {
   const chat = models.filter(({ type }) => type === 'chat')
-  const usable = new Set(chat.filter(({ policy }) => policy !== 'disabled').map(({ id }) => id))
+  const usable = new Set(chat.filter(isOpen).map(({ id }) => id))
   const disabled = [...new Set(chat.map(({ id }) => id))].filter((id) => !usable.has(id))
   const count = usable.size === 1 ? '1 chat model' : `${usable.size} chat models`
   if (disabled.length > 0) {

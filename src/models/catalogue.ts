@@ -1,12 +1,36 @@
 import type { ProviderId } from '../executors/executor.ts'
-import type { Model } from './model.ts'
-import { providerOfName, providers } from './names.ts'
+import { isOpen, type Model } from './model.ts'
+import { longContextMarks, providerOfName, providers } from './names.ts'
 
 /** A model and the name it goes by towards callers. */
 export interface ListedModel {
   /** The model's id, or `<provider>/<id>` where the bare id would be ambiguous. Unique. */
   readonly id: string
+  /** Its limits are those of the tier that the id stands for. */
   readonly model: Model
+  /** The id asks for the long context tier. */
+  readonly isLongContext?: true
+}
+
+/** The model with its long context tier, under the name that asks for it; undefined where it has one tier only. */
+export function longContextOf(
+  { id, model, isLongContext }: ListedModel,
+  mark: (typeof longContextMarks)[number] = longContextMarks[0],
+): ListedModel | undefined {
+  if (model.longContext === undefined || isLongContext === true) return undefined
+  const name = `${model.name} (long context)`
+  return { id: `${id}${mark}`, model: { ...model, ...model.longContext, name }, isLongContext: true }
+}
+
+/** The entries, each with its long context tier behind it, for lists that clients read the size of a window from. */
+export function withLongContext(
+  entries: readonly ListedModel[],
+  mark?: (typeof longContextMarks)[number],
+): readonly ListedModel[] {
+  return entries.flatMap((entry) => {
+    const long = longContextOf(entry, mark)
+    return long === undefined ? [entry] : [entry, long]
+  })
 }
 
 /** What callers can name and what they are shown, computed once per change of the models or of `hide`. */
@@ -15,7 +39,7 @@ export interface Catalogue {
   readonly visible: readonly ListedModel[]
   /** What would be shown if it were not switched off for the account. */
   readonly switchedOff: readonly ListedModel[]
-  /** Every model that can be named, by its listed id and by `<provider>/<id>`. */
+  /** Every model that can be named, by its listed id and by `<provider>/<id>`, each also with a long context mark. */
   readonly byName: ReadonlyMap<string, ListedModel>
   /** Those that have a model. */
   readonly providers: ReadonlySet<ProviderId>
@@ -32,20 +56,39 @@ export function buildCatalogue(models: readonly Model[], hide: readonly string[]
   const copilotIds = new Set(known.filter((model) => model.provider === 'copilot').map((model) => model.id))
   const listed = known.map((model) => ({ id: listedId(model, copilotIds), model }))
   const offered = new Set(offeredModels(known))
-  const isHidden = (entry: ListedModel) =>
-    hide.some((pattern) => matchesGlob(pattern, entry.id) || matchesGlob(pattern, qualifiedId(entry.model)))
+  const isHidden = (entry: ListedModel, mark = '') =>
+    namesOf(entry).some((name) => hide.some((pattern) => matchesGlob(pattern, `${name}${mark}`)))
+  const shown = listed.filter((entry) => !isHidden(entry))
   return {
-    visible: listed.filter((entry) => offered.has(entry.model) && !isHidden(entry)),
-    switchedOff: listed.filter(({ model }) => isSwitchedOff(model)).filter((entry) => !isHidden(entry)),
-    byName: new Map(
-      listed.flatMap((entry) => [[entry.id, entry] as const, [qualifiedId(entry.model), entry] as const]),
-    ),
+    visible: shown
+      .filter((entry) => offered.has(entry.model))
+      .map((entry) =>
+        longContextMarks.some((mark) => isHidden(entry, mark))
+          ? { ...entry, model: { ...entry.model, longContext: undefined } }
+          : entry,
+      ),
+    switchedOff: shown.filter(({ model }) => isSwitchedOff(model)),
+    // Of two entries with one name the last one counts: a model that upstream lists under such a name is that model.
+    byName: new Map([
+      ...listed.flatMap(longContextNames),
+      ...listed.flatMap((entry) => namesOf(entry).map((name) => [name, entry] as const)),
+    ]),
     providers: new Set(known.map((model) => model.provider)),
   }
 }
 
-function isSwitchedOff({ policy, type }: Model): boolean {
-  return policy === 'disabled' && (type === 'chat' || type === 'embeddings')
+function isSwitchedOff(model: Model): boolean {
+  return !isOpen(model) && (model.type === 'chat' || model.type === 'embeddings')
+}
+
+function namesOf({ id, model }: ListedModel): readonly string[] {
+  return [id, qualifiedId(model)]
+}
+
+function longContextNames(entry: ListedModel): readonly (readonly [string, ListedModel])[] {
+  const long = longContextOf(entry)
+  if (long === undefined) return []
+  return namesOf(entry).flatMap((name) => longContextMarks.map((mark) => [`${name}${mark}`, long] as const))
 }
 
 function qualifiedId(model: Model): string {
@@ -68,7 +111,7 @@ function withoutDuplicates(models: readonly Model[]): readonly Model[] {
   const byId = new Map<string, Model>()
   for (const model of models) {
     const seen = byId.get(qualifiedId(model))
-    if (seen === undefined || (seen.policy === 'disabled' && model.policy !== 'disabled')) {
+    if (seen === undefined || (!isOpen(seen) && isOpen(model))) {
       byId.set(qualifiedId(model), model)
     }
   }
@@ -81,7 +124,7 @@ function withoutDuplicates(models: readonly Model[]): readonly Model[] {
  * all. What Codex hides stays hidden.
  */
 function offeredModels(models: readonly Model[]): readonly Model[] {
-  const usable = models.filter((model) => model.policy !== 'disabled')
+  const usable = models.filter(isOpen)
   const chat = usable.filter((model) => model.type === 'chat')
   const copilot = chat.filter((model) => model.provider === 'copilot')
   const fallbacks = [

@@ -1,6 +1,6 @@
 import { parseModelList } from './copilot-wire.ts'
 import type { CopilotModelEntry } from './copilot-wire.ts'
-import type { ImageLimits } from '../translate/model-traits.ts'
+import type { ContextLimits, ImageLimits } from '../translate/model-traits.ts'
 import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
 import type { Model, ModelListing, ModelNotice, ModelPrices, ModelType, TierPrices } from './model.ts'
 
@@ -16,6 +16,7 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
   const limits = capabilities.limits ?? {}
   const supports = capabilities.supports ?? {}
   const type = toModelType(capabilities.type ?? undefined, entry.id)
+  const prices = toPrices(entry)
   return {
     provider: 'copilot',
     id: entry.id,
@@ -23,14 +24,13 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
     type,
     family: capabilities.family ?? entry.id,
     vendor: entry.vendor ?? undefined,
-    contextWindow: limits.max_context_window_tokens ?? undefined,
-    maxPromptTokens: limits.max_prompt_tokens ?? undefined,
+    ...toContextLimits(limits, prices),
     maxOutputTokens: limits.max_output_tokens ?? undefined,
     maxInputs: limits.max_inputs ?? undefined,
     endpoints: toEndpoints(type, entry.supported_endpoints ?? []),
     // A gate that names no state is not open.
     policy: entry.policy ? (entry.policy.state ?? 'unconfigured') : undefined,
-    prices: toPrices(entry),
+    prices,
     premiumMultiplier: entry.billing?.multiplier ?? undefined,
     notices: toNotices(entry),
     imageLimits: toImageLimits(limits.vision),
@@ -55,6 +55,36 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
   }
 }
 
+type LimitsEntry = Pick<
+  NonNullable<NonNullable<CopilotModelEntry['capabilities']>['limits']>,
+  'max_context_window_tokens' | 'max_prompt_tokens'
+>
+
+/**
+ * Where prompts are priced by two tiers, upstream's limits are those of the long one. A client that was told them would
+ * compact late and pay the long tier's prices unasked, so each tier ends where its prices do.
+ */
+function toContextLimits(
+  { max_context_window_tokens: window, max_prompt_tokens: prompt }: LimitsEntry,
+  prices: ModelPrices | undefined,
+): ContextLimits & { readonly longContext?: ContextLimits } {
+  const upTo = (tierEnd: number | undefined): ContextLimits => ({
+    contextWindow: least(window, tierEnd),
+    maxPromptTokens: least(prompt, tierEnd),
+  })
+  const defaultEnd = prices?.default.contextMax
+  if (prices?.longContext === undefined || defaultEnd === undefined) return upTo(undefined)
+  const longContext = upTo(prices.longContext.contextMax)
+  // Older API versions can name the long tier's prices and enforce the default tier's limits.
+  const longEnd = longContext.maxPromptTokens ?? longContext.contextWindow
+  return { ...upTo(defaultEnd), ...(longEnd !== undefined && longEnd > defaultEnd && { longContext }) }
+}
+
+function least(stated: number | null | undefined, tierEnd: number | undefined): number | undefined {
+  if (tierEnd === undefined) return stated ?? undefined
+  return Math.min(stated ?? tierEnd, tierEnd)
+}
+
 function toPrices({ billing }: CopilotModelEntry): ModelPrices | undefined {
   const { batch_size: batch, default: normal, long_context: long } = billing?.token_prices ?? {}
   if (!normal) return undefined
@@ -71,16 +101,16 @@ function toTier(tier: TierEntry, perMillion: number): TierPrices {
     output: scaled(tier.output_price),
     cacheRead: scaled(tier.cache_read_price ?? tier.cache_price),
     cacheWrite: scaled(tier.cache_write_price),
-    contextMax: tier.context_max ?? undefined,
+    contextMax: tier.max_prompt_tokens ?? tier.context_max ?? undefined,
   }
 }
 
-function toNotices({ info_messages: infos, warning_messages: warnings }: CopilotModelEntry) {
+function toNotices({ info_messages: infos, warning_messages: warnings, warning_message: warning }: CopilotModelEntry) {
   const noticesOf = (level: ModelNotice['level'], entries: typeof infos): readonly ModelNotice[] =>
     (entries ?? []).flatMap((entry) =>
       entry?.message ? [{ level, code: entry.code ?? undefined, message: entry.message }] : [],
     )
-  const all = [...noticesOf('warning', warnings), ...noticesOf('info', infos)]
+  const all = [...noticesOf('warning', [...(warnings ?? []), { message: warning }]), ...noticesOf('info', infos)]
   return all.length > 0 ? all : undefined
 }
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { count, lenient, modelId, price, strings } from './lenient.ts'
 
 /**
- * What tokens cost in one context tier: AI credits (US$0.01 each) per `batch_size` tokens. API versions before
- * 2026-08-01 call `cache_read_price` `cache_price`. Source: docs/copilot-wire.md, "Context tiers and prices".
+ * The price of tokens in one context tier: AI credits (US$0.01 each) per `batch_size` tokens. API versions before
+ * 2026-08-01 write `cache_price` and `context_max`. Source: docs/copilot-wire.md, "Context tiers and prices".
  */
 const tierPrices = z.looseObject({
   input_price: lenient(price),
@@ -11,8 +11,9 @@ const tierPrices = z.looseObject({
   cache_read_price: lenient(price),
   cache_price: lenient(price),
   cache_write_price: lenient(price),
-  /** Tokens: where this tier ends. */
+  /** Tokens of a prompt: where this tier ends. */
   context_max: lenient(count),
+  max_prompt_tokens: lenient(count),
 })
 
 /** A notice on a model, e.g. that it is about to be retired. */
@@ -84,6 +85,7 @@ const copilotModelEntry = z.looseObject({
   ),
   info_messages: notices,
   warning_messages: notices,
+  warning_message: lenient(z.string()),
   supported_endpoints: lenient(strings),
 })
 export type CopilotModelEntry = z.infer<typeof copilotModelEntry>

@@ -20,7 +20,7 @@ export interface Model extends ModelTraits {
   readonly responsesLite?: boolean | undefined
   /** Upstream paths that take this model, e.g. `/chat/completions`; `ws:` ones included as upstream lists them. */
   readonly endpoints: readonly string[]
-  /** Absent: nothing gates the model. Any value but `enabled` closes it. */
+  /** Absent: nothing gates the model. Any value but `enabled` closes it (`isOpen`). */
   readonly policy?: string | undefined
   /** Absent: upstream states no prices. */
   readonly prices?: ModelPrices | undefined
@@ -49,7 +49,7 @@ export interface TierPrices {
   readonly output?: number | undefined
   readonly cacheRead?: number | undefined
   readonly cacheWrite?: number | undefined
-  /** Tokens: where the tier ends. Stated only where there is more than one. */
+  /** Tokens of a prompt: where the tier ends. */
   readonly contextMax?: number | undefined
 }
 
@@ -57,6 +57,11 @@ export interface ModelNotice {
   readonly level: 'info' | 'warning'
   readonly code?: string | undefined
   readonly message: string
+}
+
+/** Whether the account may use the model: `pending`, `requires_consent` and states nobody knows yet close it, too. */
+export function isOpen({ policy }: Pick<Model, 'policy'>): boolean {
+  return policy === undefined || policy === 'enabled'
 }
 
 /** What a provider's model list holds. */

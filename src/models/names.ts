@@ -44,29 +44,32 @@ export function providerOfName(name: string): ProviderId | undefined {
   return providers.find((provider) => name.startsWith(`${provider}/`))
 }
 
+/** Claude Code's way of asking for the long context tier of a model, and that of clients that cannot send brackets. */
+export const longContextMarks = ['[1m]', '-long-context'] as const
+
 /**
- * The name itself, then its normal forms, nearest first. Only Claude names have any: Anthropic's clients write
- * `claude-haiku-4-5-20251001`, `claude-opus-4-6-latest` or `claude-opus-4-6[1m]` for what Copilot lists as
- * `claude-haiku-4.5`, `claude-opus-4.6` and `claude-opus-4.6-1m`. Dated OpenAI names are left alone: there the undated
- * name may be another snapshot.
+ * The name itself, then its normal forms, nearest first. Anthropic's clients write `claude-haiku-4-5-20251001`,
+ * `claude-opus-4-6-latest` or `claude-opus-4-6[1m]` for the models that Copilot lists as `claude-haiku-4.5` and
+ * `claude-opus-4.6`. Dated OpenAI names are left alone: there the undated name may be another snapshot. A mark of long
+ * context stands for the long tier of that very model, else for Copilot's older `…-1m`, else for a model whose only
+ * window is that long.
  */
 export function nameForms(name: string): readonly NameForm[] {
   const provider = providerOfName(name)
   const prefix = provider === undefined ? '' : `${provider}/`
   const id = name.slice(prefix.length)
-  if (!id.startsWith('claude-')) return [{ name }]
-  const long = id.endsWith(longContextMark)
-  const plain = claudeForms(long ? id.slice(0, -longContextMark.length) : id).map((form) => prefix + form)
-  if (!long) return [{ name }, ...plain.map((form) => ({ name: form }))]
+  const mark = longContextMarks.find((end) => id.endsWith(end))
+  const plainId = mark === undefined ? id : id.slice(0, -mark.length)
+  const plain = (plainId.startsWith('claude-') ? claudeForms(plainId) : [plainId]).map((form) => prefix + form)
+  if (mark === undefined) return [...new Set([name, ...plain])].map((form) => ({ name: form }))
   return [
     { name },
+    ...plain.map((form) => ({ name: form + longContextMarks[0] })),
     ...plain.map((form) => ({ name: `${form}-1m` })),
     ...plain.map((form) => ({ name: form, minContextWindow: longContextTokens })),
   ]
 }
 
-/** Claude Code's way of asking for the variant with a window of a million tokens. */
-const longContextMark = '[1m]'
 const longContextTokens = 1_000_000
 
 /** The id as given, undated, with a dotted version, and both. */

@@ -2,7 +2,7 @@ import type { ProxyError } from '../errors.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
-import type { Model } from './model.ts'
+import { isOpen, type Model, type ModelNotice } from './model.ts'
 import { providerOfName, resolveName } from './names.ts'
 import { nearMisses } from './near-misses.ts'
 
@@ -53,11 +53,16 @@ export interface ModelRegistry {
   readonly route: (name: string, ask: EndpointAsk) => RouteResult
 }
 
-/** @param absenceOf asked about a provider without a single model, when one of its models is asked for by its prefix */
+/**
+ * @param absenceOf asked about a provider without a single model, when one of its models is asked for by its prefix
+ * @param onWarning told of each warning of a model that a request is routed to, once
+ */
 export function createModelRegistry(
   initialNaming: ModelNaming,
   absenceOf: (provider: ProviderId) => Absence | undefined = () => undefined,
+  onWarning: (model: Model, notice: ModelNotice) => void = () => {},
 ): ModelRegistry {
+  const warned = new Set<string>()
   const clients = new Map<string, readonly Model[]>()
   let naming = initialNaming
   // A Map, because `aliases.constructor` of a plain object is not an alias.
@@ -87,13 +92,13 @@ export function createModelRegistry(
       const detail = sentences.length > 0 ? { detail: sentences.join(' ') } : {}
       return { ok: false, error: { kind: 'model_not_found', model: name, suggestions: suggest(wanted), ...detail } }
     }
-    if (result.value.model.policy === 'disabled') {
+    if (!isOpen(result.value.model)) {
       const { id } = result.value
       const error = {
         kind: 'model_not_found',
         model: name,
         suggestions: suggest(id),
-        detail: disabledDetail(id),
+        detail: closedDetail(result.value),
       } as const
       return { ok: false, error }
     }
@@ -107,12 +112,24 @@ export function createModelRegistry(
     return absenceOf(provider)
   }
 
+  function warn(model: Model): void {
+    for (const notice of model.notices ?? []) {
+      const key = `${model.provider}/${model.id} ${notice.message}`
+      if (notice.level !== 'warning' || warned.has(key)) continue
+      warned.add(key)
+      onWarning(model, notice)
+    }
+  }
+
   function route(name: string, ask: EndpointAsk): RouteResult {
     const isReachable = (entry: ListedModel) => chooseEndpoint(entry.model, ask) !== undefined
     const result = resolve(name, isReachable)
     if (!result.ok) return result
     const path = chooseEndpoint(result.value.model, ask)
-    if (path !== undefined) return { ok: true, value: { ...result.value, path } }
+    if (path !== undefined) {
+      warn(result.value.model)
+      return { ok: true, value: { ...result.value, path } }
+    }
     const others = idsOf(catalogue.visible.filter(isReachable))
     return { ok: false, error: unreachable(result.value, ask, others) }
   }
@@ -154,9 +171,13 @@ function quote(name: string): string {
   return name.length > 100 ? `"${name.slice(0, 100)}…"` : `"${name}"`
 }
 
-function disabledDetail(id: string): string {
+function closedDetail({ id, model: { policy } }: ListedModel): string {
+  const state =
+    policy === 'disabled'
+      ? 'switched off for this account'
+      : `not open to this account, whose policy says ${quote(policy ?? '')}`
   return (
-    `The model ${quote(id)} is switched off for this account. It can be enabled at ` +
+    `The model ${quote(id)} is ${state}. It can be enabled at ` +
     'https://github.com/settings/copilot/features, or by the administrator of the organization that pays for the seat.'
   )
 }

@@ -1,4 +1,4 @@
-import type { ListedModel } from './catalogue.ts'
+import { withLongContext, type ListedModel } from './catalogue.ts'
 
 /**
  * One model as the Messages API lists it. Limits are null where upstream states none.
@@ -39,9 +39,12 @@ export function renderAnthropicModel({ id, model }: ListedModel): AnthropicModel
   }
 }
 
-/** Models that chat: nothing else can be named to the Messages API. */
+/**
+ * Models that chat: nothing else can be named to the Messages API. A long context tier is a row of its own, because
+ * clients of Anthropic's budget by `max_input_tokens` and know the mark `[1m]`.
+ */
 export function renderAnthropicList(models: readonly ListedModel[], page: ModelPage): AnthropicModelList {
-  const chat = models.filter(({ model }) => model.type === 'chat')
+  const chat = withLongContext(models.filter(({ model }) => model.type === 'chat'))
   const { limit, afterId, beforeId } = page
   const after = afterId === undefined ? -1 : chat.findIndex(({ id }) => id === afterId)
   const before = beforeId === undefined ? chat.length : chat.findIndex(({ id }) => id === beforeId)

@@ -1,4 +1,4 @@
-import type { ListedModel } from './catalogue.ts'
+import { withLongContext, type ListedModel } from './catalogue.ts'
 
 /**
  * One model as Codex CLI's catalogue lists it: the members whose meaning is public. Its prompts and tool switches are left
@@ -23,8 +23,10 @@ export interface CodexCatalogue {
   readonly models: readonly CodexModel[]
 }
 
+/** A long context tier is a row of its own, under the name that a shell takes unquoted: Codex compacts by the window. */
 export function renderCodexCatalogue(models: readonly ListedModel[]): CodexCatalogue {
-  return { models: models.filter(({ model }) => model.type === 'chat').map(renderCodexModel) }
+  const chat = models.filter(({ model }) => model.type === 'chat')
+  return { models: withLongContext(chat, '-long-context').map(renderCodexModel) }
 }
 
 function renderCodexModel({ id, model }: ListedModel, priority: number): CodexModel {

@@ -14,10 +14,12 @@ export interface ModelTraits {
   readonly vendor?: string | undefined
   /** Absent: `copilot`. */
   readonly provider?: Provider | undefined
-  /** Tokens, prompt and output together. */
+  /** Tokens, prompt and output together. Where there is a long context tier, that of the default tier. */
   readonly contextWindow?: number | undefined
-  /** Tokens. */
+  /** Tokens. Where there is a long context tier, that of the default tier. */
   readonly maxPromptTokens?: number | undefined
+  /** The limits of the long context tier, which a caller has to ask for. Absent: the model has one tier. */
+  readonly longContext?: ContextLimits | undefined
   /** Tokens. */
   readonly maxOutputTokens?: number | undefined
   /** What upstream states of images; absent where it states none of it. */
@@ -45,6 +47,12 @@ export interface ModelTraits {
     /** `context_management` of Messages is taken. */
     readonly contextEditing?: boolean | undefined
   }
+}
+
+/** Tokens. */
+export interface ContextLimits {
+  readonly contextWindow?: number | undefined
+  readonly maxPromptTokens?: number | undefined
 }
 
 export interface ImageLimits {

@@ -11,7 +11,13 @@ interface LimitBeta {
 
 /** They ask for more room than a model had by itself, and nothing in the body says so. */
 const limitBetas: readonly LimitBeta[] = [
-  { name: 'context-1m-', room: 'context', limitOf: ({ contextWindow }) => contextWindow, asked: 1_000_000 },
+  {
+    name: 'context-1m-',
+    room: 'context',
+    // Upstream takes prompts of the long tier without being asked for it.
+    limitOf: ({ contextWindow, longContext }) => (longContext === undefined ? contextWindow : undefined),
+    asked: 1_000_000,
+  },
   { name: 'output-128k-', room: 'output', limitOf: ({ maxOutputTokens }) => maxOutputTokens, asked: 128_000 },
 ]
 
