@@ -11,12 +11,21 @@ export interface ClientModel {
   readonly contextTokens: number | undefined
   /** Which of the model's two tiers `contextTokens` is of; undefined: it has one only. */
   readonly contextTier?: 'default' | 'long' | undefined
+  /** Credits per million tokens, of that tier; undefined: not stated. */
+  readonly prices?: ClientPrices | undefined
   /** Tokens. */
   readonly outputTokens: number | undefined
   readonly vision: boolean
   /** False: it is known to call none. */
   readonly tools: boolean
   readonly thinks: boolean
+}
+
+interface ClientPrices {
+  readonly input: number | null
+  readonly output: number | null
+  readonly cache_read: number | null
+  readonly cache_write: number | null
 }
 
 const [bracketMark, wordMark] = longContextMarks

@@ -50,6 +50,26 @@ function modelSettings(model: ClientModel): object {
     modalities: { input: vision ? ['text', 'image'] : ['text'], output: ['text'] },
     // Without it opencode does not know when to compact. It wants both or none.
     ...(context !== undefined && output !== undefined && { limit: { context, output } }),
+    ...costOf(model),
+  }
+}
+
+function dollars(credits: number | null = null): number | undefined {
+  return credits === null ? undefined : Number((credits / 100).toFixed(6))
+}
+
+/** US dollars per million tokens, by which it reckons what a session costs. It wants the first two or none. */
+function costOf({ prices }: ClientModel): object {
+  const [input, output] = [dollars(prices?.input), dollars(prices?.output)]
+  if (input === undefined || output === undefined) return {}
+  const [read, write] = [dollars(prices?.cache_read), dollars(prices?.cache_write)]
+  return {
+    cost: {
+      input,
+      output,
+      ...(read !== undefined && { cache_read: read }),
+      ...(write !== undefined && { cache_write: write }),
+    },
   }
 }
 

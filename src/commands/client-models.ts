@@ -99,7 +99,7 @@ export async function fetchClientModel(
 
 /** The model, and behind it its long context tier. Nothing for a model that cannot chat. */
 export function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly ClientModel[] {
-  const { provider, type, routes, capabilities, context_tier: tier, long_context: long } = facts
+  const { provider, type, routes, capabilities, context_tier: tier, long_context: long, prices } = facts
   if (type !== 'chat' || !Object.values(routes).some((route) => route !== null)) return []
   const model: ClientModel = {
     id: shellSafeId(id),
@@ -107,13 +107,19 @@ export function toClientModels({ id, copilot_proxy: facts }: ListedModel): reado
     routes,
     contextTokens: promptTokens(facts),
     contextTier: tier === 'default' || tier === 'long' ? tier : undefined,
+    prices: (tier === 'long' ? prices?.long_context : prices?.default) ?? undefined,
     outputTokens: facts.max_output_tokens ?? undefined,
     vision: capabilities.vision === true,
     tools: capabilities.tool_calls !== false,
     thinks: (capabilities.reasoning_effort ?? []).length > 0,
   }
   if (long === null) return [model]
-  return [model, { ...model, id: shellSafeId(long.id), contextTokens: promptTokens(long), contextTier: 'long' }]
+  const ofTier = {
+    contextTokens: promptTokens(long),
+    contextTier: 'long',
+    prices: prices?.long_context ?? undefined,
+  } as const
+  return [model, { ...model, ...ofTier, id: shellSafeId(long.id) }]
 }
 
 function promptTokens(

@@ -15,7 +15,10 @@ import type { LoadedSettings } from './settings.ts'
 
 const amount = z.number().nullable().catch(null)
 
-const tier = z.looseObject({ input: amount, output: amount }).nullable().catch(null)
+const tier = z
+  .looseObject({ input: amount, output: amount, cache_read: amount, cache_write: amount })
+  .nullable()
+  .catch(null)
 
 /** As much of a row of `GET /v1/models` as is shown; a daemon of another version may leave some of it out. */
 export const listedModel = z.looseObject({

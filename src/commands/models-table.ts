@@ -89,7 +89,7 @@ function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[
     ...(long === undefined
       ? []
       : [
-          `[1m]: the same model with its long context, for prompts at its higher price; ${shellSafeId(visible(long.id))} is another name.`,
+          `[1m]: the same model with its long context, whose price only longer prompts have. Also: ${shellSafeId(visible(long.id))}`,
         ]),
     ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
     ...(disabled.length > 0 ? [`Switched off for this account: ${closedOf(disabled)}. Enable at ${settingsPage}`] : []),
@@ -146,8 +146,8 @@ function shortVendor(owner: string): string {
 function withLongContext(row: ListedModel): readonly ListedModel[] {
   const { long_context: long, prices } = row.copilot_proxy
   if (long === null) return [row]
-  const { id, ...limits } = long
-  const facts = { ...limits, context_tier: 'long', prices: prices && { ...prices, default: prices.long_context } }
+  const { id, ...longLimits } = long
+  const facts = { ...longLimits, context_tier: 'long', prices: prices && { ...prices, default: prices.long_context } }
   return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
 }
 

@@ -29,6 +29,8 @@ export interface CatalogueRow {
   readonly toolSearch?: boolean
   /** GPT of 2025: takes function tools only, and states its reasoning summary in the done event alone. */
   readonly older?: boolean
+  /** Claude without tool search and context editing. */
+  readonly noBetas?: boolean
   /** Refuses `output_config` as a whole. */
   readonly noOutputConfig?: boolean
   /** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
@@ -340,6 +342,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     habit: 'claude',
     version: 4.5,
     noOutputConfig: true,
+    noBetas: true,
     context: 200,
     prompt: 136,
     output: 64,

@@ -30,6 +30,8 @@ export interface DemoModel {
   readonly takesOutputConfig: boolean
   /** Most tools on the chat and Responses routes. */
   readonly mostTools: number
+  /** Tool search and context editing, each under its beta. */
+  readonly takesBetas: boolean
   /** See `CatalogueRow`. */
   readonly isOlder: boolean
   readonly isBench: boolean
@@ -84,6 +86,7 @@ function sparseModel(): DemoModel {
     version: 0,
     takesOutputConfig: false,
     mostTools: HARD_TOOL_LIMIT,
+    takesBetas: false,
     isOlder: false,
     isBench: false,
     entry: () => SPARSE_ENTRY,
@@ -106,6 +109,7 @@ function toModel(row: CatalogueRow): DemoModel {
     version: row.version ?? 0,
     takesOutputConfig: row.noOutputConfig !== true,
     mostTools: supportsOf(row)['tool_search'] === true ? Infinity : HARD_TOOL_LIMIT,
+    takesBetas: row.noBetas !== true,
     isOlder: row.older === true,
     isBench: row.bench === true,
     entry: (version) => toEntry(row, version),
@@ -198,5 +202,6 @@ function supportsOf(row: CatalogueRow): Record<string, unknown> {
     ...(row.toolSearch === true && { tool_search: true }),
     ...(row.thinkingBudget !== undefined && { min_thinking_budget: 1024, max_thinking_budget: row.thinkingBudget }),
     ...(row.efforts !== undefined && { reasoning_effort: row.efforts }),
+    ...(row.version !== undefined && { tool_search: row.noBetas !== true, context_editing: row.noBetas !== true }),
   }
 }

@@ -22,6 +22,10 @@ export function longContextOf(
   return { id: `${id}${mark}`, model: { ...model, ...model.longContext, name }, isLongContext: true }
 }
 
+function withOneTier({ id, model }: ListedModel): ListedModel {
+  return { id, model: { ...model, longContext: undefined } }
+}
+
 /** The entries, each with its long context tier behind it, for lists that clients read the size of a window from. */
 export function withLongContext(
   entries: readonly ListedModel[],
@@ -62,11 +66,7 @@ export function buildCatalogue(models: readonly Model[], hide: readonly string[]
   return {
     visible: shown
       .filter((entry) => offered.has(entry.model))
-      .map((entry) =>
-        longContextMarks.some((mark) => isHidden(entry, mark))
-          ? { ...entry, model: { ...entry.model, longContext: undefined } }
-          : entry,
-      ),
+      .map((entry) => (longContextMarks.some((mark) => isHidden(entry, mark)) ? withOneTier(entry) : entry)),
     switchedOff: shown.filter(({ model }) => isSwitchedOff(model)),
     // Of two entries with one name the last one counts: a model that upstream lists under such a name is that model.
     byName: new Map([

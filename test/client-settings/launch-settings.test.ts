@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { chooseModels } from '../../src/client-settings/choose-models.ts'
 import { claudeConflicts } from '../../src/client-settings/claude.ts'
 import { launchSettings } from '../../src/client-settings/launch-settings.ts'
 import type { LaunchSettings } from '../../src/client-settings/launch-settings.ts'
@@ -65,6 +66,62 @@ describe('Claude Code', () => {
     const { env } = launchSettings('claude', { target: target('claude', { models: list }), env: {}, claudeEnv: {} })
     expect(env['CLAUDE_CODE_MAX_CONTEXT_TOKENS']).toBe('272000')
     expect(settings('claude').env).not.toHaveProperty('CLAUDE_CODE_MAX_CONTEXT_TOKENS')
+  })
+})
+
+/** Two context tiers, as the list of a daemon has them. */
+const tiered = ['claude-opus-5', 'gpt-5.6'].flatMap((id) => {
+  const facts = { contextTokens: 200_000, contextTier: 'default' } as const
+  const prices = { input: 500, output: 2500, cache_read: 12.5, cache_write: null }
+  const long = { contextTokens: 922_000, contextTier: 'long', prices } as const
+  return [model(id, ['responses'], facts), model(`${id}-long-context`, ['responses'], long)]
+})
+
+function tieredSettings(client: ClientId, id: string) {
+  const chosen = chooseModels(
+    client,
+    tiered,
+    tiered.find((one) => one.id === id),
+  )
+  const { env, args } = launchSettings(client, {
+    target: target(client, { models: tiered, ...(chosen && { chosen }) }),
+    env: {},
+    claudeEnv: {},
+  })
+  return { env, args: args.join(' ') }
+}
+
+describe('of two context tiers a client is told the one that it asks for', () => {
+  test.each([
+    ['claude-opus-5', 'claude-opus-5', 'CLAUDE_CODE_AUTO_COMPACT_WINDOW', '200000'],
+    ['claude-opus-5-long-context', 'claude-opus-5[1m]', 'CLAUDE_CODE_AUTO_COMPACT_WINDOW', '922000'],
+    ['gpt-5.6', 'gpt-5.6', 'CLAUDE_CODE_MAX_CONTEXT_TOKENS', '200000'],
+    ['gpt-5.6-long-context', 'gpt-5.6[1m]', 'CLAUDE_CODE_MAX_CONTEXT_TOKENS', '922000'],
+  ])('Claude Code with %s', (id, name, variable, tokens) => {
+    expect(tieredSettings('claude', id).env).toMatchObject({ ANTHROPIC_MODEL: name, [variable]: tokens })
+  })
+
+  test.each([
+    ['gpt-5.6', '200000'],
+    ['gpt-5.6-long-context', '922000'],
+    ['claude-opus-5-long-context', '922000'],
+  ])('Codex CLI with %s', (id, tokens) => {
+    const { args } = tieredSettings('codex', id)
+    expect(args).toContain(`-c model="${id}" `)
+    expect(args).toContain(`-c model_context_window=${tokens}`)
+  })
+
+  test('opencode, of both as models of their own; none is picked for it unasked', () => {
+    const { env } = tieredSettings('opencode', '')
+    const content = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '')
+    expect(content.model).toBe('copilot-proxy/gpt-5.6')
+    expect(content.provider['copilot-proxy'].models).toMatchObject({
+      'gpt-5.6': { limit: { context: 200_000 } },
+      'gpt-5.6-long-context': {
+        limit: { context: 922_000 },
+        cost: { input: 5, output: 25, cache_read: 0.125 },
+      },
+    })
   })
 })
 

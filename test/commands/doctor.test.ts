@@ -104,7 +104,9 @@ describe('in order', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^ok +Login, Copilot +demo-user, Copilot Pro$/m)
     expect(stdout).toMatch(/^skipped +Token, Codex +Needs: Login, Codex$/m)
-    expect(stdout).toMatch(/^warning +Models, Copilot .*claude-opus-4\.5\n {20,}Enable them at https:/m)
+    expect(stdout).toMatch(
+      /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them at https:/m,
+    )
     expect(stdout).toMatch(/\nNothing failed; \d warnings?\n$/)
     expect(stdout).not.toContain('\u001B')
   })

@@ -14,7 +14,7 @@ import { createModelRegistry } from '../../src/models/registry.ts'
 import { renderModelList } from '../../src/models/render.ts'
 import { createStyle } from '../../src/terminal/style.ts'
 import { openProxy } from '../http/harness.ts'
-import { codexModel, codexReply, model } from '../models/samples.ts'
+import { codexModel, codexReply, model, tieredFacts } from '../models/samples.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 
@@ -64,8 +64,10 @@ describe('models without a daemon', () => {
   test('lists the models of both providers, each with its provider and its routes', async () => {
     const { code, stdout, stderr } = await list(await copilotUser(), fakeCodex(codexAnswers))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^MODEL +VENDOR +PROVIDER +CONTEXT +OUTPUT +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k .* {2}yes +yes +chat$/m)
+    expect(stdout).toMatch(
+      /^MODEL +VENDOR +PROVIDER +CONTEXT +OUTPUT +CREDITS +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m,
+    )
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k +25\/200 .* {2}yes +yes +chat$/m)
     expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex +272k +tools vision +low-max +resp +yes +resp$/m)
     expect(stdout).not.toContain('codex-auto-review')
   })
@@ -170,6 +172,9 @@ describe('models of a running daemon', () => {
   })
 })
 
+/** The API version in which upstream lists two tiers. */
+const tieredFile = "copilot: { headers: { x-github-api-version: '2026-06-01' } }"
+
 function sample(id: string, facts: Partial<Model> = {}): Model {
   return model(id, {
     vendor: 'Anthropic',
@@ -196,8 +201,9 @@ describe('the table of models', () => {
   const lists = listed(
     sample('claude-sonnet-4.5-fast', { family: 'claude-sonnet-4.5' }),
     sample('claude-opus-5', { policy: 'unconfigured', supports: { reasoningEffort: ['none', 'low', 'high'] } }),
+    sample('gpt-5.4', { vendor: 'OpenAI', ...tieredFacts }),
     sample('gpt-5-mini', { vendor: 'Azure OpenAI', preview: true, endpoints: ['/responses'] }),
-    sample('gpt-6', { vendor: 'A vendor that nobody knows', policy: 'disabled' }),
+    sample('gpt-6', { vendor: 'A vendor that nobody knows', policy: 'disabled', ...tieredFacts }),
     sample('text-embedding-3-small', { type: 'embeddings', endpoints: ['/embeddings'], supports: {} }),
   )
 
@@ -212,7 +218,10 @@ describe('the table of models', () => {
     const dim = createStyle(true).dim('x').split('x')[0] ?? ''
     const lines = modelsText(...lists, { columns: 200, style: createStyle(true) }).split('\n')
     expect(lines.filter((line) => line.startsWith(`${dim}gpt-6 `))).toHaveLength(1)
-    expect(lines.filter((line) => line.includes(dim))).toHaveLength(1)
+    expect(lines.filter((line) => line.includes(dim))).toEqual([
+      expect.stringContaining('claude-opus-5 '),
+      expect.stringContaining('gpt-6 '),
+    ])
   })
 
   test('asks the daemon for what is switched off, and says so in its own part of the JSON', async () => {
@@ -222,9 +231,26 @@ describe('the table of models', () => {
     user.env['COPILOT_PROXY_SERVER_PORT'] = String(port)
     const { stdout } = await user.run('models')
     expect(stdout).toMatch(/^claude-opus-4\.5 .* disabled$/m)
-    expect(stdout).toMatch(/^Switched off for this account: claude-opus-4\.5\. Enable at https:/m)
+    expect(stdout).toMatch(
+      /^Switched off for this account: claude-opus-4\.5, gemini-3\.1-pro-preview \(pending\), grok-4\.5 \(requires_consent\)\. Enable at https:/m,
+    )
     const { data, disabled } = JSON.parse((await user.run('models --json')).stdout)
-    expect(idsOf(disabled)).toEqual(['claude-opus-4.5'])
-    expect(idsOf(data)).not.toContain('claude-opus-4.5')
+    expect(idsOf(disabled)).toEqual(['claude-opus-4.5', 'gemini-3.1-pro-preview', 'grok-4.5'])
+    for (const id of idsOf(disabled)) expect(idsOf(data)).not.toContain(id)
+  })
+
+  test('shows a long context tier with its window and its price, and upstream’s notices', async () => {
+    const { port, chat } = await openProxy({ file: tieredFile })
+    await chat({ model: 'claude-sonnet-4.5' })
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(port)
+    const { stdout } = await user.run('models')
+    expect(stdout).toMatch(/^gpt-5\.2 +OpenAI +272k +128k +175\/1400 +tools/m)
+    expect(stdout).toMatch(/^gpt-5\.2\[1m\] +922k +128k +350\/2100$/m)
+    expect(stdout).toMatch(/^Warning on gemini-2\.5-pro: This simulated model is retired/m)
+    const { data } = JSON.parse((await user.run('models --json')).stdout)
+    expect(data.find(({ id }: { id: string }) => id === 'claude-haiku-4.5')).toMatchObject({
+      copilot_proxy: { prices: { default: { input: 100, output: 500, cache_read: 10, cache_write: 125 } } },
+    })
   })
 })

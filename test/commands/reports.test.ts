@@ -216,8 +216,8 @@ describe('models', () => {
     const { user } = await loggedIn()
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT +OUTPUT +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +264k +64k +tools vision +low-high +yes +yes +chat$/m)
+    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT +OUTPUT +CREDITS +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +264k +64k +25\/200 +tools vision +low-high +yes +yes +chat$/m)
     expect(stdout).toMatch(/^text-embedding-3-small .* {2}embeddings +- +- +-$/m)
   })
 

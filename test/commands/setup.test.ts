@@ -38,11 +38,14 @@ async function put(user: TestUser, place: string, text: string): Promise<string>
   return path
 }
 
+/** The API version from which on upstream lists context tiers. */
+const tieredFile = "copilot: { headers: { x-github-api-version: '2026-06-01' } }"
+
 const clients = ['claude', 'codex', 'opencode'] as const
 
 describe.each(clients)('setup %s', (client) => {
   test('shows the difference, writes, asks the model, and undoes it all', async () => {
-    const { user, proxy } = await openUser()
+    const { user, proxy } = await openUser({ file: tieredFile })
     const path = await put(user, places[client], theirs[client])
     const done = await user.run(`setup ${client} --yes`)
     expect(done.stderr).toMatch(/ now uses copilot-proxy, with [\w.-]+\. .* To undo: copilot-proxy setup \w+ --undo\n/)
@@ -223,6 +226,26 @@ test('a client that was set up by hand gets that back', async () => {
   expect(await user.run('setup claude --yes')).toMatchObject({ code: 0 })
   expect(await user.run('setup claude --undo --yes')).toMatchObject({ code: 0 })
   expect(await readFile(path, 'utf8')).toBe(own)
+})
+
+test.each([
+  ['claude', 'gpt-5.2[1m]', '"ANTHROPIC_MODEL": "gpt-5.2[1m]"', '"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "922000"'],
+  ['claude', 'claude-sonnet-4-6[1m]', '"claude-sonnet-4.6[1m]"', '"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "936000"'],
+  ['claude', 'claude-sonnet-4.6', '"claude-sonnet-4.6"', '"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000"'],
+  ['codex', 'gpt-5.2[1m]', 'model = "gpt-5.2-long-context"', 'model_context_window = 922000'],
+  ['codex', 'gpt-5.2', 'model = "gpt-5.2"', 'model_context_window = 272000'],
+  ['opencode', 'gpt-5.2-long-context', '"model": "copilot-proxy/gpt-5.2-long-context"', '"context": 922000'],
+] as const)('%s is set up for the context tier of %s', async (client, wanted, named, sized) => {
+  const { user } = await openUser({ file: tieredFile })
+  const path = await put(user, places[client], theirs[client])
+  expect(await user.run(`setup ${client} --model ${wanted} --yes`)).toMatchObject({ code: 0 })
+  const text = await readFile(path, 'utf8')
+  expect(text).toContain(named)
+  expect(text).toContain(sized)
+  const printed = await user.run(`setup --print ${client} --model ${wanted.replace('-4-6', '-4.6')}`)
+  expect(printed).toMatchObject({ code: 0, stdout: expect.stringContaining(named) })
+  expect(await user.run(`setup ${client} --undo --yes`)).toMatchObject({ code: 0 })
+  expect(await readFile(path, 'utf8')).toBe(theirs[client])
 })
 
 test('a second setup with another model leaves undo as it was', async () => {

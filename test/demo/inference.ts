@@ -12,6 +12,7 @@ export type Body = Readonly<Record<string, unknown>>
 export function callOf(body: Body, change: Partial<InferenceCall> = {}): InferenceCall {
   return {
     bodyText: JSON.stringify(body),
+    apiVersion: '2026-06-01',
     hasVisionHeader: false,
     betas: [],
     number: 1,

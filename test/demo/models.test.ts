@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { findModel, MODEL_LIST } from '../../src/demo/models.ts'
-import { editorHeaders, startDemo } from './client.ts'
+import { findModel, MODEL_LIST, modelList } from '../../src/demo/models.ts'
+import { ask, editorHeaders, startDemo } from './client.ts'
 
 interface Entry {
   readonly id: string
@@ -39,11 +39,12 @@ test('a model without supported_endpoints answers chat, a responses-only one doe
 
 test('serves the list and single models', async () => {
   const demo = await startDemo()
-  const headers = editorHeaders(demo)
+  const headers = editorHeaders(demo, { 'x-github-api-version': '2026-06-01' })
   const whole = await fetch(`${demo.url}/models`, { headers })
-  expect(await whole.json()).toEqual(list)
+  const listed: typeof list = JSON.parse(await whole.text())
+  expect(listed).toEqual(JSON.parse(modelList('2026-06-01')))
   const one = await fetch(`${demo.url}/models/gpt-5.1`, { headers })
-  expect(await one.json()).toEqual(list.data.find((entry) => entry.id === 'gpt-5.1'))
+  expect(await one.json()).toEqual(listed.data.find((entry) => entry.id === 'gpt-5.1'))
   const none = await fetch(`${demo.url}/models/nope`, { headers })
   expect(none.status).toBe(400)
   expect(await none.json()).toMatchObject({ error: { code: 'model_not_supported' } })
@@ -52,6 +53,43 @@ test('serves the list and single models', async () => {
 function endpoints(id: string): readonly string[] {
   return findModel(id)?.endpoints ?? []
 }
+
+test.each([
+  { version: '', limits: [400_000, 272_000], tiers: false, cache: 'cache_price' },
+  { version: '2025-05-01', limits: [400_000, 272_000], tiers: false, cache: 'cache_price' },
+  { version: '2026-06-01', limits: [1_050_000, 922_000], tiers: true, cache: 'cache_price' },
+  { version: '2026-08-01', limits: [1_050_000, 922_000], tiers: true, cache: 'cache_read_price' },
+])('the API version $version lists context tiers: $tiers', ({ version, limits, tiers, cache }) => {
+  const { data } = JSON.parse(modelList(version))
+  const entry = data.find(({ id }: { id: string }) => id === 'gpt-5.2')
+  const { max_context_window_tokens: window, max_prompt_tokens: prompt } = entry.capabilities.limits
+  expect([window, prompt]).toEqual(limits)
+  const { default: normal, long_context: long } = entry.billing.token_prices
+  expect(Object.keys(normal)).toEqual(['input_price', 'output_price', cache, ...(tiers ? ['context_max'] : [])])
+  expect(long).toEqual(tiers ? { input_price: 350, output_price: 2100, [cache]: 35, context_max: 922_000 } : undefined)
+})
+
+test.each([
+  ['2026-06-01', 300_000, 200],
+  ['2026-06-01', 930_000, 400],
+  ['2025-05-01', 300_000, 400],
+])('with API version %s a prompt of %d tokens is answered with %d', async (version, tokens, status) => {
+  const demo = await startDemo()
+  const headers = { 'x-github-api-version': version }
+  const content = 'word '.repeat(Math.ceil((tokens * 4) / 5))
+  const reply = await ask(demo, '', { model: 'gpt-5.2', messages: [{ role: 'user', content }] }, { headers })
+  expect(reply.status).toBe(status)
+  const text = await reply.text()
+  if (status === 400) expect(text).toContain('model_max_prompt_tokens_exceeded')
+})
+
+test('a model whose policy is no plain yes answers nothing', async () => {
+  const demo = await startDemo()
+  for (const model of ['claude-opus-4.5', 'gemini-3.1-pro-preview', 'grok-4.5']) {
+    const reply = await ask(demo, 'Hi', { model })
+    expect([reply.status, await reply.json()]).toMatchObject([400, { error: { code: 'model_not_supported' } }])
+  }
+})
 
 test('has models for every set of endpoints, with what tells them apart', () => {
   expect(endpoints('gpt-5-mini')).toEqual(['/chat/completions', '/responses', 'ws:/responses'])

@@ -277,7 +277,7 @@ describe('plan of Copilot', () => {
   })
 })
 
-const model = (id: string, state?: 'enabled' | 'disabled') =>
+const model = (id: string, state?: string) =>
   toCopilotModel({ id, capabilities: { type: 'chat' }, ...(state && { policy: { state } }) })
 const judgeOutcome = (outcome: ListingOutcome): string =>
   only(judgeModels(outcome, { name: 'Copilot', describeFault: ({ kind }) => kind }))
@@ -294,6 +294,7 @@ describe('models', () => {
       /^warning: 2 chat models; switched off by a policy: b \/ .*https:\/\/github\.com\/settings\/copilot\/features/,
     )
     expect(judgeOutcome(listed(model('b', 'disabled')))).toMatch(/^failed: 0 chat models/)
+    expect(judgeOutcome(listed(model('b', 'pending')))).toMatch(/^failed: 0 chat models; switched off by a policy: b /)
     expect(judgeOutcome(listed(model('a')))).toBe('ok: 1 chat model')
     expect(judgeOutcome(listed())).toMatch(/^skipped/)
   })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { codexModel } from '../models/samples.ts'
+import { openProxy } from './harness.ts'
 import { openInMemory } from './in-memory.ts'
 
 describe('GET /v1/models', () => {
@@ -105,4 +106,50 @@ describe('GET /v1/models with a Codex login', () => {
     expect((await send('/v1/models')).text).not.toContain('"codex')
     expect((await send('/v1/models/codex/gpt-5')).status).toBe(404)
   })
+})
+
+describe('a long context tier', () => {
+  const file = "copilot: { headers: { x-github-api-version: '2026-06-01' } }"
+  /** More than the default tier of gpt-5.2 and claude-sonnet-4.6 takes. */
+  const messages = [{ role: 'user', content: 'word '.repeat(240_000) }]
+
+  test.each(['gpt-5.2[1m]', 'gpt-5.2-long-context', 'claude-sonnet-4-6[1m]', 'copilot/claude-sonnet-4.6-long-context'])(
+    '%s is asked for upstream under the model’s own id, and takes a long prompt',
+    async (name) => {
+      const { chat, demo } = await openProxy({ file })
+      const reply = await chat({ model: name, messages })
+      expect([reply.status, reply.text]).toEqual([200, expect.any(String)])
+      const [, id = ''] = /(gpt-5\.2|claude-sonnet-4)/.exec(name) ?? []
+      const sent = demo.log
+        .filter(({ route }) => route === '/chat/completions')
+        .map(({ body }) => JSON.parse(body).model)
+      expect(sent).toEqual([id.startsWith('gpt') ? id : 'claude-sonnet-4.6'])
+    },
+  )
+
+  test('is in Anthropic’s list and Codex’s catalogue a row of its own, and in OpenAI’s a fact of the model', async () => {
+    const { chat, send } = await openProxy({ file })
+    await chat({ model: 'gpt-5.2' })
+    const openai = JSON.parse((await send('/v1/models')).text).data
+    expect(openai.map(({ id }: { id: string }) => id)).not.toContain('gpt-5.2[1m]')
+    expect(openai.find(({ id }: { id: string }) => id === 'gpt-5.2')).toMatchObject({
+      copilot_proxy: { max_prompt_tokens: 272_000, long_context: { id: 'gpt-5.2[1m]', max_prompt_tokens: 922_000 } },
+    })
+    const anthropic = JSON.parse((await send('/v1/models?limit=1000')).text).data
+    expect(anthropic).toContainEqual(expect.objectContaining({ id: 'gpt-5.2', max_input_tokens: 272_000 }))
+    expect(anthropic).toContainEqual(expect.objectContaining({ id: 'gpt-5.2[1m]', max_input_tokens: 922_000 }))
+    const codex = JSON.parse((await send('/v1/models?client_version=0.169.0')).text).models
+    expect(codex).toContainEqual(expect.objectContaining({ slug: 'gpt-5.2', max_context_window: 272_000 }))
+    expect(codex).toContainEqual(expect.objectContaining({ slug: 'gpt-5.2-long-context', context_window: 922_000 }))
+    for (const name of ['gpt-5.2%5B1m%5D', 'gpt-5.2-long-context']) {
+      expect((await send(`/v1/models/${name}`)).json()).toMatchObject({ id: 'gpt-5.2[1m]' })
+    }
+  })
+})
+
+test('a warning of upstream’s on a model is in the log once', async () => {
+  const { chat, log } = await openProxy()
+  for (let turn = 1; turn <= 2; turn += 1) expect((await chat({ model: 'gemini-2.5-pro' })).status).toBe(200)
+  const lines = log.filter(({ message }) => message === 'Copilot warns about this model')
+  expect(lines).toMatchObject([{ level: 'warn', fields: { model: 'gemini-2.5-pro', code: 'model_deprecated' } }])
 })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toCopilotModel } from '../../src/models/copilot-model.ts'
+import { parseCopilotModels, toCopilotModel } from '../../src/models/copilot-model.ts'
 import { parseModelList } from '../../src/models/copilot-wire.ts'
 import { copilotReply, liveModels } from './samples.ts'
 
@@ -61,6 +61,80 @@ test('a complete entry becomes a model with all its facts', () => {
       reasoningEffort: ['low', 'medium', 'high'],
     },
   })
+})
+
+const thousand = (count: number | undefined) => (count === undefined ? undefined : count * 1000)
+
+/** Limits in thousands of tokens, as upstream states them, and where each tier ends. */
+test.each<{
+  readonly what: string
+  readonly limits: readonly [window?: number, prompt?: number]
+  readonly tiers?: readonly [ends?: number | undefined, longEnds?: number]
+  readonly told: readonly [window?: number, prompt?: number]
+  readonly long?: readonly [window?: number, prompt?: number]
+}>([
+  { what: 'Claude with two tiers', limits: [1000, 936], tiers: [200, 936], told: [200, 200], long: [936, 936] },
+  { what: 'GPT with two tiers', limits: [1050, 922], tiers: [272, 922], told: [272, 272], long: [922, 922] },
+  {
+    what: 'a long tier whose end is not stated',
+    limits: [1050, 922],
+    tiers: [272],
+    told: [272, 272],
+    long: [1050, 922],
+  },
+  { what: 'no limits but those of the tiers', limits: [], tiers: [272, 922], told: [272, 272], long: [922, 922] },
+  { what: 'limits below the end of the default tier', limits: [200, 168], tiers: [272, 922], told: [200, 168] },
+  { what: 'limits of an older API version: the default tier', limits: [200, 200], tiers: [200, 936], told: [200, 200] },
+  { what: 'one tier', limits: [264, 128], told: [264, 128] },
+  { what: 'a default tier whose end is not stated', limits: [1000, 936], tiers: [undefined, 936], told: [1000, 936] },
+])('what a client is told is the default tier: $what', ({ limits, tiers, told, long }) => {
+  const [longWindow, longPrompt] = long ?? []
+  // As each API version writes it.
+  for (const end of ['context_max', 'max_prompt_tokens']) {
+    const tier = (ends: number | undefined) => ({ input_price: 1, [end]: thousand(ends) })
+    const entry = {
+      id: 'example',
+      capabilities: {
+        limits: { max_context_window_tokens: thousand(limits[0]), max_prompt_tokens: thousand(limits[1]) },
+      },
+      billing: { token_prices: tiers && { default: tier(tiers[0]), long_context: tier(tiers[1]) } },
+    }
+    const model = parseCopilotModels({ data: [entry] })?.models[0]
+    expect([model?.contextWindow, model?.maxPromptTokens]).toEqual(told.map(thousand))
+    expect(model?.longContext).toEqual(
+      long && { contextWindow: thousand(longWindow), maxPromptTokens: thousand(longPrompt) },
+    )
+  }
+})
+
+test.each([
+  ['cache_price', 1_000_000, 1],
+  ['cache_read_price', 1_000_000, 1],
+  ['cache_read_price', 1000, 1000],
+  ['cache_read_price', undefined, 1],
+])('prices are per million tokens: %s for %s', (cacheName, batch, factor) => {
+  const tier = { input_price: 3, output_price: 15, [cacheName]: 0.5, cache_write_price: 4 }
+  const { prices } = toCopilotModel({
+    id: 'example',
+    billing: { token_prices: { batch_size: batch, default: tier, long_context: { ...tier, input_price: 6 } } },
+  })
+  const expected = { input: 3, output: 15, cacheRead: 0.5, cacheWrite: 4 }
+  const scaled = Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, value * factor]))
+  expect(prices).toMatchObject({ default: scaled, longContext: { ...scaled, input: 6 * factor } })
+})
+
+test('a notice is a warning or an info, in a list or, as a warning, a text of its own', () => {
+  const { notices } = toCopilotModel({
+    id: 'example',
+    info_messages: [{ code: 'news', message: 'Faster.' }],
+    warning_messages: [{ code: 'old', message: 'To be retired.' }, { code: 'empty' }],
+    warning_message: 'Slow today.',
+  })
+  expect(notices).toEqual([
+    { level: 'warning', code: 'old', message: 'To be retired.' },
+    { level: 'warning', code: undefined, message: 'Slow today.' },
+    { level: 'info', code: 'news', message: 'Faster.' },
+  ])
 })
 
 test('an entry that is nothing but an id is an ungated chat model', () => {

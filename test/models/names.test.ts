@@ -12,6 +12,11 @@ const windows = new Map([
   ['claude-opus-4.8', 1_000_000],
   ['gpt-4.1', 128_000],
   ['gpt-4-1', 128_000],
+  // The entries of long context tiers, as the catalogue names them.
+  ['gpt-5.4', 272_000],
+  ['gpt-5.4[1m]', 922_000],
+  ['claude-sonnet-4.6', 200_000],
+  ['claude-sonnet-4.6[1m]', 936_000],
 ])
 
 const find = ({ name, minContextWindow = 0 }: NameForm) => {
@@ -41,6 +46,12 @@ describe('normal forms', () => {
     ['claude-opus-4-6-1m', 'claude-opus-4.6-1m'],
     ['copilot/claude-haiku-4-5-20251001', 'claude-haiku-4.5'],
     ['copilot/claude-opus-4-6[1m]', 'claude-opus-4.6-1m'],
+    ['claude-opus-4-6-long-context', 'claude-opus-4.6-1m'],
+    ['claude-sonnet-4-6[1m]', 'claude-sonnet-4.6[1m]'],
+    ['claude-sonnet-4-6-20260301[1m]', 'claude-sonnet-4.6[1m]'],
+    ['claude-sonnet-4-6-long-context', 'claude-sonnet-4.6[1m]'],
+    ['gpt-5.4[1m]', 'gpt-5.4[1m]'],
+    ['copilot/gpt-5.4-long-context', 'gpt-5.4[1m]'],
   ])('%s is %s', (name, id) => {
     expect(resolve(name)).toBe(id)
   })
@@ -51,6 +62,9 @@ describe('normal forms', () => {
 
   test.each([
     ['a shorter window than the one asked for', 'claude-haiku-4-5[1m]'],
+    ['a long context where there is none', 'gpt-4.1[1m]'],
+    ['a long context in another spelling', 'gpt-5.4-1m'],
+    ['two marks', 'gpt-5.4[1m][1m]'],
     ['another case', 'Claude-Haiku-4.5'],
     ['another version', 'claude-haiku-5-5'],
     ['another variant', 'claude-haiku-4-5-fast'],
@@ -99,7 +113,16 @@ describe('aliases', () => {
 describe('properties', () => {
   const someName = fc.oneof(
     fc.string(),
-    fc.constantFrom('constructor', '__proto__', 'toString', 'claude-', 'claude-[1m]', 'copilot/', 'codex/claude-'),
+    fc.constantFrom(
+      'constructor',
+      '__proto__',
+      'claude-',
+      'claude-[1m]',
+      '[1m]',
+      '-long-context',
+      'copilot/',
+      'codex/claude-',
+    ),
     fc
       .tuple(fc.constantFrom('', 'copilot/', 'codex/'), fc.constantFrom(...windows.keys()), fc.string())
       .map((parts) => parts.join('')),

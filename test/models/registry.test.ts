@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { withLongContext } from '../../src/models/catalogue.ts'
 import { createModelRegistry, type ModelNaming } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { codexSeedClientId, codexSeeds } from '../../src/models/codex-seeds.ts'
@@ -29,9 +30,21 @@ describe('the list', () => {
       'gpt-4.1',
       'text-embedding-3-small',
       'bare-model',
-      'odd-model',
     ])
   })
+
+  test.each(['disabled', 'pending', 'requires_consent', 'unconfigured', 'a word of next year'])(
+    'a model whose policy is %s is closed: listed apart, and refused with what would open it',
+    (policy) => {
+      const registry = registryWith([model('gpt-4.1', { policy }), model('gpt-4o', { policy: 'enabled' }), model('o5')])
+      expect(idsOf(registry)).toEqual(['gpt-4o', 'o5'])
+      expect(registry.listSwitchedOff().map(({ id }) => id)).toEqual(['gpt-4.1'])
+      const result = registry.route('gpt-4.1', chatOnly)
+      const detail = expect.stringMatching(/^The model "gpt-4\.1" is .*settings\/copilot\/features/)
+      expect(result).toMatchObject({ ok: false, error: { kind: 'model_not_found', detail } })
+      if (policy !== 'disabled') expect(JSON.stringify(result)).toContain(policy)
+    },
+  )
 
   test('of two entries with one id the first counts', () => {
     const result = registryWith().resolve('gpt-4.1')
@@ -69,6 +82,7 @@ describe('the list', () => {
     ['a qualified name', ['copilot/gpt-4.1'], ['gpt-4.1']],
     ['parts that would overlap', ['gpt-4*4.1'], []],
     ['a pattern that only begins like a name', ['gpt-4'], []],
+    ['a long context mark, which is no model of the list', ['*[1m]'], []],
     ['a point, which is not a wildcard', ['gpt-4?1', 'gpt.4.1'], []],
   ])('hides by %s', (_what, hide, hidden) => {
     const all = idsOf(registryWith())
@@ -86,6 +100,70 @@ describe('the list', () => {
       error: { suggestions: expect.arrayContaining(['gpt-4.1']) },
     })
   })
+})
+
+describe('long context tiers', () => {
+  const tiers = { contextWindow: 200_000, longContext: { contextWindow: 936_000, maxPromptTokens: 936_000 } }
+  const both = [
+    model('gpt-5.4', tiers),
+    model('claude-sonnet-4.6', tiers),
+    model('gpt-4.1', { contextWindow: 128_000 }),
+  ]
+
+  test.each([
+    ['gpt-5.4[1m]', 'gpt-5.4'],
+    ['gpt-5.4-long-context', 'gpt-5.4'],
+    ['copilot/gpt-5.4[1m]', 'gpt-5.4'],
+    ['claude-sonnet-4-6[1m]', 'claude-sonnet-4.6'],
+    ['claude-sonnet-4-6-20260301-long-context', 'claude-sonnet-4.6'],
+    ['big', 'gpt-5.4'],
+  ])('%s is the long tier of %s, which upstream is asked for', (name, id) => {
+    const registry = registryWith(both, { aliases: { big: 'gpt-5.4[1m]' } })
+    expect(registry.route(name, chatOnly)).toMatchObject({
+      ok: true,
+      value: { id: `${id}[1m]`, isLongContext: true, model: { id, contextWindow: 936_000, maxPromptTokens: 936_000 } },
+    })
+    expect(registry.resolve(id)).toMatchObject({ value: { id, model: { id, contextWindow: 200_000 } } })
+  })
+
+  test('a model without one is not swapped for its only tier', () => {
+    expect(registryWith(both).resolve('gpt-4.1[1m]')).toMatchObject({
+      ok: false,
+      error: { suggestions: ['gpt-4.1', 'gpt-5.4'] },
+    })
+  })
+
+  test('a model that upstream lists under such a name is that model', () => {
+    const registry = registryWith([...both, model('gpt-5.4-long-context', { name: 'its own' })])
+    expect(registry.resolve('gpt-5.4-long-context')).toMatchObject({ value: { model: { name: 'its own' } } })
+    expect(registry.resolve('gpt-5.4[1m]')).toMatchObject({ value: { model: { id: 'gpt-5.4' } } })
+  })
+
+  test('the list has each model once; a tier that is hidden by its name still answers to it', () => {
+    const longOf = (registry: ReturnType<typeof registryWith>) =>
+      withLongContext(registry.list()).flatMap(({ id, isLongContext }) => (isLongContext ? id : []))
+    expect(idsOf(registryWith(both))).toEqual(['gpt-5.4', 'claude-sonnet-4.6', 'gpt-4.1'])
+    expect(longOf(registryWith(both))).toEqual(['gpt-5.4[1m]', 'claude-sonnet-4.6[1m]'])
+    const hidden = registryWith(both, { hide: ['gpt-*[1m]'] })
+    expect(longOf(hidden)).toEqual(['claude-sonnet-4.6[1m]'])
+    expect(hidden.resolve('gpt-5.4[1m]').ok).toBe(true)
+  })
+})
+
+test('a warning of upstream’s is told once, when the first request is routed to its model', () => {
+  const told: unknown[] = []
+  const registry = createModelRegistry(noNaming, undefined, ({ id }, { message }) => told.push([id, message]))
+  const notices = [
+    { level: 'warning', message: 'To be retired.' },
+    { level: 'info', message: 'News.' },
+  ] as const
+  for (let refresh = 1; refresh <= 2; refresh += 1) {
+    registry.register('record-1', [model('gpt-4.1', { notices }), model('gpt-4o', { notices })])
+    registry.resolve('gpt-4o')
+    registry.route('gpt-4.1', chatOnly)
+    registry.route('gpt-4.1', chatOnly)
+  }
+  expect(told).toEqual([['gpt-4.1', 'To be retired.']])
 })
 
 describe('clients', () => {

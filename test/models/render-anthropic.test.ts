@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { renderAnthropicList, renderAnthropicModel } from '../../src/models/render-anthropic.ts'
-import { model } from './samples.ts'
+import { model, tieredFacts } from './samples.ts'
 
 const ids = ['a', 'b', 'c', 'd']
 const listed = [
@@ -46,4 +46,13 @@ test.each([
   ],
 ])('%j is a page of the models that chat', (query, expected) => {
   expect(page(query)).toEqual(expected)
+})
+
+test('a long context tier is a model of its own behind its model, under Claude Code’s name for it', () => {
+  const { data } = renderAnthropicList([{ id: 'a', model: model('a', tieredFacts) }, ...listed], { limit: 3 })
+  expect(data).toMatchObject([
+    { id: 'a', max_input_tokens: 272_000 },
+    { id: 'a[1m]', display_name: 'a (long context)', max_input_tokens: 922_000 },
+    { id: 'a', max_input_tokens: null },
+  ])
 })

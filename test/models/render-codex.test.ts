@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { renderCodexCatalogue } from '../../src/models/render-codex.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
-import { codexModels, model } from './samples.ts'
+import { codexModels, model, tieredFacts } from './samples.ts'
 
 test('Codex sees the models that chat, in the order of the list', () => {
   const supports = { vision: true, parallelToolCalls: true, reasoningEffort: ['low', 'medium'] }
@@ -69,4 +69,12 @@ test('an effort that is stated as the default and not as one of the levels is no
     { id: 'a', model: model('a', { supports, defaultReasoningEffort: 'ultra' }) },
   ])
   expect(models[0]?.default_reasoning_level).toBe('low')
+})
+
+test('a long context tier is a row of its own, and neither row claims more than its tier', () => {
+  const { models } = renderCodexCatalogue([{ id: 'gpt-5.4', model: model('gpt-5.4', tieredFacts) }])
+  expect(models).toMatchObject([
+    { slug: 'gpt-5.4', context_window: 272_000, max_context_window: 272_000 },
+    { slug: 'gpt-5.4-long-context', context_window: 922_000, max_context_window: 922_000 },
+  ])
 })

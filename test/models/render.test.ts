@@ -3,7 +3,7 @@ import { createModelRegistry } from '../../src/models/registry.ts'
 import { renderModel, renderModelList } from '../../src/models/render.ts'
 import { copilotSeeds } from '../../src/models/seeds.ts'
 import OpenAI from 'openai'
-import { codexModel, liveModels, model } from './samples.ts'
+import { codexModel, liveModels, model, tieredFacts } from './samples.ts'
 
 function listed() {
   const registry = createModelRegistry({ aliases: {}, hide: [] })
@@ -31,6 +31,11 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
       context_window: 200_000,
       max_prompt_tokens: 136_000,
       max_output_tokens: 64_000,
+      context_tier: null,
+      long_context: null,
+      prices: null,
+      premium_multiplier: null,
+      notices: [],
       max_inputs: null,
       capabilities: {
         tool_calls: true,
@@ -96,4 +101,29 @@ test('the setting that forces chat shows in the routes', () => {
 test('a model without a dialect has no routes', () => {
   const entry = { id: 'e', model: model('e', { endpoints: ['/embeddings'] }) }
   expect(renderModel(entry, 'auto').copilot_proxy.routes).toEqual({ chat: null, responses: null, messages: null })
+})
+
+test('a model with a long context tier is one row, which says what the other name is, and both prices', () => {
+  const registry = createModelRegistry({ aliases: {}, hide: [] })
+  registry.register('record-1', [model('gpt-5.4', tieredFacts)])
+  const { data } = renderModelList(registry.list(), 'auto')
+  expect(data).toHaveLength(1)
+  expect(data[0]?.copilot_proxy).toMatchObject({
+    context_window: 272_000,
+    max_prompt_tokens: 272_000,
+    context_tier: 'default',
+    long_context: { id: 'gpt-5.4[1m]', context_window: 922_000, max_prompt_tokens: 922_000 },
+    prices: {
+      unit: 'credits per million tokens',
+      default: { input: 250, output: 1500, cache_read: 25, cache_write: null, context_max: 272_000 },
+      long_context: { input: 500, output: 2250, cache_read: 50, cache_write: null, context_max: 922_000 },
+    },
+    premium_multiplier: 1,
+    notices: [{ level: 'warning', code: null, message: 'To be retired.' }],
+  })
+  const asked = registry.resolve('gpt-5.4[1m]')
+  expect(asked.ok && renderModel(asked.value, 'auto')).toMatchObject({
+    id: 'gpt-5.4[1m]',
+    copilot_proxy: { context_window: 922_000, max_prompt_tokens: 922_000, context_tier: 'long', long_context: null },
+  })
 })

@@ -30,3 +30,16 @@ export function codexModel(id: string, facts: Partial<Model> = {}): Model {
 export function model(id: string, facts: Partial<Model> = {}): Model {
   return { ...toCopilotModel({ id }), ...facts }
 }
+
+/** Of a model with two context tiers. */
+export const tieredFacts: Partial<Model> = {
+  contextWindow: 272_000,
+  maxPromptTokens: 272_000,
+  longContext: { contextWindow: 922_000, maxPromptTokens: 922_000 },
+  prices: {
+    default: { input: 250, output: 1500, cacheRead: 25, contextMax: 272_000 },
+    longContext: { input: 500, output: 2250, cacheRead: 50, contextMax: 922_000 },
+  },
+  premiumMultiplier: 1,
+  notices: [{ level: 'warning', message: 'To be retired.' }],
+}

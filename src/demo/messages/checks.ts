@@ -31,9 +31,12 @@ const BETAS = new Set([
   'mid-conversation-system-2026-04-07',
 ])
 
+/** Of no use to a model whose entry in the list denies them. That they are refused then is a guess. */
+const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-use-2025-11-20'])
+
 /** Some of the backends do not say which one they do not know. */
-const checkBetas: Check = ({ call, markers }) => {
-  const refused = call.betas.filter((beta) => !BETAS.has(beta))
+const checkBetas: Check = ({ call, markers, model }) => {
+  const refused = call.betas.filter((beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !model.takesBetas))
   if (refused.length === 0) return undefined
   return markers.asked.has('vertex')
     ? jsonReply(400, { message: 'invalid beta flag' })

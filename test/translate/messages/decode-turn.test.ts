@@ -588,6 +588,7 @@ test.each([
   ['context-1m-2025-08-07', {}, []],
   ['context-1m-2025-08-07', { contextWindow: 200_000 }, ['dropped;anthropic-beta']],
   ['context-1m-2025-08-07', { contextWindow: 1_000_000 }, []],
+  ['context-1m-2025-08-07', { contextWindow: 200_000, longContext: { contextWindow: 936_000 } }, []],
   ['output-128k-2025-02-19', { contextWindow: 200_000, maxOutputTokens: 128_000 }, []],
   ['a-1,output-128k-2025-02-19', { maxOutputTokens: 64_000 }, ['dropped;anthropic-beta']],
   ['context-1m-1,output-128k-1', { contextWindow: 200_000, maxOutputTokens: 64_000 }, ['dropped;anthropic-beta']],

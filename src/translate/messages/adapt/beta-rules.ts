@@ -34,9 +34,13 @@ export const contextManagementRules: readonly Rule[] = [
   {
     name: 'context_management without its beta dropped',
     source: 'messages, context management',
-    adapt: (draft) => {
+    adapt: (draft, { traits }) => {
       if (draft.body.context_management === undefined || hasBeta(draft, 'context-management')) return undefined
-      return dropContextManagement('it is taken only together with its beta')
+      return dropContextManagement(
+        traits.supports.contextEditing === false
+          ? `not supported by ${traits.id}`
+          : 'it is taken only together with its beta',
+      )
     },
   },
   {
@@ -78,13 +82,20 @@ function dropContextManagement(detail: string): Outcome {
 }
 
 /** Undefined where it is there already, or where upstream has refused it. */
-export function withBeta(draft: Draft, beta: string, { lessons }: Target): Outcome | undefined {
-  if (draft.betas.includes(beta) || lessons.betas.has(beta)) return undefined
+export function withBeta(draft: Draft, beta: string, target: Target): Outcome | undefined {
+  if (draft.betas.includes(beta) || target.lessons.betas.has(beta) || isRuledOut(beta, target)) return undefined
   return { betas: [...draft.betas, beta], warnings: [] }
 }
 
-function isForwarded(beta: string, { thinking, lessons }: Target): boolean {
-  if (lessons.betas.has(beta) || !FORWARDED.some((name) => isOfBeta(beta, name))) return false
+function isForwarded(beta: string, target: Target): boolean {
+  if (target.lessons.betas.has(beta) || !FORWARDED.some((name) => isOfBeta(beta, name))) return false
+  return !isRuledOut(beta, target)
+}
+
+/** The model list says that it would be of no use. */
+function isRuledOut(beta: string, { thinking, traits: { supports } }: Target): boolean {
+  if (isOfBeta(beta, 'advanced-tool-use')) return supports.toolSearch === false
+  if (isOfBeta(beta, 'context-management')) return supports.contextEditing === false
   // Adaptive thinking interleaves by itself.
-  return !isOfBeta(beta, 'interleaved-thinking') || (thinking !== 'adaptive' && thinking !== 'both')
+  return isOfBeta(beta, 'interleaved-thinking') && (thinking === 'adaptive' || thinking === 'both')
 }

@@ -60,9 +60,11 @@ export function targetOf(traits: ModelTraits, learned: ReadonlySet<string>): Tar
   }
 }
 
+/** As the model list says. That 4.6 takes a budget, too, and 4.7 none, is in no flag; nor are the ways where it says nothing. */
 function waysOfThinking({ supports }: ModelTraits, family: ModelFamily): Target['thinking'] {
-  if (isClaudeFrom(family, 4, 7)) return 'adaptive'
-  if (isClaudeFrom(family, 4, 6)) return supports.adaptiveThinking === false ? 'budget' : 'both'
+  if (supports.adaptiveThinking !== false && isClaudeFrom(family, 4, 6)) {
+    return isClaudeFrom(family, 4, 7) ? 'adaptive' : 'both'
+  }
   if (supports.adaptiveThinking === true) return 'adaptive'
   const isOlder = family.kind === 'claude' && family.version !== undefined
   return isOlder || supports.maxThinkingBudget !== undefined ? 'budget' : 'unknown'

@@ -16,6 +16,8 @@ interface Case extends PassOptions {
   readonly sentBetas?: string | undefined
 }
 
+/** Of a generation that thinks adaptively, but for what the model list says of it. */
+const budgetOnly = traits('claude-opus-4.9', { adaptiveThinking: false, maxThinkingBudget: 32_000 })
 const { haiku45, sonnet45, opus46, opus48, sonnet5 } = models
 const SEARCH = 'advanced-tool-use-2025-11-20'
 const CONTEXT = 'context-management-2025-06-27'
@@ -167,6 +169,15 @@ const betas: readonly Case[] = [
     sent: { context_management: undefined },
     warnings: ['dropped;context_management'],
   },
+  ...([true, false] as const).map((contextEditing) => ({
+    rule: contextEditing ? 'betas filtered' : 'context_management without its beta dropped',
+    model: { ...opus48, supports: { ...opus48.supports, contextEditing } },
+    betas: [CONTEXT, 'files-api-2025-04-14'],
+    body: { context_management: { edits: [] } },
+    sent: { context_management: contextEditing ? { edits: [] } : undefined },
+    sentBetas: contextEditing ? CONTEXT : undefined,
+    warnings: contextEditing ? [] : ['dropped;context_management'],
+  })),
   {
     rule: 'context edits upstream cannot make dropped',
     betas: [CONTEXT],
@@ -224,6 +235,15 @@ const tools: readonly Case[] = [
     body: { tools: [{ type: 'tool_search_tool_regex_20251119', name: 's' }, tool()] },
     sent: { tools: [tool()] },
     warnings: ['dropped;tools.0'],
+  },
+  {
+    rule: 'tool search tools without the beta dropped',
+    model: { ...opus48, supports: { ...opus48.supports, toolSearch: false } },
+    betas: [SEARCH],
+    body: { tools: [{ type: 'tool_search_tool_regex_20251119', name: 's' }, tool('f', { defer_loading: true })] },
+    sent: { tools: [tool()] },
+    sentBetas: undefined,
+    warnings: ['dropped;tools.0', 'adapted;tools.0'],
   },
   {
     rule: 'deferred placeholders without the beta dropped',
@@ -708,6 +728,13 @@ const thoughts: readonly Case[] = [
     sent: { thinking: { type: 'adaptive', display: 'omitted' }, output_config: { effort: 'high' } },
     warnings: ['adapted;thinking'],
   })),
+  {
+    rule: 'thinking and effort fitted to the model',
+    model: budgetOnly,
+    body: { max_tokens: 32_000, thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } },
+    sent: { thinking: enabled(8192), output_config: undefined },
+    warnings: ['adapted;thinking'],
+  },
   {
     rule: 'thinking and effort fitted to the model',
     model: opus46,
