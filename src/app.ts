@@ -1,8 +1,10 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Engine } from './engine.ts'
 import { Fault } from './errors.ts'
+import { createAutoChoices } from './http/auto-choices.ts'
 import { createAdmission } from './http/admission.ts'
 import { registerChatRoutes } from './http/chat-routes.ts'
 import { limitConnections } from './http/connection-limit.ts'
@@ -50,6 +52,8 @@ export interface AppDeps
       | 'lessons'
       | 'responses'
       | 'reasoning'
+      | 'autoChoices'
+      | 'salt'
       | 'metrics'
       | 'totals'
     >,
@@ -136,6 +140,8 @@ export function buildApp(deps: AppDeps): App {
     lessons: createLessons(),
     responses: createResponseStore(deps.now),
     reasoning: createReasoningCache(deps.now),
+    autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
+    salt: randomBytes(16).toString('hex'),
   }
   const sessions = createKeySessions()
   const guard = createGuard({

@@ -26,6 +26,8 @@ export interface CopilotConnectionDeps {
   readonly noteSecrets?: NoteSecrets | undefined
   /** Takes those credentials out of what upstream says of a failure. */
   readonly redact: (text: string) => string
+  /** Asked where `copilot.client-ids` is on. */
+  readonly clientIdHeaders?: (() => Readonly<Record<string, string>>) | undefined
   /** Hears the status of every answer of upstream. */
   readonly onStatus?: ((status: number) => void) | undefined
   /** Hears how each renewal of the token went. */
@@ -63,6 +65,7 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
     {
       refreshOnUnauthorized: copilot.refreshOnUnauthorized,
       headers: copilot.headers,
+      clientIds: copilot.clientIds ? deps.clientIdHeaders?.() : undefined,
       connectMs,
       headersMs: headersSeconds * 1000,
       idleMs: idleSeconds * 1000,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { fetchAccountInUse } from './account-in-use.ts'
 import { completeModels, createAccountModels } from './account-models.ts'
 import { buildApp } from './app.ts'
+import { createClientIdHeaders } from './auth/client-ids.ts'
 import type { CodexAccount, CodexLoginStatus } from './auth/codex/credentials.ts'
 import { readPlanUse } from './auth/codex/plan-use.ts'
 import type { PlanUse } from './auth/codex/plan-use.ts'
@@ -30,7 +31,7 @@ import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
 import { parseCodexModels } from './models/codex-model.ts'
 import { codexSeedClientId, codexSeeds } from './models/codex-seeds.ts'
-import { parseCopilotModels } from './models/copilot-model.ts'
+import { parseAccountModels } from './models/auto-model.ts'
 import type { Model, ModelListing } from './models/model.ts'
 import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
@@ -44,6 +45,8 @@ export interface DaemonOptions {
   readonly authDir: string
   /** Where totals of usage are kept; undefined: in memory alone. */
   readonly usageFile?: string | undefined
+  /** Where the ids of this install are kept, for `copilot.client-ids`; undefined: each run has its own. */
+  readonly clientIdsFile?: string | undefined
   /** For `auth.store: keychain`; the system's where absent. */
   readonly keychain?: Keychain | undefined
   /** The folder of Codex CLI's own login. */
@@ -98,7 +101,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
     onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
   })
-  const copilotDeps = { ...shared, ...observe('copilot'), store: stores.copilot, githubToken }
+  const copilotDeps = {
+    ...shared,
+    ...observe('copilot'),
+    store: stores.copilot,
+    githubToken,
+    clientIdHeaders: createClientIdHeaders(demo === undefined ? options.clientIdsFile : undefined, log),
+  }
   /** Of the account that was last followed. */
   let planUse: PlanUse | undefined
   let planUseOf: string | undefined
@@ -135,7 +144,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         ...refreshDeps,
         name: 'Copilot',
         listModels: (call) => copilot.executor.listModels(call),
-        parse: parseCopilotModels,
+        parse: parseAccountModels,
         clientId,
       }),
   })

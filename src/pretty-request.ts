@@ -22,7 +22,8 @@ const endings: Readonly<Record<string, string>> = {
 
 /**
  * `gpt-5-mini → copilot/chat → 200 → first byte 0.4 s → 1.2k in, 340 out → 3.1 s`, what is not known left out, then
- * what went wrong, the warnings and the name of the key. A request without a model begins with what was asked. Undefined
+ * what went wrong, the warnings and the name of the key. A request without a model begins with what was asked, one whose
+ * model upstream has chosen with the name that it was asked for. Undefined
  * where the line is about something else.
  */
 export function formatRequest(message: string, fields: Fields, style: Style): PrettyRequest | undefined {
@@ -31,6 +32,7 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
   const {
     model,
     asked,
+    chosenFor,
     route,
     status,
     endedAs,
@@ -46,6 +48,7 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
   const { warnings, key, requestId, error, cause, serviceRequestId: _id, ...rest } = others
   const code = typeof endedAs === 'number' ? endedAs : status
   const steps = [
+    typeof chosenFor === 'string' ? visible(chosenFor) : '',
     typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',
     typeof route === 'string' ? visible(route) : '',
     (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),

@@ -1,4 +1,5 @@
 import { toGithubFailure, toUnusableReply, type GithubFailure } from './github-failure.ts'
+import { purposeHeaders } from '../config/header-table.ts'
 import { isHeaderSafe, parseJson, sendRequest, type Reply } from './http-json.ts'
 import { originWords, type TokenOrigin } from './token-origin.ts'
 import { copilotTokenReply } from './wire.ts'

@@ -55,7 +55,7 @@ export function chooseModels(
   // All of these clients work by tools.
   const able = all.filter(({ tools }) => tools)
   const models = able.length > 0 ? able : all
-  const main = wanted ?? choose(models, rules[client].main) ?? models[0]
+  const main = wanted ?? choose(models, rules[client].main) ?? models.find(({ id }) => id === 'auto') ?? models[0]
   if (main === undefined) return undefined
   return {
     main,

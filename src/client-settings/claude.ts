@@ -3,7 +3,7 @@ import type { Target } from './target.ts'
 
 /**
  * Everything Claude Code needs. `ANTHROPIC_SMALL_FAST_MODEL` is what older versions call the Haiku one.
- * Source: code.claude.com/docs/en/model-config, code.claude.com/docs/en/settings (2026-11).
+ * Source: code.claude.com/docs/en/model-config, code.claude.com/docs/en/settings, code.claude.com/docs/en/env-vars (2026-11).
  */
 export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<string, string>> {
   const { main, small, opus, sonnet } = chosen
@@ -17,6 +17,8 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
     ANTHROPIC_DEFAULT_SONNET_MODEL: bracketId(sonnet),
     ANTHROPIC_DEFAULT_HAIKU_MODEL: small.id,
     ANTHROPIC_SMALL_FAST_MODEL: small.id,
+    // What a request is for, in headers: a compaction is not the user's doing (docs/copilot-wire.md, "Purpose").
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
     // The sizes of Claude models it knows itself, and not those of Copilot's tiers: a newer model it takes for a long one.
     ...(contextTokens !== undefined &&
       (!isKnownSize || contextTier !== undefined) && {

@@ -6,7 +6,7 @@ import { connectCopilot } from '../copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import { parseCodexModels } from '../models/codex-model.ts'
 import { codexSeeds } from '../models/codex-seeds.ts'
-import { parseCopilotModels } from '../models/copilot-model.ts'
+import { parseAccountModels } from '../models/auto-model.ts'
 import type { Model, ModelListing } from '../models/model.ts'
 import { copilotSeeds } from '../models/seeds.ts'
 import { findLogin, quietLog, recordPlace, tokenOfEnvironment, troubleLog } from './account.ts'
@@ -61,7 +61,7 @@ const copilotSource: ModelSource = {
     )
     return { listModels: executor.listModels, close }
   },
-  parse: parseCopilotModels,
+  parse: parseAccountModels,
 }
 
 const codexSource: ModelSource = {

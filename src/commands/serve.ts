@@ -115,7 +115,7 @@ async function start(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, usageFile } = settings
+  const { config, authDir, usageFile, clientIdsFile } = settings
   const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../daemon.ts'), context.prepareFetch()])
@@ -130,6 +130,7 @@ async function start(
       config,
       authDir,
       usageFile,
+      clientIdsFile,
       keychain,
       codexHome: findCodexHome(context),
       version,

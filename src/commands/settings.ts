@@ -18,6 +18,7 @@ export interface FilePlaces {
   readonly authDir: string
   /** Totals of usage, by day and model. */
   readonly usageFile: string
+  readonly clientIdsFile: string
 }
 
 export interface LoadedSettings extends FilePlaces {
@@ -39,9 +40,10 @@ export type SettingsResult =
 export function findFiles(context: CommandContext, configFlag: string | undefined): FilePlaces {
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
-  if (configFlag === undefined) return { configFile, isNamed: false, authDir, usageFile }
+  const clientIdsFile = join(dataDir, 'client-ids.json')
+  if (configFlag === undefined) return { configFile, isNamed: false, authDir, usageFile, clientIdsFile }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context), configFlag)
-  return { configFile: named, isNamed: true, authDir, usageFile }
+  return { configFile: named, isNamed: true, authDir, usageFile, clientIdsFile }
 }
 
 function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> {

@@ -19,6 +19,16 @@ const reservedNames: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
+/** Headers that say what a request is for. Their value `auto` means: by what the request is. */
+export const purposeHeaders = ['openai-intent', 'x-interaction-type', 'x-interaction-id', 'x-agent-task-id'] as const
+
+/** The entries of a header table that are the same for every request. */
+export function fixedHeaders(table: Readonly<Record<string, string>>): Record<string, string> {
+  const fixed: Record<string, string> = { ...table }
+  for (const name of purposeHeaders) if (fixed[name] === 'auto') delete fixed[name]
+  return fixed
+}
+
 /** RFC 9110 §5.1 and §5.6.2. Names are in lower case by now, except one that is there in lower case as well. */
 const headerName = z
   .string()

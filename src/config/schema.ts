@@ -42,13 +42,17 @@ export const copilotOAuthDefaults = {
 /** Applied by `sanitizeCopilotOAuth`. */
 export const defaultRefreshSafetyMarginSeconds = 60
 
+/** What is sent and why: docs/copilot-wire.md, "Request headers". */
 const copilotHeaders = {
-  'user-agent': 'GitHubCopilotChat/0.26.7',
-  'editor-version': 'vscode/1.0',
-  'editor-plugin-version': 'copilot-chat/0.26.7',
+  'user-agent': 'GitHubCopilotChat/0.54.0',
+  'editor-version': 'vscode/1.126.0',
+  'editor-plugin-version': 'copilot-chat/0.54.0',
   'copilot-integration-id': 'vscode-chat',
-  'openai-intent': 'conversation-panel',
-  'x-github-api-version': '2025-04-01',
+  'openai-intent': 'auto',
+  'x-interaction-type': 'auto',
+  'x-interaction-id': 'auto',
+  'x-agent-task-id': 'auto',
+  'x-github-api-version': '2026-08-01',
   'x-vscode-user-agent-library-version': 'electron-fetch',
 }
 
@@ -158,10 +162,17 @@ const copilot = section({
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
     .describe('auto: what the model supports. chat: Chat Completions wherever the model has it.'),
-  headers: headerTable(copilotHeaders).prefault({}).meta({
-    description: 'Headers of every Copilot request, laid over the defaults; an empty entry removes one.',
-    caseless: true,
-  }),
+  headers: headerTable(copilotHeaders)
+    .prefault({})
+    .meta({
+      description:
+        'Headers of every Copilot request, laid over the defaults; an empty entry removes one. ' +
+        'auto: by what the request is.',
+      caseless: true,
+    }),
+  'client-ids': onOff
+    .default(false)
+    .describe('Send session, machine and device ids, made at random and kept per install, as GitHub’s editors do.'),
   timeouts: timeouts.prefault({}),
 })
 

@@ -1,11 +1,27 @@
 import type { IncomingMessage } from 'node:http'
-import { misdirected, tokenExpired } from './failures.ts'
+import { failure, misdirected, tokenExpired } from './failures.ts'
 import { textReply } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 import type { TokenStore } from './tokens.ts'
 
-/** API versions that clients send (docs/copilot-wire.md, "Request headers"); another one counts as retired. */
-const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-06-01'])
+/** API versions that the model host takes (docs/copilot-wire.md, "Request headers"); another one counts as retired. */
+const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-01-09', '2026-06-01', '2026-08-01'])
+
+/** The oldest VS Code that Codex models are for (opencode-copilot-auth#1). */
+const OLDEST_FOR_CODEX = [1, 104, 1]
+
+/** What a Codex model answers to an editor that is too old; undefined where all is well. */
+export function refuseEditor(editor: string, modelId: string): Outcome | undefined {
+  const version = /^vscode\/(\d+)(?:\.(\d+))?(?:\.(\d+))?/
+    .exec(editor)
+    ?.slice(1)
+    .map((part) => Number(part ?? 0))
+  if (version === undefined || !/-codex\b/.test(modelId)) return undefined
+  const differs = OLDEST_FOR_CODEX.findIndex((part, at) => part !== version[at])
+  if (differs === -1 || (version[differs] ?? 0) > (OLDEST_FOR_CODEX[differs] ?? 0)) return undefined
+  const advice = `Please update it to version ${OLDEST_FOR_CODEX.join('.')} or newer`
+  return failure(400, { message: `model ${modelId} is not supported in this VS Code version. ${advice}`, code: '' })
+}
 
 /**
  * What every route of the Copilot API looks at before the body, with the texts of docs/copilot-wire.md, "Errors":

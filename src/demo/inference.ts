@@ -22,6 +22,8 @@ export interface InferenceCall {
   /** `x-github-api-version` */
   readonly apiVersion: string
   readonly hasVisionHeader: boolean
+  /** Judges what else its headers say of a model (editor, session token). */
+  readonly refuseModel: (modelId: string) => Outcome | undefined
   /** Values of `anthropic-beta`. */
   readonly betas: readonly string[]
   /** Counts the requests of the route from 1. */
@@ -71,6 +73,8 @@ export function answerInference<Request>(route: InferenceRoute<Request>, call: I
   const model = findModel(route.modelId(request), call.apiVersion)
   if (model === undefined || !model.isEnabled || model.type !== 'chat') return modelNotSupported()
   if (!model.endpoints.includes(route.path)) return wrongEndpoint(model, route.path)
+  const refusal = call.refuseModel(model.id)
+  if (refusal !== undefined) return refusal
   const conversation = route.conversation(request, model)
   const markers = parseMarkers(promptOf(conversation))
   const subject = { call, request, model, conversation, markers }

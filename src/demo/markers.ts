@@ -44,6 +44,7 @@ export const DEMO_MARKERS = [
     argument: '',
     effect: 'thinks, and refuses later requests of the conversation that come without that thinking',
   },
+  { name: 'auto', argument: 'MODEL', effect: 'is chosen where the request is for the model auto' },
   { name: 'long', argument: 'WORDS', effect: 'answers with that many words' },
   { name: 'slow', argument: 'MS', effect: 'waits that long before each event' },
   { name: 'length', argument: '', effect: 'stops in the middle of a text or a call, as at the limit of output' },

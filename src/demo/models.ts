@@ -47,9 +47,13 @@ const MODELS: readonly DemoModel[] = [...CATALOGUE.map((row) => toModel(row)), s
 /** Clients of older versions of the API get no more than the default tier. */
 const OLD_MODELS: readonly DemoModel[] = [...CATALOGUE.map((row) => toModel(withoutLongTier(row))), sparseModel()]
 
+/** What came out after the newer API versions, which alone list it. */
+const NEWER = new Set(['claude-sonnet-5', 'claude-opus-4.8'])
+
 /** The body of `GET /models`. @param version `x-github-api-version` */
 export function modelList(version: string): string {
-  return JSON.stringify({ object: 'list', data: modelsOf(version).map((model) => model.entry(version)) })
+  const listed = modelsOf(version).filter(({ id }) => version >= TIERS_SINCE || !NEWER.has(id))
+  return JSON.stringify({ object: 'list', data: listed.map((model) => model.entry(version)) })
 }
 
 /** The body of `GET /models` in the newest version. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { refuseAccess } from './access.ts'
+import { refuseAccess, refuseEditor } from './access.ts'
+import type { AutoMode } from './auto.ts'
 import { answerChat } from './chat.ts'
 import { answerEmbeddings } from './embeddings.ts'
 import { modelNotSupported } from './failures.ts'
@@ -20,8 +21,8 @@ import { quotaHeaders } from './usage.ts'
 type RoutedRequest = HostedRequest<DemoRoute>
 
 /** The simulation's own answer to each route: GitHub by GitHub token, the Copilot API by Copilot token. */
-export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outcome {
-  const { settings, tokens, now } = deps
+export function createRoutes(deps: GithubDeps & { readonly auto: AutoMode }): (routed: RoutedRequest) => Outcome {
+  const { settings, tokens, now, auto } = deps
   const github = createGithub(deps)
   const prepared = createPreparedFrames()
 
@@ -33,10 +34,16 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
     if (route === '/models') return answerModels(apiVersion)
     if (route === '/models/{id}') return answerModel(request.url ?? '', apiVersion)
     if (route === '/embeddings') return answerEmbeddings(body, quotaHeaders(now()))
+    const { autoWays } = settings()
+    if (route === '/auto') return auto.choose(body, headerOf(request, 'x-github-api-version'), autoWays)
+    if (route === '/models/session') return auto.openSession(body, autoWays)
     const call: InferenceCall = {
       bodyText: body,
       apiVersion,
       hasVisionHeader: headerOf(request, 'copilot-vision-request') === 'true',
+      refuseModel: (modelId) =>
+        refuseEditor(headerOf(request, 'editor-version') ?? '', modelId) ??
+        auto.refuse(headerOf(request, 'copilot-session-token'), modelId),
       betas: listOf(headerOf(request, 'anthropic-beta')),
       number,
       nowMs: now(),
@@ -75,6 +82,8 @@ export function createRoutes(deps: GithubDeps): (routed: RoutedRequest) => Outco
         return textReply(200, 'OK')
       case '/models':
       case '/models/{id}':
+      case '/models/session':
+      case '/auto':
       case '/embeddings':
       case '/chat/completions':
       case '/responses':
@@ -98,12 +107,15 @@ const POST_ROUTES: ReadonlySet<string> = new Set<DemoRoute>([
   '/v1/messages',
   '/v1/messages/count_tokens',
   '/embeddings',
+  '/auto',
+  '/models/session',
 ])
 
 /** The route a request names; undefined where the path or the method is not served (of the real paths only Anthropic's has a `/v1`). */
 export function routeOf({ method = '', url = '' }: IncomingMessage): DemoRoute | undefined {
   const [path = ''] = url.split('?', 1)
-  const route = /^\/models\/[^/]+$/.test(path) ? '/models/{id}' : DEMO_ROUTES.find((each) => each === path)
+  const route =
+    DEMO_ROUTES.find((each) => each === path) ?? (/^\/models\/[^/]+$/.test(path) ? '/models/{id}' : undefined)
   if (route === undefined) return undefined
   return method === (POST_ROUTES.has(route) ? 'POST' : 'GET') ? route : undefined
 }

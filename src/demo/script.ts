@@ -11,6 +11,8 @@ export const DEMO_ROUTES = [
   '/_ping',
   '/models',
   '/models/{id}',
+  '/models/session',
+  '/auto',
   '/chat/completions',
   '/responses',
   '/v1/messages',

@@ -1,3 +1,5 @@
+import { createAutoMode } from './auto.ts'
+import type { AutoMode } from './auto.ts'
 import { bodyTooLarge } from './failures.ts'
 import { openHost } from './host.ts'
 import type { Host } from './host.ts'
@@ -28,6 +30,7 @@ export interface DemoServer extends Omit<Host<DemoRoute>, 'gateNext'> {
   /** Token exchanges asked for so far, refused ones included. */
   readonly exchanges: () => number
   readonly tokens: TokenStore
+  readonly auto: AutoMode
   readonly configure: (change: Partial<DemoSettings>) => void
   readonly answerPolls: (...answers: readonly PollAnswer[]) => void
   /** Holds the next streamed reply of the route between its pieces. */
@@ -41,10 +44,11 @@ export async function startDemoServer(options: DemoOptions = {}): Promise<DemoSe
   const pollAnswers = [...(options.polls ?? [])]
 
   const { host, serve } = await openHost<DemoRoute>({ ...options, streamingRoutes: STREAMING_ROUTES })
+  const auto = createAutoMode(now)
   const tokens = createTokenStore({ now, scope: String(host.port) })
   serve({
     routeOf,
-    answer: createRoutes({ settings: () => settings, tokens, now, url: host.url, pollAnswers }),
+    answer: createRoutes({ settings: () => settings, tokens, auto, now, url: host.url, pollAnswers }),
     headers: commonHeaders,
     notFound: textReply(404, '404 page not found'),
     tooLarge: bodyTooLarge(),
@@ -55,6 +59,7 @@ export async function startDemoServer(options: DemoOptions = {}): Promise<DemoSe
     ...host,
     exchanges: () => host.count('/copilot_internal/v2/token'),
     tokens,
+    auto,
     configure: (change) => {
       settings = { ...settings, ...change }
     },

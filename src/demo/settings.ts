@@ -1,3 +1,5 @@
+import type { AutoWays } from './auto.ts'
+
 /** What the simulated account pays for; decides `/copilot_internal/user` and the quota headers. */
 type DemoPlan = 'individual' | 'business' | 'free'
 
@@ -22,6 +24,8 @@ export interface DemoSettings {
   readonly proxyEp: string | undefined
   /** Wait between polls that the device flow asks for. GitHub says 5. */
   readonly deviceIntervalSeconds: number
+  /** How `auto` is chosen. */
+  readonly autoWays: AutoWays
   /** `Host` values answered with 421, e.g. `localhost:4000`. */
   readonly misdirectedHosts: readonly string[]
   /** Larger bodies get 413. The real limit is not published; this is a guess. */
@@ -42,6 +46,7 @@ export const DEFAULT_DEMO_SETTINGS: DemoSettings = {
   apiUrl: undefined,
   proxyEp: undefined,
   deviceIntervalSeconds: 1,
+  autoWays: 'both',
   misdirectedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,
   eventDelayMs: 0,

@@ -1,32 +1,16 @@
-import type { UpstreamCall } from './executor.ts'
+import { fixedHeaders, purposeHeaders } from '../config/header-table.ts'
+import type { Purpose, UpstreamCall } from './executor.ts'
 import { passHeaders } from './reply-headers.ts'
 import type { UpstreamReply } from './send-request.ts'
 
 /** The header table of `copilot.headers`, in lower case; who the program says it is. */
 export type IdentityHeaders = Readonly<Record<string, string>>
 
-/**
- * Headers of one model call. Identity comes first so that no configured header can displace the credential or the
- * accounting. Source: docs/copilot-wire.md, "Request headers".
- */
-export function copilotHeaders(
-  identity: IdentityHeaders,
-  token: string,
-  call: UpstreamCall,
-  accept: string,
-): Record<string, string> {
-  const headers: Record<string, string> = {
-    ...identity,
-    ...call.headers,
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    accept,
-    'x-request-id': call.requestId,
-    'x-initiator': call.initiator,
-  }
-  // Also needed when the image is only in the history or inside a tool result; without it upstream answers 400.
-  if (call.hasImage) headers['copilot-vision-request'] = 'true'
-  return headers
+/** The headers of one configuration's calls. */
+export interface CopilotHeaders {
+  readonly ofCall: (token: string, call: UpstreamCall, accept: string) => Record<string, string>
+  /** Of `GET /models`: the same identity under the intent that GitHub's clients use for it. */
+  readonly ofModelList: (token: string) => Record<string, string>
 }
 
 /**
@@ -35,13 +19,61 @@ export function copilotHeaders(
  */
 export const directHeaders: IdentityHeaders = { 'copilot-integration-id': 'copilot-developer-cli' }
 
-/** Headers of `GET /models`: the same identity under the intent that GitHub's clients use for it. */
-export function copilotModelsHeaders(identity: IdentityHeaders, token: string): Record<string, string> {
+type PurposeHeader = (typeof purposeHeaders)[number]
+
+/** The intent follows where the request comes from, and decides upstream's content checks; the type follows what it does. */
+const intentOf: Readonly<Record<Purpose, string>> = {
+  agent: 'conversation-agent',
+  panel: 'conversation-panel',
+  subagent: 'conversation-agent',
+  compaction: 'conversation-agent',
+  background: 'conversation-panel',
+}
+
+/** What `auto` stands for. Undefined: nothing is sent. Source: docs/copilot-wire.md, "Purpose". */
+const automatic: Readonly<Record<PurposeHeader, (call: UpstreamCall) => string | undefined>> = {
+  'openai-intent': ({ interaction }) => interaction && intentOf[interaction.purpose],
+  'x-interaction-type': ({ interaction }) => interaction && `conversation-${interaction.purpose}`,
+  'x-interaction-id': ({ interaction }) => interaction?.id,
+  'x-agent-task-id': ({ requestId }) => requestId,
+}
+
+/**
+ * Identity comes first so that no configured header can displace the credential or the accounting.
+ * Source: docs/copilot-wire.md, "Request headers".
+ * @param clientIds headers that name this install, laid under the configured ones
+ */
+export function createCopilotHeaders(identity: IdentityHeaders, clientIds: IdentityHeaders = {}): CopilotHeaders {
+  const fixed = { ...clientIds, ...fixedHeaders(identity) }
+  // A header that the table has lost is not sent, whoever states it.
+  const sent = purposeHeaders.filter((name) => identity[name] !== undefined)
+
   return {
-    ...identity,
-    'openai-intent': 'model-access',
-    authorization: `Bearer ${token}`,
-    accept: 'application/json',
+    ofCall(token, call, accept) {
+      const headers: Record<string, string> = {
+        ...fixed,
+        ...call.headers,
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept,
+        'x-request-id': call.requestId,
+        'x-initiator': call.initiator,
+      }
+      for (const name of sent) {
+        const value = call.interaction?.stated[name] ?? fixed[name] ?? automatic[name](call)
+        if (value !== undefined) headers[name] = value
+      }
+      // Also needed when the image is only in the history or inside a tool result; without it upstream answers 400.
+      if (call.hasImage) headers['copilot-vision-request'] = 'true'
+      if (call.sessionToken !== undefined) headers['copilot-session-token'] = call.sessionToken
+      return headers
+    },
+    ofModelList: (token) => ({
+      ...fixed,
+      'openai-intent': 'model-access',
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+    }),
   }
 }
 

@@ -3,8 +3,9 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './agent.ts'
-import { copilotHeaders, copilotModelsHeaders, directHeaders, passedHeaders } from './copilot-headers.ts'
+import { createCopilotHeaders, directHeaders, passedHeaders } from './copilot-headers.ts'
 import type { IdentityHeaders } from './copilot-headers.ts'
+import { staleChoice } from './executor.ts'
 import type { Executor, Initiator, UpstreamCall } from './executor.ts'
 import { notAStream } from './not-a-stream.ts'
 import { toPayload } from './payload.ts'
@@ -33,6 +34,8 @@ export interface CopilotExecutorDeps {
 export interface CopilotExecutorOptions {
   readonly refreshOnUnauthorized: boolean
   readonly headers: IdentityHeaders
+  /** Headers that name this install, where the user wants them sent. */
+  readonly clientIds?: IdentityHeaders | undefined
   readonly connectMs: number
   readonly headersMs: number
   readonly idleMs: number
@@ -55,6 +58,7 @@ interface Exchange {
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
   const { tokens, pool, log, requests } = deps
+  const requestHeaders = createCopilotHeaders(options.headers, options.clientIds)
   /** The endpoint that took requests after the first had answered 421; good for as long as its token. */
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
   let lastTarget: Target | undefined
@@ -63,7 +67,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     const target = lastTarget?.baseUrl === baseUrl ? lastTarget : toTarget(baseUrl)
     lastTarget = target
     return sendPastStale(pool, options, (agent, repeated) => {
-      const { body, headers } = toPayload(exchange.body)
+      const { body, headers: ofBody } = toPayload(exchange.body)
       return sendRequest(agent, {
         origin: target.origin,
         path: target.prefix + exchange.path,
@@ -72,7 +76,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         headers: Object.assign(
           exchange.headers(token.value, repeated ? 'agent' : undefined),
           token.direct && directHeaders,
-          headers,
+          ofBody,
         ),
         body,
         headersTimeout: options.headersMs,
@@ -113,6 +117,10 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         baseUrl = next
       } else if (status === 404 && misdirected !== undefined) {
         throw misdirected
+      } else if (status === 401 && isStaleChoice(message)) {
+        // A token for an automatic choice of the model, which a new Copilot token would not mend: 401 would send callers
+        // looking for a wrong key.
+        throw new Fault({ ...fault.error, status: 502, code: staleChoice })
       } else if (status === 401 && !isAboutToken(message)) {
         // What upstream means is that the request is wrong: it names an item of another connection.
         throw new Fault({ ...fault.error, status: 400 })
@@ -152,8 +160,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       method: 'POST',
       path: call.path,
       body: call.body,
-      headers: (token, initiator = call.initiator) =>
-        copilotHeaders(options.headers, token, { ...call, initiator }, accept),
+      headers: (token, initiator = call.initiator) => requestHeaders.ofCall(token, { ...call, initiator }, accept),
       signal,
     }
   }
@@ -180,7 +187,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         method: 'GET',
         path: '/models',
         body: null,
-        headers: (token) => copilotModelsHeaders(options.headers, token),
+        headers: requestHeaders.ofModelList,
         signal,
       })
       return readReplyJson(reply, options.idleMs)
@@ -188,6 +195,10 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
 
     close: () => pool.agent.close(),
   }
+}
+
+function isStaleChoice(message: string): boolean {
+  return /invalid auto-mode selector/i.test(message)
 }
 
 /** Upstream also says 401 when a replayed item belongs to another connection; a new token would not help. */

@@ -6,6 +6,21 @@ export type UpstreamProfile = 'chatgpt'
 /** Who caused a request, as upstream counts it (`X-Initiator`). */
 export type Initiator = 'user' | 'agent'
 
+/**
+ * What a request is for: a round of an agent with tools, plain chat, an agent that another agent has started, the
+ * summary that takes the place of a long history, or work that nobody waits for, such as a title.
+ */
+export type Purpose = 'agent' | 'panel' | 'subagent' | 'compaction' | 'background'
+
+/** How a request belongs to its conversation, for providers that ask (docs/copilot-wire.md, "Purpose"). */
+export interface Interaction {
+  readonly purpose: Purpose
+  /** A UUID that all requests of one user turn share. */
+  readonly id: string
+  /** What the caller itself said of these in valid headers of the provider's; names in lower case. */
+  readonly stated: Readonly<Record<string, string>>
+}
+
 /** One request to an upstream, in words that every provider understands. It knows no dialect. */
 export interface UpstreamCall {
   /** Below the provider's base URL, e.g. `/chat/completions`. */
@@ -15,9 +30,16 @@ export interface UpstreamCall {
   /** Of the body's format itself, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly initiator: Initiator
+  /** Absent: the request is no part of a conversation (embeddings, a token count). */
+  readonly interaction?: Interaction | undefined
   readonly hasImage: boolean
   readonly requestId: string
+  /** Of an automatic choice of the model: upstream bills the request by it. */
+  readonly sessionToken?: string | undefined
 }
+
+/** The code of a fault whose reason is that upstream does not know the call's `sessionToken` (any more). */
+export const staleChoice = 'invalid_auto_mode_selector'
 
 /** Hears a reply's body: its bytes in order, then `end` or `fail` once, and nothing after that. */
 export interface BodyReader {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { estimateTokenCount } from 'tokenx'
 import { Fault } from '../errors.ts'
+import { isAutoModel } from '../models/auto-model.ts'
 import { dialectOfPath, dialects } from '../translate/dialects.ts'
 import type { CallerRequest } from '../translate/dialect.ts'
 import { countRequestBody } from '../translate/messages/count-request.ts'
@@ -8,7 +9,7 @@ import { decodeCountRequest } from '../translate/messages/decode-request.ts'
 import { textsOfMessages } from '../translate/messages/estimate-tokens.ts'
 import type { Admitted } from './admit.ts'
 import { encodeContext } from './open-upstream.ts'
-import { routeModel } from './route-model.ts'
+import { routeChosen, routeModel } from './route-model.ts'
 import type { ServeDeps } from './serve-deps.ts'
 
 /** How the count was made; a caller that budgets by it should know. */
@@ -32,11 +33,15 @@ export async function countTokens(
 ): Promise<unknown> {
   const { text, bytes } = await readBody()
   const call = decodeCountRequest(text, bytes, request.headers)
-  const { model, path } = await routeModel(deps, call.model, dialects.messages.upstreamPath, signal)
+  const { upstreamPath } = dialects.messages
+  const routed = await routeModel(deps, call.model, upstreamPath, signal)
+  // A count is no reason to have a model chosen.
+  const chosen = isAutoModel(routed.model) ? deps.autoChoices.kept(call)?.model : routed.model
+  const { model, path } = chosen === undefined ? routed : routeChosen(deps, chosen, upstreamPath)
   const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`
   meter.routed(model, route)
   reply.header('x-copilot-proxy-route', route)
-  const counted = path === dialects.messages.upstreamPath ? await countUpstream() : undefined
+  const counted = path === upstreamPath && chosen !== undefined ? await countUpstream() : undefined
   const source = counted === undefined ? 'estimate' : 'upstream'
   const inputTokens = counted ?? estimate(call)
   reply.header(SOURCE_HEADER, source)
@@ -57,7 +62,7 @@ export async function countTokens(
     try {
       const answer = await deps.executorOf(model.provider).json(
         {
-          path: `${dialects.messages.upstreamPath}/count_tokens`,
+          path: `${upstreamPath}/count_tokens`,
           body,
           headers,
           // Counting is never a premium request of the user's.

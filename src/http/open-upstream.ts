@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config/schema.ts'
 import { Fault, faultFields, statusOf } from '../errors.ts'
+import { staleChoice } from '../executors/executor.ts'
 import type { Executor, Initiator, UpstreamCall, UpstreamProfile, UpstreamStream } from '../executors/executor.ts'
+import { isAutoModel } from '../models/auto-model.ts'
 import type { Route } from '../models/registry.ts'
 import type { CallerRequest, Continuation, Dialect, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
@@ -10,9 +11,11 @@ import type { Exchange } from '../translate/exchange.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { Admitted } from './admit.ts'
+import type { AutoChoice } from './auto-choices.ts'
 import { resolveChain } from './chain.ts'
+import { initiatorOf, interactionOf, purposeOf } from './interaction.ts'
 import { redactValues } from './redact-values.ts'
-import { routeModel } from './route-model.ts'
+import { routeChosen, routeModel } from './route-model.ts'
 import type { ServeDeps } from './serve-deps.ts'
 
 /**
@@ -28,14 +31,57 @@ export async function openUpstream(
   reply: FastifyReply,
   onStream: () => void,
 ) {
-  const { chat, copilot, log } = deps.config()
+  const { chat, log } = deps.config()
   const body = await read()
   if (log.bodies) deps.log.info({ requestId: request.id, text: body.text }, 'request')
   const asked = dialect.decodeRequest(body.text, body.bytes, request.headers)
   const chained = resolveChain(dialect, asked, deps.responses)
   // Not under strict, where the model gets what the caller sent and nothing else.
   const call = chat.strict ? chained : (dialect.recallReasoning?.(chained, deps.reasoning.recall) ?? chained)
-  const { model, path } = await routeModel(deps, call.model, dialect.upstreamPath, signal)
+  let hasBegun = false
+  const begin = (): void => {
+    if (hasBegun || !call.stream) return
+    hasBegun = true
+    onStream()
+  }
+  const open = async (routed: Route, choice?: AutoChoice) =>
+    openRouted(deps, { dialect, call, routed, choice, request, reply, signal, meter, begin })
+
+  const routed = await routeModel(deps, call.model, dialect.upstreamPath, signal)
+  if (!isAutoModel(routed.model)) return open(routed)
+  const openChosen = async (stale?: AutoChoice) => {
+    const choice = await deps.autoChoices.choose(call, request.id, stale)
+    signal.throwIfAborted()
+    return { choice, open: () => open(routeChosen(deps, choice.model, dialect.upstreamPath), choice) }
+  }
+  const first = await openChosen()
+  try {
+    return await first.open()
+  } catch (error) {
+    if (!isStaleChoice(error)) throw error
+    deps.log.info({ requestId: request.id, model: first.choice.model.id }, 'having the model chosen anew')
+    return (await openChosen(first.choice)).open()
+  }
+}
+
+interface RoutedCall extends Pick<Admitted, 'signal' | 'meter'> {
+  readonly dialect: Dialect
+  readonly call: CallerRequest
+  readonly routed: Route
+  /** The model was not named by the caller. */
+  readonly choice: AutoChoice | undefined
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  /** Begins the caller's stream, where it wants one; later calls do nothing. */
+  readonly begin: () => void
+}
+
+/** From a routed request to an open upstream stream. */
+async function openRouted(
+  deps: ServeDeps,
+  { dialect, call, routed: { model, path }, choice, request, reply, signal, meter, begin }: RoutedCall,
+) {
+  const { copilot } = deps.config()
   const upstreamDialect = dialectOfPath(path)
   if (upstreamDialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${upstreamDialect.id}`
@@ -48,13 +94,25 @@ export async function openUpstream(
     return lessons.length === 0 ? context : { ...context, lessons: new Set([...context.lessons, ...lessons]) }
   }
   let exchange = openExchange(dialect, upstreamDialect, call, contextNow())
+  const warningsNow = () => [...(choice?.warnings ?? []), ...exchange.request.warnings]
   // Before upstream is asked, so that a refusal carries them too.
-  const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(exchange.request.warnings) })
+  const announce = () => reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(warningsNow()) })
   announce()
-  if (call.stream) onStream()
+  begin()
 
-  const ask = createAsk(deps, executor, { path, hasImage: call.hasImage, requestId: request.id }, signal)
-  const initiator = initiatorOf(request, call, copilot.initiator)
+  const purpose = purposeOf(request.headers, call)
+  const initiator = initiatorOf(request.headers, purpose, call, copilot.initiator)
+  const upstreamCall = {
+    path,
+    hasImage: call.hasImage,
+    requestId: request.id,
+    // The other provider has no place for these.
+    ...(model.provider === 'copilot' && {
+      interaction: interactionOf(request.headers, purpose, call, deps.salt),
+      sessionToken: choice?.sessionToken,
+    }),
+  }
+  const ask = createAsk(deps, executor, upstreamCall, signal)
 
   let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
@@ -68,9 +126,11 @@ export async function openUpstream(
         model,
         route,
         reader: exchange.reader,
-        requestedModel: call.model,
+        // Whoever had the model chosen wants to see which one it is.
+        requestedModel: choice === undefined ? call.model : model.id,
+        chosenFor: choice === undefined ? undefined : call.model,
         wantsUsage: call.wantsUsage,
-        warnings: exchange.request.warnings,
+        warnings: warningsNow(),
         keptInput: call.chain?.keep === true ? call.chain.input : undefined,
       }
     } catch (error) {
@@ -107,7 +167,7 @@ export async function openUpstream(
 function createAsk(
   deps: Pick<ServeDeps, 'redact'>,
   executor: Executor,
-  call: Pick<UpstreamCall, 'path' | 'hasImage' | 'requestId'>,
+  call: Omit<UpstreamCall, 'body' | 'headers' | 'initiator'>,
   signal: AbortSignal,
 ) {
   return async ({ body, headers }: EncodedRequest, initiator: Initiator): Promise<UpstreamStream> => {
@@ -139,6 +199,10 @@ export function createGoOn(
 /** What it was sent was its own words, and the request that it had taken: sent again they would be refused again. */
 function refusesContinuation({ error }: Fault): boolean {
   return error.kind === 'upstream_status' && [400, 404, 413, 422].includes(error.status)
+}
+
+function isStaleChoice(error: unknown): boolean {
+  return error instanceof Fault && error.error.kind === 'upstream_status' && error.error.code === staleChoice
 }
 
 /** A body can be wrong in more than one way, and upstream names one at a time. */
@@ -180,14 +244,6 @@ export function encodeContext(
     strict: chat.strict,
     lessons: deps.lessons.of(upstreamKey(route, profile), model.id),
   }
-}
-
-/** Who a request counts for (docs/copilot-wire.md, "Request headers"). A caller that knows says so itself. */
-function initiatorOf(request: FastifyRequest, call: CallerRequest, rule: Config['copilot']['initiator']): Initiator {
-  const stated = request.headers['x-initiator']
-  if (stated === 'user' || stated === 'agent') return stated
-  if (rule === 'last-message') return call.endsWithUser ? 'user' : 'agent'
-  return call.hasAgentHistory ? 'agent' : 'user'
 }
 
 const longestWarningHeader = 2000

@@ -3,6 +3,7 @@ import type { ProxyError } from '../errors.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { ModelRegistry } from '../models/registry.ts'
 import type { Admission } from './admission.ts'
+import type { AutoChoices } from './auto-choices.ts'
 import type { Lessons } from './lessons.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { ReasoningCache } from './reasoning-cache.ts'
@@ -32,6 +33,9 @@ export interface ServeDeps extends CallerDeps, MeterDeps {
   readonly lessons: Lessons
   readonly responses: ResponseStore
   readonly reasoning: ReasoningCache
+  readonly autoChoices: AutoChoices
+  /** Of this run; keeps what is derived from prompts from telling them. */
+  readonly salt: string
   /** Takes known credentials out of what is said of a failure. */
   readonly redact: (text: string) => string
 }

@@ -115,8 +115,9 @@ function keep(deps: ServeDeps, opened: Opened, { record, reasoning }: ReplyRepor
 }
 
 /** A reply in the log. */
-function servedFields({ warnings }: Opened, { skipped }: ReplyReport): Record<string, unknown> {
+function servedFields({ warnings, chosenFor }: Opened, { skipped }: ReplyReport): Record<string, unknown> {
   return {
+    ...(chosenFor !== undefined && { chosenFor }),
     ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
     ...(skipped > 0 && { skippedEvents: skipped }),
   }

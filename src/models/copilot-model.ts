@@ -34,6 +34,8 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
     premiumMultiplier: entry.billing?.multiplier ?? undefined,
     notices: toNotices(entry),
     imageLimits: toImageLimits(limits.vision),
+    autoDiscount: entry.billing?.auto_discount ?? undefined,
+    isChatDefault: entry.is_chat_default ?? undefined,
     preview: entry.preview ?? false,
     pickerEnabled: entry.model_picker_enabled ?? true,
     createdSeconds: entry.created ?? undefined,

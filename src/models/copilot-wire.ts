@@ -23,12 +23,14 @@ const notices = lenient(z.array(lenient(z.looseObject({ code: lenient(z.string()
  * One entry of upstream's `GET /models`. Only `id` is always there; `policy`, `supports`, `limits` and
  * `supported_endpoints` may each be absent, and new keys appear every few months (test/fixtures/models/copilot.json).
  */
-const copilotModelEntry = z.looseObject({
+export const copilotModelEntry = z.looseObject({
   id: modelId,
   name: lenient(z.string()),
   vendor: lenient(z.string().min(1)),
   preview: lenient(z.boolean()),
   model_picker_enabled: lenient(z.boolean()),
+  /** GitHub's clients take it where the user has chosen none. */
+  is_chat_default: lenient(z.boolean()),
   /** Seconds since epoch. Not sent by Copilot so far; read where a compatible endpoint sends it. */
   created: lenient(z.number().int().nonnegative()),
   policy: lenient(z.looseObject({ state: lenient(z.string()) })),
@@ -73,6 +75,8 @@ const copilotModelEntry = z.looseObject({
   billing: lenient(
     z.looseObject({
       multiplier: lenient(price),
+      /** The part of the price that is left off where upstream chooses the model. Since API version 2026-08-01. */
+      auto_discount: lenient(price),
       token_prices: lenient(
         z.looseObject({
           /** Tokens that the prices are for. */

@@ -2,7 +2,7 @@
 export const chatEndpoint = '/chat/completions'
 export const embeddingsEndpoint = '/embeddings'
 export const responsesEndpoint = '/responses'
-const messagesEndpoint = '/v1/messages'
+export const messagesEndpoint = '/v1/messages'
 
 /** The dialects of a caller, each with the upstream path that needs no translation. */
 const ownEndpoint = { chat: chatEndpoint, responses: responsesEndpoint, messages: messagesEndpoint } as const

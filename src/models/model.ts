@@ -28,6 +28,10 @@ export interface Model extends ModelTraits {
   readonly premiumMultiplier?: number | undefined
   /** Upstream's notices, e.g. that the model is about to be retired; warnings first. */
   readonly notices?: readonly ModelNotice[] | undefined
+  /** The part of its price that is left off where upstream chooses it for `auto`; absent: `auto` may not choose it. */
+  readonly autoDiscount?: number | undefined
+  /** The provider's own clients take it where the user has chosen none. */
+  readonly isChatDefault?: boolean | undefined
   readonly preview: boolean
   /** The provider's own clients offer it. A model they do not offer may still work. */
   readonly pickerEnabled: boolean

@@ -2,6 +2,7 @@ import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from './parts/is-object.ts'
+import type { Prompts } from './parts/prompts.ts'
 import type { ToolName, Turn, TurnEvent, Usage } from './turn.ts'
 import type { Warning } from './warning.ts'
 
@@ -22,6 +23,11 @@ export interface CallerRequest<Body = unknown> {
   readonly hasAgentHistory: boolean
   /** The last message alone is from the user. */
   readonly endsWithUser: boolean
+  /** The model is offered tools. */
+  readonly hasTools: boolean
+  /** The request is for a summary that takes the place of the history. */
+  readonly isCompaction: boolean
+  readonly prompts: Prompts
   /** Responses only: what refers to, or may be referred to by, other requests. */
   readonly chain?: ChainLink | undefined
   /** What the caller's headers name the conversation by, in dialects whose clients do that. */

@@ -23,6 +23,8 @@ export type WarningCode =
   | 'tool_result_moved'
   /** `chat.history-window` left out older messages. */
   | 'history_cut'
+  /** Upstream chose no model for `auto`; its default answers. */
+  | 'auto_unavailable'
   /** Upstream refused it once; it was sent again without. */
   | 'refused_upstream'
 

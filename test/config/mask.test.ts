@@ -40,7 +40,7 @@ describe('showConfig', () => {
         '  api-keys: [ …6789, … ] # config.yaml:2:13',
         '  level: debug # COPILOT_PROXY_LOG_LEVEL',
         '    fast: gpt-5-mini # config.yaml:7:26',
-        '    x-github-api-version: 2025-04-01 # default',
+        '    x-github-api-version: 2026-08-01 # default',
         '  hide: [] # default',
       ]),
     )

@@ -199,9 +199,12 @@ describe('copilot.headers', () => {
     })
     expect(config.copilot.headers).toEqual({
       'user-agent': 'mine/1',
-      'editor-plugin-version': 'copilot-chat/0.26.7',
+      'editor-plugin-version': 'copilot-chat/0.54.0',
       'copilot-integration-id': 'vscode-chat',
-      'x-github-api-version': '2025-04-01',
+      'x-interaction-type': 'auto',
+      'x-interaction-id': 'auto',
+      'x-agent-task-id': 'auto',
+      'x-github-api-version': '2026-08-01',
       'x-vscode-user-agent-library-version': 'electron-fetch',
       'x-extra': '1',
     })

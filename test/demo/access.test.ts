@@ -134,3 +134,37 @@ test('every reply carries ids, and headers that must not be passed on', async ()
   const refused = await ask(demo, 'hi', { model: 'nope' })
   expect(refused.headers.has('x-quota-snapshot-chat')).toBe(false)
 })
+
+test.for(['2024-12-15', '2025-04-01', '2025-05-01', '2026-01-09', '2026-06-01', '2026-08-01'])(
+  'takes the API version %s, and lists less for one from before June 2026',
+  async (version) => {
+    const demo = await startDemo()
+    const reply = await fetch(`${demo.url}/models`, {
+      headers: editorHeaders(demo, { 'x-github-api-version': version }),
+    })
+    expect(reply.status).toBe(200)
+    const text = await reply.text()
+    expect(text).toContain('"gpt-5.4"')
+    expect(text.includes('"claude-sonnet-5"')).toBe(version >= '2026-06-01')
+  },
+)
+
+test.for([
+  ['vscode/1.0', 400],
+  ['vscode/1.104.0', 400],
+  ['vscode/1.104.1', 200],
+  ['vscode/1.126.0', 200],
+  ['JetBrains-IU/252.1', 200],
+] as const)('a Codex model answers %s with %i', async ([editor, status]) => {
+  const demo = await startDemo()
+  const headers = { 'editor-version': editor }
+  const body = { model: 'gpt-5.3-codex', input: 'Hi', stream: true }
+  const reply = await post(demo, '/responses', body, { headers })
+  expect(reply.status).toBe(status)
+  if (status === 400) {
+    expect(await reply.text()).toContain(
+      'model gpt-5.3-codex is not supported in this VS Code version. Please update it to version 1.104.1 or newer',
+    )
+  }
+  expect((await ask(demo, 'Hi', {}, { headers })).status).toBe(200)
+})

@@ -7,7 +7,7 @@ export function editorHeaders(demo: DemoServer, more: Record<string, string> = {
   const { token } = demo.tokens.issueCopilot({ lifetimeSeconds: 1800, sku: 'demo', proxyEp: 'proxy.example' })
   return {
     authorization: `Bearer ${token}`,
-    'editor-version': 'vscode/1.0',
+    'editor-version': 'vscode/1.126.0',
     'content-type': 'application/json',
     ...more,
   }

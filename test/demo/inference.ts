@@ -13,6 +13,7 @@ export function callOf(body: Body, change: Partial<InferenceCall> = {}): Inferen
   return {
     bodyText: JSON.stringify(body),
     apiVersion: '2026-06-01',
+    refuseModel: () => undefined,
     hasVisionHeader: false,
     betas: [],
     number: 1,

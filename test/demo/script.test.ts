@@ -60,7 +60,7 @@ test('records the newest requests when asked to', async () => {
   await (await ask(demo, 'Hi')).text()
   expect(demo.log.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /_ping?n=2', 'POST /chat/completions'])
   expect(demo.log[1]?.body).toContain('"content":"Hi"')
-  expect(demo.log[1]?.headers['editor-version']).toBe('vscode/1.0')
+  expect(demo.log[1]?.headers['editor-version']).toBe('vscode/1.126.0')
 })
 
 test('records nothing by default', async () => {

@@ -319,7 +319,7 @@ test('upstream gets the configured identity, and no header of the caller', async
   const { headers = {} } = chatsOf(demo)[0] ?? {}
   expect(headers).toMatchObject({
     'editor-version': 'vscode/1.99',
-    'user-agent': 'GitHubCopilotChat/0.26.7',
+    'user-agent': 'GitHubCopilotChat/0.54.0',
     'copilot-integration-id': 'vscode-chat',
     accept: 'text/event-stream',
     'content-type': 'application/json',

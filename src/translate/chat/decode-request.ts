@@ -2,6 +2,7 @@ import type { CallerRequest } from '../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
+import { promptsOf } from '../parts/prompts.ts'
 import { checkMessages } from './check-messages.ts'
 import { isImagePart } from './content-parts.ts'
 import { ChatBody, chatRequest, type ChatMessage, type ChatRequest } from './wire-request.ts'
@@ -34,6 +35,9 @@ export function decodeChatRequest(text: string, bytes: Buffer = Buffer.from(text
     hasImage: value.messages.some(hasImage),
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: value.messages.at(-1)?.role === 'user',
+    hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
+    isCompaction: false,
+    prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
     body: new ChatBody(bytes, value, members),
   }
 }

@@ -3,6 +3,7 @@ import type { CallerHeaders, CallerRequest } from '../dialect.ts'
 import { formatPath, refuseType } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
+import { promptsOf } from '../parts/prompts.ts'
 import { checkMessages, checkSystem } from './check-messages.ts'
 import { checkTools } from './check-tools.ts'
 import { isUserPrompt } from './user-prompt.ts'
@@ -60,6 +61,9 @@ export function decodeCountRequest(
     hasImage: value.messages.some(({ content }) => holdsImage(content)),
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: endsWithUser(value.messages),
+    hasTools: (value.tools?.length ?? 0) > 0,
+    isCompaction: false,
+    prompts: promptsOf(value.messages, isUserPrompt),
     body: new MessagesBody(bytes, value, members, betasOf(headers['anthropic-beta'])),
   }
 }

@@ -1,10 +1,5 @@
+import { reminderMark } from '../parts/prompts.ts'
 import { isBlock, type MessagesBlock, type MessagesMessage } from './wire-request.ts'
-
-/**
- * What Claude Code writes beside tool results, in the role of the user but not by the user
- * (test/fixtures/messages-requests/claude-code-tools.json).
- */
-const REMINDER = '<system-reminder>'
 
 /**
  * The message is from the user: not one that hands in tool results only. A user message with results counts as the
@@ -19,5 +14,5 @@ export function isUserPrompt({ role, content }: MessagesMessage): boolean {
 }
 
 function isByClient(block: MessagesBlock): boolean {
-  return isBlock(block, 'tool_result') || (isBlock(block, 'text') && block.text.trimStart().startsWith(REMINDER))
+  return isBlock(block, 'tool_result') || (isBlock(block, 'text') && block.text.trimStart().startsWith(reminderMark))
 }

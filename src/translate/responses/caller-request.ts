@@ -1,6 +1,8 @@
 import type { CallerRequest, ChainLink } from '../dialect.ts'
+import type { JsonObject } from '../parts/is-object.ts'
 import type { ScanLimits } from '../parts/json-members.ts'
-import { conversationOf, holdsImage, isFromAgent, isUserMessage } from './item-types.ts'
+import { promptsOf } from '../parts/prompts.ts'
+import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from './item-types.ts'
 import type { ResponsesBody } from './wire-request.ts'
 
 /**
@@ -21,7 +23,16 @@ export function describeRequest(body: ResponsesBody, chain: ChainLink): CallerRe
     hasImage: items.some(holdsImage),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),
+    hasTools:
+      (body.value.tools?.length ?? 0) > 0 || (items.length < chain.input.length && chain.input.some(bringsTools)),
+    isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
+    prompts: promptsOf(items, isUserMessage),
     chain,
     body,
   }
+}
+
+/** Codex CLI sends its tools as an item where the model is asked in the lite form. */
+function bringsTools(item: JsonObject): boolean {
+  return itemTypeOf(item) === 'additional_tools'
 }

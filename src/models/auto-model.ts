@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { parseCopilotModels, toCopilotModel } from './copilot-model.ts'
+import { copilotModelEntry } from './copilot-wire.ts'
+import { chatEndpoint, messagesEndpoint, responsesEndpoint } from './endpoints.ts'
+import { lenient } from './lenient.ts'
+import type { Model, ModelListing } from './model.ts'
+
+/** The model that has upstream choose one. */
+export const autoModelId = 'auto'
+
+export function isAutoModel({ provider, id }: Pick<Model, 'provider' | 'id'>): boolean {
+  return provider === 'copilot' && id === autoModelId
+}
+
+/** Copilot's reply to `GET /models`, with `auto`; undefined when it is not a model list at all. */
+export function parseAccountModels(reply: unknown): ModelListing | undefined {
+  const listing = parseCopilotModels(reply)
+  return listing && { ...listing, models: withAutoModel(listing.models) }
+}
+
+/**
+ * An account's models with `auto` behind them. Its limits are the smallest among the models that may be chosen, so that a
+ * prompt fits whichever is: those with a discount for it, else those that GitHub's clients offer.
+ */
+function withAutoModel(models: readonly Model[]): readonly Model[] {
+  const open = models.filter(({ type, policy }) => type === 'chat' && (policy ?? 'enabled') === 'enabled')
+  if (open.length === 0 || models.some(isAutoModel)) return models
+  const discounted = open.filter(({ autoDiscount }) => autoDiscount !== undefined)
+  const offered = open.filter(({ pickerEnabled, supports }) => pickerEnabled && supports.toolCalls === true)
+  const pool = [discounted, offered].find((some) => some.length > 0) ?? open
+  const auto: Model = {
+    provider: 'copilot',
+    id: autoModelId,
+    name: 'Auto',
+    type: 'chat',
+    family: autoModelId,
+    contextWindow: smallest(pool.map(({ contextWindow }) => contextWindow)),
+    maxPromptTokens: smallest(pool.map(({ maxPromptTokens }) => maxPromptTokens)),
+    maxOutputTokens: smallest(pool.map(({ maxOutputTokens }) => maxOutputTokens)),
+    endpoints: [chatEndpoint, responsesEndpoint, messagesEndpoint],
+    preview: false,
+    // Marks that no other model has would hide all others.
+    policy: open.some(({ policy }) => policy === 'enabled') ? 'enabled' : undefined,
+    pickerEnabled: open.some(({ pickerEnabled }) => pickerEnabled),
+    source: 'live',
+    supports: {
+      toolCalls: pool.every(({ supports }) => supports.toolCalls === true),
+      parallelToolCalls: pool.every(({ supports }) => supports.parallelToolCalls === true),
+      // Upstream is told of images and chooses a model that takes them.
+      vision: pool.some(({ supports }) => supports.vision === true),
+      structuredOutputs: pool.every(({ supports }) => supports.structuredOutputs === true),
+    },
+  }
+  return [...models, auto]
+}
+
+/** Undefined where none is stated. */
+function smallest(stated: readonly (number | undefined)[]): number | undefined {
+  const known = stated.filter((value) => value !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+/**
+ * Reply of `POST /auto`, and of `POST /models/session` before it, which names models by id alone.
+ * Source: docs/copilot-wire.md, "Auto model".
+ */
+const autoReply = z.looseObject({
+  session_token: z.string().min(1),
+  /** Seconds since epoch. */
+  expires_at: lenient(z.number().positive()),
+  selected_model: lenient(
+    z.union([
+      z
+        .string()
+        .min(1)
+        .transform((id) => ({ id })),
+      copilotModelEntry,
+    ]),
+  ),
+  available_models: lenient(z.array(lenient(z.string().min(1)))),
+})
+
+interface AutoReply {
+  readonly sessionToken: string
+  readonly expiresAtSeconds: number | undefined
+  /** As far as upstream describes them, the chosen one first. */
+  readonly candidates: readonly Model[]
+}
+
+/** Undefined where the reply names no token or no model. */
+export function parseAutoReply(reply: unknown): AutoReply | undefined {
+  const parsed = autoReply.safeParse(reply)
+  if (!parsed.success) return undefined
+  const { session_token: sessionToken, expires_at: expiresAt, selected_model: selected } = parsed.data
+  const available = (parsed.data.available_models ?? []).flatMap((id) => (id ? [{ id }] : []))
+  const candidates = (selected ? [selected] : available).map(toCopilotModel)
+  return candidates.length === 0 ? undefined : { sessionToken, expiresAtSeconds: expiresAt ?? undefined, candidates }
+}
