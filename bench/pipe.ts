@@ -9,10 +9,10 @@ const agent = new Agent({ keepAlive: true })
 const headers = {
   authorization: `Bearer ${process.env['BENCH_COPILOT_TOKEN']}`,
   'content-type': 'application/json',
-  'editor-version': 'vscode/1.0',
-  'editor-plugin-version': 'copilot-chat/0.26.7',
+  'editor-version': 'vscode/1.126.0',
+  'editor-plugin-version': 'copilot-chat/0.54.0',
   'copilot-integration-id': 'vscode-chat',
-  'user-agent': 'GitHubCopilotChat/0.26.7',
+  'user-agent': 'GitHubCopilotChat/0.54.0',
   'anthropic-version': '2023-06-01',
 }
 

@@ -83,7 +83,7 @@ export function adviceOfName(name: string | undefined): Advice | undefined {
 
 const oldEditor: Advice = {
   code: 'editor_version_refused',
-  advice: `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${configFile}.`,
+  advice: `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${configFile}.`,
 }
 
 /**
@@ -144,7 +144,7 @@ const worded: readonly (readonly [statuses: readonly number[], words: RegExp, Ad
     /api version/i,
     {
       code: 'api_version_refused',
-      advice: `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-06-01' ${configFile}.`,
+      advice: `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${configFile}.`,
     },
   ],
 ]

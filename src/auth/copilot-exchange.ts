@@ -29,7 +29,7 @@ const apiVersions = {
 type GithubPath = keyof typeof apiVersions
 
 /** Entries of `copilot.headers` that mean the model host alone. */
-const modelHostHeaders = new Set(['x-github-api-version', 'openai-intent'])
+const modelHostHeaders: ReadonlySet<string> = new Set(['x-github-api-version', ...purposeHeaders])
 
 /** The identity of `copilot.headers` with what this path of GitHub's REST API takes. */
 function githubHeaders(

@@ -51,7 +51,7 @@ export function createAutoMode(now: () => number): AutoMode {
       const wanted = parseMarkers(prompt).asked.get('auto')?.[0]
       const model = findModel(wanted ?? (prompt.length > SHORT_PROMPT || hasImage === true ? POOL[1] : POOL[0]) ?? '')
       if (model === undefined) return failure(503, { message: 'no model could be chosen', code: '' })
-      const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry
+      const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry(apiVersion)
       const selected = { id, name, vendor, version, capabilities, supported_endpoints }
       return jsonReply(200, { ...issue([model.id]), selected_model: selected })
     },

@@ -117,7 +117,7 @@ test('shows a page for the human', async () => {
 })
 
 const VERSION = { 'x-github-api-version': '2025-04-01' }
-const EDITOR = { ...VERSION, 'editor-version': 'vscode/1.0', 'user-agent': 'GitHubCopilotChat/0.26.7' }
+const EDITOR = { ...VERSION, 'editor-version': 'vscode/1.126.0', 'user-agent': 'GitHubCopilotChat/0.54.0' }
 
 function exchange(demo: DemoServer, token: string, headers: Record<string, string> = EDITOR) {
   return fetch(`${demo.url}/copilot_internal/v2/token`, { headers: { authorization: `token ${token}`, ...headers } })

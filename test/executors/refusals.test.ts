@@ -126,14 +126,14 @@ const copilot: readonly (readonly [
     'bad request: unknown Editor-Version header for IDE auth',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
   ],
   [
     400,
     'bad request: missing Editor-Version header for IDE auth',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
   ],
   [
     400,
@@ -225,14 +225,14 @@ const copilot: readonly (readonly [
     'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
     undefined,
     'api_version_refused',
-    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-06-01' ${file}`,
+    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${file}`,
   ],
   [
     466,
     'bad request: too old.',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.111.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
   ],
   [
     413,

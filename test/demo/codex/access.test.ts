@@ -81,15 +81,15 @@ test('wants the FedRAMP header exactly where the token has the claim', async () 
 })
 
 const copilotHeaders: readonly [string, string][] = [
-  ['editor-version', 'vscode/1.0'],
-  ['editor-plugin-version', 'copilot-chat/0.26.7'],
+  ['editor-version', 'vscode/1.126.0'],
+  ['editor-plugin-version', 'copilot-chat/0.54.0'],
   ['copilot-integration-id', 'vscode-chat'],
   ['copilot-vision-request', 'true'],
   ['x-initiator', 'user'],
-  ['x-github-api-version', '2025-04-01'],
+  ['x-github-api-version', '2026-08-01'],
   ['openai-intent', 'conversation-panel'],
   ['x-vscode-user-agent-library-version', 'electron-fetch'],
-  ['user-agent', 'GitHubCopilotChat/0.26.7'],
+  ['user-agent', 'GitHubCopilotChat/0.54.0'],
   ['x-whatever', 'tid=1;exp=2;sku=x:abc'],
   ['authorization', 'Bearer ghu_madeup'],
   ['authorization', 'Bearer gho_madeup'],
