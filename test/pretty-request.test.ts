@@ -109,3 +109,8 @@ test('a request that is over reads from left to right', async () => {
   expect(stripVTControlCharacters(formatAll(true))).toBe(formatAll(false))
   expect(formatAll(true)).toContain('\u001B[33mwarnings: ')
 })
+
+test('names the model that upstream has chosen behind the one that was asked for', () => {
+  const line = JSON.stringify({ ...served, chosenFor: 'auto', stream: false, status: 200, ms: 9 })
+  expect(formatLogLine(`${line}\n`, { colors: false })).toContain('auto → gpt-5-mini → copilot/chat → 200')
+})

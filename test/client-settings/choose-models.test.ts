@@ -44,6 +44,18 @@ test('a list without any of the models that suit gives its first one, for every 
   expect(chooseModels('claude', [])).toBeUndefined()
 })
 
+test('where none of the models suits, Copilot chooses, if it can', () => {
+  const list = [model('grok-code-fast-1'), model('auto')]
+  expect(ids('claude', list)).toEqual(['auto', 'auto', 'auto', 'auto'])
+  expect(ids('codex', [...models, model('auto')])[0]).toBe('gpt-5.3-codex')
+  expect(ids('claude', [...models, model('auto')], 'auto')).toEqual([
+    'auto',
+    'claude-haiku-4.5',
+    'claude-opus-4.8',
+    'claude-sonnet-5',
+  ])
+})
+
 test('a model that calls no tools is picked where there is no other', () => {
   const mute = model('claude-sonnet-6', ['messages'], { tools: false })
   expect(ids('claude', [mute, ...models])[0]).toBe('claude-sonnet-5')

@@ -4,7 +4,7 @@ import { openaiError } from './failures.ts'
 
 /** Names by which a program tells Copilot who it is and why it asks (docs/copilot-wire.md, "Request headers"). */
 const COPILOT_HEADERS =
-  /^(?:copilot-|editor-|x-github-|github-|x-initiator$|x-interaction-|x-vscode-|x-request-te-|openai-intent$|vscode-)/
+  /^(?:copilot-|editor-|x-github-|github-|x-initiator$|x-interaction-|x-agent-task-id$|x-vscode-|x-request-te-|openai-intent$|vscode-)/
 
 /** What belongs to a caller's own connection or to another vendor's API. */
 const FOREIGN_HEADERS = /^(?:cf-|x-forwarded-|forwarded$|via$|cookie$|anthropic-|x-api-key$)/
