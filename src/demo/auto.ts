@@ -1,16 +1,14 @@
 import { failure, invalidBody } from './failures.ts'
 import { parseMarkers } from './markers.ts'
-import { findModel } from './models.ts'
+import { AUTO_DISCOUNT, AUTO_POOL, findModel } from './models.ts'
 import { jsonReply, textReply } from './outcome.ts'
 import type { Outcome, WholeReply } from './outcome.ts'
 
 /** Which ways of choosing a model the simulated Copilot has: the one of August 2026 and the one before it. */
 export type AutoWays = 'both' | 'session' | 'none'
 
-/** The models that may be chosen, the first one for short prompts. */
-const POOL = ['gpt-5-mini', 'claude-sonnet-5', 'gpt-5.4', 'claude-haiku-4.5']
+/** The first model of the pool is for short prompts. */
 const SHORT_PROMPT = 200
-const DISCOUNT = 0.1
 /** There is no way to lengthen it. */
 const LIFE_SECONDS = 24 * 60 * 60
 
@@ -38,7 +36,7 @@ export function createAutoMode(now: () => number): AutoMode {
     return {
       session_token: token,
       expires_at: untilSeconds,
-      discounted_costs: Object.fromEntries(models.map((model) => [model, DISCOUNT])),
+      discounted_costs: Object.fromEntries(models.map((model) => [model, AUTO_DISCOUNT])),
     }
   }
 
@@ -49,7 +47,9 @@ export function createAutoMode(now: () => number): AutoMode {
       const { prompt, has_image: hasImage } = parse(text)
       if (typeof prompt !== 'string' || prompt === '') return invalidBody('prompt is required')
       const wanted = parseMarkers(prompt).asked.get('auto')?.[0]
-      const model = findModel(wanted ?? (prompt.length > SHORT_PROMPT || hasImage === true ? POOL[1] : POOL[0]) ?? '')
+      const model = findModel(
+        wanted ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
+      )
       if (model === undefined) return failure(503, { message: 'no model could be chosen', code: '' })
       const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry(apiVersion)
       const selected = { id, name, vendor, version, capabilities, supported_endpoints }
@@ -59,7 +59,7 @@ export function createAutoMode(now: () => number): AutoMode {
       if (ways === 'none') return textReply(404, '404 page not found')
       const { auto_mode: mode } = parse(text)
       if (typeof mode !== 'object' || mode === null) return invalidBody('auto_mode is required')
-      return jsonReply(200, { available_models: POOL, ...issue(POOL) })
+      return jsonReply(200, { available_models: AUTO_POOL, ...issue(AUTO_POOL) })
     },
     refuse(token, modelId) {
       if (token === undefined) return undefined

@@ -8,6 +8,7 @@ const HARD_TOOL_LIMIT = 128
 /** Versions of the API from which on `GET /models` differs (docs/copilot-wire.md, "Context tiers and prices"). */
 const TIERS_SINCE = '2026-06-01'
 const CACHE_READ_SINCE = '2026-08-01'
+const AUTO_SINCE = '2026-08-01'
 
 /** A model of the catalogue with what the request checks need. */
 export interface DemoModel {
@@ -38,6 +39,10 @@ export interface DemoModel {
   /** Its element of `GET /models`, as clients of this version of the API get it. */
   readonly entry: (version: string) => Readonly<Record<string, unknown>>
 }
+
+/** The models that may be chosen for `auto`, and how much cheaper they are then. */
+export const AUTO_POOL: readonly string[] = ['gpt-5-mini', 'claude-sonnet-5', 'gpt-5.4', 'claude-haiku-4.5']
+export const AUTO_DISCOUNT = 0.1
 
 /** Real lists have rows that lack almost everything; each must be judged alone. */
 const SPARSE_ENTRY = { id: 'mai-code-1-flash' }
@@ -136,7 +141,12 @@ function toEntry(row: CatalogueRow, version: string): Record<string, unknown> {
       policy: { state: row.policy, terms: `Enable access to the simulated ${name} model.` },
     }),
     ...(row.multiplier !== undefined && {
-      billing: { is_premium: row.multiplier > 0, multiplier: row.multiplier, ...tokenPrices(row, version) },
+      billing: {
+        is_premium: row.multiplier > 0,
+        multiplier: row.multiplier,
+        ...(AUTO_POOL.includes(row.id) && version >= AUTO_SINCE && { auto_discount: AUTO_DISCOUNT }),
+        ...tokenPrices(row, version),
+      },
     }),
     ...noticesOf(row),
     capabilities: {
