@@ -16,7 +16,7 @@ export interface AutoChoice {
   readonly warnings: readonly Warning[]
 }
 
-export type AutoAsk = Pick<CallerRequest, 'sessionId' | 'prompts' | 'hasImage'>
+type AutoAsk = Pick<CallerRequest, 'sessionId' | 'prompts' | 'hasImage'>
 
 /**
  * Which model answers a conversation whose caller asks for `auto`: the same one from its first request to its last, since

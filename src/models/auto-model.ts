@@ -6,7 +6,7 @@ import { lenient } from './lenient.ts'
 import type { Model, ModelListing } from './model.ts'
 
 /** The model that has upstream choose one. */
-export const autoModelId = 'auto'
+const autoModelId = 'auto'
 
 export function isAutoModel({ provider, id }: Pick<Model, 'provider' | 'id'>): boolean {
   return provider === 'copilot' && id === autoModelId
