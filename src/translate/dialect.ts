@@ -30,7 +30,7 @@ export interface CallerRequest<Body = unknown> {
   readonly prompts: Prompts
   /** Responses only: what refers to, or may be referred to by, other requests. */
   readonly chain?: ChainLink | undefined
-  /** What the caller's headers name the conversation by, in dialects whose clients do that. */
+  /** What the caller names its conversation by, in a header or in its body; undefined where it does not. */
   readonly sessionId?: string | undefined
   readonly body: Body
 }

@@ -221,7 +221,7 @@ export interface Turn {
   readonly logprobs?: { readonly top?: number | undefined } | undefined
   /** Stable for one conversation; used as upstream's prompt cache key. */
   readonly cacheKey?: string | undefined
-  /** What the caller names its conversation by, where it says so outside of the body. */
+  /** As `CallerRequest.sessionId`: the cache key where none is stated. */
   readonly sessionId?: string | undefined
 }
 

@@ -1,8 +1,9 @@
-import type { CallerRequest } from '../dialect.ts'
+import type { CallerHeaders, CallerRequest } from '../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
 import { promptsOf } from '../parts/prompts.ts'
+import { nameSession } from '../parts/session-headers.ts'
 import { checkMessages } from './check-messages.ts'
 import { isImagePart } from './content-parts.ts'
 import { ChatBody, chatRequest, type ChatMessage, type ChatRequest } from './wire-request.ts'
@@ -23,7 +24,11 @@ const MAX_TOOLS = 10_000
  * @param bytes the UTF-8 that `text` was read from; encoding it again costs more than parsing it
  * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
  */
-export function decodeChatRequest(text: string, bytes: Buffer = Buffer.from(text)): CallerRequest<ChatBody> {
+export function decodeChatRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<ChatBody> {
   // As many bytes as characters: the text is ASCII and is its own latin1 reading.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
   const { value, members } = parseBody(text, LIMITS, latin1)
@@ -38,6 +43,7 @@ export function decodeChatRequest(text: string, bytes: Buffer = Buffer.from(text
     hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
+    sessionId: nameSession(headers, value['prompt_cache_key']),
     body: new ChatBody(bytes, value, members),
   }
 }

@@ -23,7 +23,7 @@ export function decodeChatTurn(request: CallerRequest, { historyWindow }: Encode
   const reasoning = decodeReasoning(body)
   const format = decodeFormat(body.response_format)
   const toolChoice = decodeToolChoice(modern.tool_choice)
-  const cacheKey = firstFilled(body['prompt_cache_key'], body.user)
+  const { prompt_cache_key: cacheKey } = body
   const verbosity = aString('verbosity', body['verbosity'])
   const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens ?? undefined
   const turn: Turn = {
@@ -39,7 +39,8 @@ export function decodeChatTurn(request: CallerRequest, { historyWindow }: Encode
     ...(verbosity !== undefined && { verbosity }),
     ...(reasoning && { reasoning }),
     ...(body.logprobs === true && { logprobs: { top: body.top_logprobs ?? undefined } }),
-    ...(cacheKey !== undefined && { cacheKey }),
+    ...(isFilled(cacheKey) && { cacheKey }),
+    sessionId: request.sessionId,
   }
   return {
     turn,
@@ -185,8 +186,4 @@ function aString(path: string, value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string') refuseType(path, 'a string', value)
   return value
-}
-
-function firstFilled(...values: readonly unknown[]): string | undefined {
-  return values.find(isFilled)
 }

@@ -25,7 +25,7 @@ export function recallChatReasoning(
   if (!recalled) return request
   // Spliced, not serialised whole: a seed of 64 bits would not survive that.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
-  return decodeChatRequest(bytes.toString(), bytes)
+  return { ...decodeChatRequest(bytes.toString(), bytes), sessionId: request.sessionId }
 }
 
 function recalledFor(message: ChatMessage, recall: (callId: string) => string | undefined): string | undefined {

@@ -4,8 +4,10 @@ import { formatPath, refuseType } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
 import { promptsOf } from '../parts/prompts.ts'
+import { nameSession } from '../parts/session-headers.ts'
 import { checkMessages, checkSystem } from './check-messages.ts'
 import { checkTools } from './check-tools.ts'
+import { sessionIdOf } from './session-id.ts'
 import { isUserPrompt } from './user-prompt.ts'
 import {
   isBlock,
@@ -64,6 +66,7 @@ export function decodeCountRequest(
     hasTools: (value.tools?.length ?? 0) > 0,
     isCompaction: false,
     prompts: promptsOf(value.messages, isUserPrompt),
+    sessionId: nameSession(headers, sessionIdOf(value.metadata?.user_id)),
     body: new MessagesBody(bytes, value, members, betasOf(headers['anthropic-beta'])),
   }
 }

@@ -9,7 +9,6 @@ import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-too
 import { messagesFieldNames } from './field-names.ts'
 import { warnLimits } from './limit-betas.ts'
 import { refuseAt } from './place.ts'
-import { sessionIdOf } from './session-id.ts'
 import { refusePrefill } from './prefill.ts'
 import { messagesBodyOf, type MessagesRequest } from './wire-request.ts'
 
@@ -40,7 +39,7 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
     stop: decodeStop(value),
     format: decodeFormat(value, warnings),
     reasoning: decodeReasoning(value, warnings),
-    cacheKey: sessionIdOf(value.metadata?.user_id),
+    sessionId: request.sessionId,
   }
   warnRest(value, warnings)
   return { turn, warnings }

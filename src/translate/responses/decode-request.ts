@@ -2,11 +2,11 @@ import type { CallerHeaders, CallerRequest } from '../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { parseBody } from '../parts/json-body.ts'
+import { nameSession } from '../parts/session-headers.ts'
 import { BODY_LIMITS, describeRequest } from './caller-request.ts'
 import { checkInput } from './check-input.ts'
 import { checkToolChoice, checkTools } from './check-tools.ts'
 import { itemTypeOf } from './item-types.ts'
-import { sessionIdOf } from './session.ts'
 import { ResponsesBody, responsesRequest, type ResponsesItem, type ResponsesRequest } from './wire-request.ts'
 
 /**
@@ -25,7 +25,7 @@ export function decodeResponsesRequest(
   const { value, members } = parseBody(text, BODY_LIMITS, latin1)
   checkRequest(value)
   const input = toItems(value.input)
-  const sessionId = sessionIdOf(headers)
+  const sessionId = nameSession(headers, value.prompt_cache_key)
   const request = describeRequest(new ResponsesBody(bytes, value, members), {
     previousId: value.previous_response_id || undefined,
     references: input.flatMap((item) => (itemTypeOf(item) === 'item_reference' ? idOf(item) : [])),

@@ -14,7 +14,7 @@ import { NO_ENCRYPTED_CONTENT, refusedFields } from './lessons.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
 import { fitEffort, isChatgpt, knownEffort, takesReasoning, takesSampling, takesSummary } from './model-habits.ts'
 import { removeField } from './remove-field.ts'
-import { sessionOf, shortKey } from './session.ts'
+import { sessionOf } from './session.ts'
 
 /** OpenAI takes no smaller cap. Tokens. Source: OpenAI API reference, responses, 2026-11. */
 const LEAST_OUTPUT_TOKENS = 16
@@ -42,24 +42,22 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
     ...(reasoning !== undefined && { reasoning }),
     ...(text !== undefined && { text }),
     ...encodeLogprobs(turn, context),
-    ...(turn.cacheKey !== undefined && { prompt_cache_key: shortKey(turn.cacheKey) }),
     ...includeOf(turn, context),
     store: false,
     stream: true,
   }
-  const usual = withoutRefused(body, turn, context, warnings)
-  if (!isChatgpt(context)) return { body: toBytes(usual), warnings, calls: callNotes(usual) }
-  const session = sessionOf(turn.cacheKey ?? turn.sessionId, usual)
-  const keyed = { ...usual, prompt_cache_key: session.key }
+  const session = sessionOf(turn.cacheKey ?? turn.sessionId, body)
+  const keyed = withoutRefused({ ...body, prompt_cache_key: session.key }, turn, context, warnings)
+  if (!isChatgpt(context)) return { body: toBytes(keyed), warnings, calls: callNotes(keyed) }
   if (!isLite(context)) {
-    return { body: toBytes(keyed), headers: session.headers, warnings, calls: callNotes(usual) }
+    return { body: toBytes(keyed), headers: session.headers, warnings, calls: callNotes(keyed) }
   }
   const lite = toLite(keyed, warnings)
   return {
     body: toBytes(lite.body),
     headers: { ...session.headers, ...liteHeaders },
     warnings,
-    calls: callNotes(usual, lite.grouped),
+    calls: callNotes(keyed, lite.grouped),
   }
 }
 
@@ -245,6 +243,8 @@ function withoutRefused(body: JsonObject, turn: Turn, { lessons }: EncodeContext
   return refusedFields(lessons).reduce((before, path) => {
     const after = removeField(before, path)
     if (after === before) return before
+    // The key is of no account for the answer.
+    if (path === 'prompt_cache_key') return after
     const name = Object.hasOwn(callersField, path) ? callersField[path] : undefined
     warnings.push({ code: 'refused_upstream', field: name === undefined ? path : turn.fieldNames[name] })
     return after

@@ -73,19 +73,19 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   }
   set('store', false)
   set('stream', true)
+  const named = body.value.prompt_cache_key ?? undefined
+  const session = sessionOf(named || request.sessionId, { instructions: value['instructions'], input: value['input'] })
+  set('prompt_cache_key', session.key)
   dropRefused(value, edits, context.lessons, warnings)
   const echo = settingsOf(body.value, body.continues)
   if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, echo, calls: callNotes(value) }
 
-  const named = body.value.prompt_cache_key ?? undefined
   const usual = withEdits(value, edits)
-  const session = sessionOf(named || request.sessionId, usual)
-  set('prompt_cache_key', session.key)
   if (!isLite(context)) {
     const bytes = spliceMembers(body, edits)
     return { body: bytes, headers: session.headers, warnings, echo, calls: callNotes(usual) }
   }
-  const lite = toLite({ ...usual, prompt_cache_key: session.key }, warnings)
+  const lite = toLite(usual, warnings)
   for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
     // `constructor` and its like are members only where somebody wrote them.
     set(member, Object.hasOwn(lite.body, member) ? lite.body[member] : undefined)
@@ -283,6 +283,7 @@ function dropRefused(
     const after = removeField(before, path)
     if (after === before) continue
     edits.set(member, after[member])
-    warnings.push({ code: 'refused_upstream', field: path, detail: 'upstream has refused it for this model before' })
+    // What only the proxy has added, the caller does not miss.
+    if (own !== undefined) warnings.push({ code: 'refused_upstream', field: path, detail: 'upstream has refused it for this model before' })
   }
 }

@@ -1,4 +1,3 @@
-import type { CallerHeaders } from '../dialect.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { isFilled } from '../parts/wire-json.ts'
 import { digest } from '../prepare/digest.ts'
@@ -8,25 +7,6 @@ import { isUserMessage } from './item-types.ts'
 /** OpenAI takes no longer `prompt_cache_key`. Characters. Source: OpenAI API reference, responses, 2026-11. */
 const LONGEST_KEY = 64
 
-/** Codex CLI's names for its conversation, the present one first. Source: openai/codex, codex-rs/core/src/client.rs. */
-const sessionHeaders = ['session-id', 'session_id', 'thread-id', 'conversation_id']
-
-/** A name for a conversation is a line; what is longer is somebody's mistake. Characters. */
-const longestHeader = 512
-
-/** What the caller's headers name its conversation by; undefined where they do not. */
-export function sessionIdOf(headers: CallerHeaders): string | undefined {
-  return sessionHeaders
-    .map((name) => headers[name])
-    .filter(isFilled)
-    .find((value) => value.length <= longestHeader)
-}
-
-/** A cache key as OpenAI takes it. */
-export function shortKey(key: string): string {
-  return key.length <= LONGEST_KEY ? key : shortName(key, LONGEST_KEY)
-}
-
 export interface Session {
   /** For `prompt_cache_key`. */
   readonly key: string
@@ -34,13 +14,15 @@ export interface Session {
 }
 
 /**
- * How the ChatGPT backend is told which conversation a request is of: what keeps its prompt cache warm
- * (docs/codex-wire.md, "Request headers"). A caller that does not say is known by how its conversation begins.
+ * How the ChatGPT backend is told which conversation a request is of (docs/codex-wire.md, "Request headers"), and by its
+ * key alone any other Responses upstream: the key is what keeps a prompt cache warm (docs/copilot-wire.md, "Prompt
+ * caching"). A caller that does not say is known by how its conversation begins.
  *
  * @param named by the caller, `prompt_cache_key` first
  */
 export function sessionOf(named: string | undefined, body: JsonObject): Session {
-  const key = shortKey(isFilled(named) ? named : derivedKey(body))
+  const name = isFilled(named) ? named : derivedKey(body)
+  const key = name.length <= LONGEST_KEY ? name : shortName(name, LONGEST_KEY)
   // A header takes less than JSON does.
   const id = shortName(key, LONGEST_KEY)
   return { key, headers: { 'session-id': id, 'thread-id': id } }
@@ -54,7 +36,7 @@ function derivedKey({ instructions, input }: JsonObject): string {
   const first: unknown = Array.isArray(input)
     ? input.find((item: unknown) => isObject(item) && isUserMessage(item))
     : undefined
-  const opening = isObject(first) ? textOf(first['content']) : ''
+  const opening = textOf(isObject(first) ? first['content'] : input)
   return `cpx-${digest(JSON.stringify([headOf(instructions), opening.slice(0, longestRead)]), 32)}`
 }
 

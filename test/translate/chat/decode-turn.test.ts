@@ -404,7 +404,9 @@ describe('parameters', () => {
   test.each([
     [{ stop: 'x' }, { stop: ['x'] }],
     [{ stop: '' }, { stop: [] }],
-    [{ user: 'u' }, { cacheKey: 'u' }],
+    // A person, not a conversation.
+    [{ user: 'u' }, {}],
+    [{ prompt_cache_key: 'k' }, { cacheKey: 'k', sessionId: 'k' }],
     [{ response_format: { type: 'text' } }, {}],
     [{ response_format: { type: 'json_object' } }, { format: { type: 'json_object' } }],
     [{ response_format: { type: 'json_schema', json_schema: { name: 'n' } } }, { format: { type: 'json_object' } }],

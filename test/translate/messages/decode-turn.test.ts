@@ -538,8 +538,8 @@ test.each([
   ['{"session_id":', undefined],
   ['{'.repeat(100_000), undefined],
   ['', undefined],
-])('makes a cache key of the session in %s, and of nothing else', (userId, expected) => {
-  expect(turnOf({ metadata: { user_id: userId } }).turn.cacheKey).toBe(expected)
+])('takes the session in %s, and nothing else', (userId, expected) => {
+  expect(turnOf({ metadata: { user_id: userId } }).turn.sessionId).toBe(expected)
 })
 
 test.each([

@@ -266,8 +266,9 @@ describe('worked cases', () => {
 })
 
 test('is stateless, streams and asks for reasoning that can be handed back', () => {
-  expect(encode(turn({ items: [message('user', 'hi')] })).body).toEqual({
+  expect(encode(turn({ items: [message('user', 'hi')], sessionId: 's' })).body).toEqual({
     model: 'gpt-6-sol',
+    prompt_cache_key: 's',
     input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }],
     include: ['reasoning.encrypted_content'],
     store: false,

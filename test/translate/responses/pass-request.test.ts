@@ -45,6 +45,7 @@ const settled = {
   store: false,
   stream: true,
   include: ['reasoning.encrypted_content'],
+  prompt_cache_key: 'k',
 }
 
 function pass(body: Readonly<Record<string, unknown>>, context: Partial<EncodeContext> = {}) {
@@ -83,14 +84,14 @@ describe('what every request needs', () => {
       `"include":["reasoning.encrypted_content"],"store":false,"stream":true`,
     ],
   ])('is %s', (_, written, sent) => {
-    const start = '{"model":"gpt-5.3-codex","input":"hi"'
+    const start = '{"model":"gpt-5.3-codex","input":"hi","prompt_cache_key":"k"'
     const join = written === '' ? '' : ','
     const joinSent = sent.startsWith(',') ? '' : ','
     expect(passText(`${start}${join}${written}}`)?.json).toBe(`${start}${joinSent}${sent}}`)
   })
 
   test('leaves the very bytes alone where it is there', () => {
-    const text = ` {"model":"gpt-5.3-codex", "input":"\\u00e9é", ${needed},\n"x":1.0, "reasoning": {"effort":"low"} }\n`
+    const text = ` {"model":"gpt-5.3-codex", "input":"\\u00e9é", "prompt_cache_key":"k", ${needed},\n"x":1.0, "reasoning": {"effort":"low"} }\n`
     const bytes = Buffer.from(text)
     expect(passResponsesRequest(decodeResponsesRequest(text, bytes), encodeContext(gpt))?.body).toBe(bytes)
   })

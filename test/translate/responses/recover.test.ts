@@ -9,7 +9,13 @@ import { encodeContext, traits } from '../turns.ts'
 import { arbitraryBody } from './arbitrary-bodies.ts'
 
 const gpt = traits('gpt-5.3-codex')
-const start = { model: 'gpt-5.3-codex', stream: true, store: false, include: ['reasoning.encrypted_content'] }
+const start = {
+  model: 'gpt-5.3-codex',
+  stream: true,
+  store: false,
+  include: ['reasoning.encrypted_content'],
+  prompt_cache_key: 'k',
+}
 const user = { role: 'user', content: 'x' }
 const reasoning = { type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
 const compaction = { type: 'compaction', encrypted_content: 'gAAA' }

@@ -22,7 +22,7 @@ function send(
   const request = dialect.decodeRequest(text, Buffer.from(text), headers)
   const { request: sent } = openExchange(dialect, dialects.responses, request, encodeContext(sol, parts))
   const { prompt_cache_key: key }: Json = JSON.parse(sent.body.toString())
-  return { key, headers: sent.headers, echo: sent.echo }
+  return { key, headers: sent.headers, echo: sent.echo, warnings: sent.warnings }
 }
 
 const named = (id: string) => ({ key: id, headers: { 'session-id': id, 'thread-id': id } })
@@ -36,8 +36,19 @@ describe('a conversation goes by', () => {
     expect(send('chat', { messages: [user('x')], prompt_cache_key: 's-1' })).toMatchObject(named('s-1'))
   })
 
-  test.each(['session-id', 'session_id', 'thread-id', 'conversation_id'])('the header %s of Codex CLI', (name) => {
-    expect(send('responses', { input: 'x' }, { [name]: 's-2' })).toMatchObject(named('s-2'))
+  test.each([
+    'session-id',
+    'session_id',
+    'thread-id',
+    'conversation_id',
+    'x-claude-code-session-id',
+    'x-session-id',
+    'x-session-affinity',
+  ])('the header %s, whatever the caller speaks', (name) => {
+    const headers = { [name]: 's-2' }
+    expect(send('responses', { input: 'x' }, headers)).toMatchObject(named('s-2'))
+    expect(send('chat', { messages: [user('x')], user: 'a person' }, headers)).toMatchObject(named('s-2'))
+    expect(send('messages', { max_tokens: 9, messages: [user('x')] }, headers)).toMatchObject(named('s-2'))
   })
 
   test('the same where the request goes on from a stored response', () => {
@@ -108,7 +119,33 @@ test('the reply tells the caller of its own key only', () => {
   expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }).echo).toMatchObject({ prompt_cache_key: 's-1' })
 })
 
-test.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams are told of no session', (parts) => {
-  const { key, headers } = send('responses', { input: 'x' }, { 'session-id': 's-2' }, parts)
-  expect({ key, headers }).toEqual({ key: undefined, headers: undefined })
+describe.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams %#', (parts) => {
+  test('are told of the session by its key alone', () => {
+    const { key, headers } = send('responses', { input: 'x' }, { 'session-id': 's-2' }, parts)
+    expect({ key, headers }).toEqual({ key: 's-2', headers: undefined })
+    expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }, {}, parts).key).toBe('s-1')
+    expect(send('chat', { messages: [user('x')], user: 'a person' }, {}, parts).key).toMatch(/^cpx-/)
+  })
+
+  test('that have refused the key are not sent it again, and the caller is not bothered with it', () => {
+    const refused = { ...parts, lessons: new Set(['field:prompt_cache_key']) }
+    const tools = [{ type: 'function', name: 'n'.repeat(80) }]
+    for (const body of [{ input: 'x' }, { input: 'x', tools }])
+      expect(send('responses', body, { 'session-id': 's-2' }, refused)).toMatchObject({ key: undefined, warnings: [] })
+  })
+})
+
+test.each<[keyof typeof dialects, Json]>([
+  ['chat', { messages: [user('x')] }],
+  ['responses', { input: 'x' }],
+  ['messages', { max_tokens: 9, messages: [user('x')] }],
+])('a %s request has the session of its header, else that of its body, else none', (caller, body) => {
+  const id = (more: Json, headers: Headers = {}) => {
+    const text = JSON.stringify({ model: 'm', ...body, ...more })
+    return dialects[caller].decodeRequest(text, Buffer.from(text), headers).sessionId
+  }
+  const inBody = caller === 'messages' ? { metadata: { user_id: 'user_a_account_b_session_c' } } : { prompt_cache_key: 'c' }
+  expect(id({})).toBeUndefined()
+  expect(id(inBody)).toBe('c')
+  expect(id(inBody, { 'x-session-id': 's' })).toBe('s')
 })
