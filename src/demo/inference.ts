@@ -5,6 +5,7 @@ import { promptOf } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
 import { failureOfStatus, modelNotSupported, promptTooLong, wrongEndpoint } from './failures.ts'
 import type { Frames } from './habits/habit.ts'
+import { refuseImages } from './image-checks.ts'
 import type { InferencePath } from './inference-path.ts'
 import { markerNumber, parseMarkers } from './markers.ts'
 import type { Markers } from './markers.ts'
@@ -80,6 +81,7 @@ export function answerInference<Request>(route: InferenceRoute<Request>, call: I
   const subject = { call, request, model, conversation, markers }
   return (
     route.refuse(subject) ??
+    refuseImages(subject) ??
     failAtOnce(subject, route.path === '/v1/messages') ??
     prepared(route, subject) ??
     answer(route, subject)

@@ -1,5 +1,6 @@
 import { CATALOGUE } from './catalogue.ts'
 import type { CataloguePrice, CatalogueRow, HabitId } from './catalogue.ts'
+import { LARGEST_IMAGE } from './image-checks.ts'
 
 const CHAT = '/chat/completions'
 
@@ -198,7 +199,7 @@ function limitsOf(row: CatalogueRow): Record<string, unknown> {
     ...(row.images !== undefined && {
       vision: {
         max_prompt_images: row.images,
-        max_prompt_image_size: 3_145_728,
+        max_prompt_image_size: LARGEST_IMAGE,
         supported_media_types: ['image/jpeg', 'image/png', 'image/webp'],
       },
     }),

@@ -30,6 +30,8 @@ export interface DemoSettings {
   readonly misdirectedHosts: readonly string[]
   /** Larger bodies get 413. The real limit is not published; this is a guess. */
   readonly maxBodyBytes: number
+  /** Images that together are larger get 413 `failed to parse request`. Decoded; a guess. */
+  readonly maxImageBytes: number
   /** Wait between the events of an answer, unless a `[demo:slow]` marker says otherwise. */
   readonly eventDelayMs: number
   /** Events joined into one write: 1 shows every event as a chunk of its own, more is cheaper. */
@@ -49,6 +51,7 @@ export const DEFAULT_DEMO_SETTINGS: DemoSettings = {
   autoWays: 'both',
   misdirectedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,
+  maxImageBytes: 24 * 1024 * 1024,
   eventDelayMs: 0,
   eventsPerWrite: 1,
 }

@@ -8,6 +8,7 @@ import type { CallerRequest, Continuation, Dialect, EncodeContext, EncodedReques
 import { dialectOfPath } from '../translate/dialects.ts'
 import { openExchange } from '../translate/exchange.ts'
 import type { Exchange } from '../translate/exchange.ts'
+import { describeLargest } from '../translate/images.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { Admitted } from './admit.ts'
@@ -135,7 +136,8 @@ async function openRouted(
       }
     } catch (error) {
       const next = attempt <= mostRecoveries ? recover(error) : undefined
-      if (next === undefined) throw isRefusedAsSuch(error) ? (notFound ?? error) : error
+      if (next === undefined)
+        throw isRefusedAsSuch(error) ? (notFound ?? error) : withLargestImages(error, dialect, call)
       // Whether the model is missing or wants another form shows when the other form is refused too.
       if (isNotFound(error)) notFound ??= error
       exchange = next
@@ -147,6 +149,7 @@ async function openRouted(
   function recover(error: unknown): Exchange | undefined {
     if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') return undefined
     const { error: refusal } = error
+    if (refusal.status === 413 && !call.hasImage) return undefined
     if (upstreamDialect === undefined || !isRecoverable(refusal.status, executor.profile)) return undefined
     const context = contextNow()
     // Under strict nothing is left out: upstream's own words say what it would have been.
@@ -220,7 +223,17 @@ function isRefusedAsSuch(error: unknown): boolean {
 /** Whether a status may be about a part of the body that can go, or about its form. */
 function isRecoverable(status: number, profile: UpstreamProfile | undefined): boolean {
   // The ChatGPT backend does not find a model that it wants to be asked in another form.
-  return status === 400 || status === 422 || (status === 404 && profile === 'chatgpt')
+  // Of a body that is too large the images may go.
+  return status === 400 || status === 413 || status === 422 || (status === 404 && profile === 'chatgpt')
+}
+
+/** A body that is too large even without the images of its history: the caller is told which of the others to shrink. */
+function withLargestImages(error: unknown, { conversation }: Dialect, call: CallerRequest): unknown {
+  if (!(error instanceof Fault) || error.error.kind !== 'upstream_status' || error.error.status !== 413) return error
+  const largest = call.hasImage ? describeLargest(call, conversation) : ''
+  if (largest === '') return error
+  const advice = [error.error.advice, `The largest images: ${largest}.`].filter(Boolean).join(' ')
+  return new Fault({ ...error.error, advice }, { cause: error.cause })
 }
 
 /** Two upstreams behind one route refuse different things. */

@@ -35,6 +35,15 @@ export interface CallerRequest<Body = unknown> {
   readonly body: Body
 }
 
+/** Where a dialect keeps its conversation, and how it writes text there. */
+export interface ConversationShape {
+  readonly member: 'messages' | 'input'
+  readonly textType: 'text' | 'input_text'
+  readonly itemsOf: (request: CallerRequest) => readonly JsonObject[]
+  /** The request with each item of its conversation mapped. */
+  readonly mapItems: (request: CallerRequest, map: <Item extends JsonObject>(item: Item) => Item) => CallerRequest
+}
+
 /** How a request hangs together with stored ones (`previous_response_id`, `store`). */
 export interface ChainLink {
   readonly previousId: string | undefined
@@ -280,6 +289,8 @@ export interface Dialect {
   /** Fields that every request must have, whether its author cares or not. */
   readonly mandatory?: ReadonlySet<string> | undefined
 
+  readonly conversation: ConversationShape
+
   // A caller's request.
   /**
    * Checks a caller's body, given as the JSON text that was received. With `bytes`, the UTF-8 the text was read from,
@@ -336,7 +347,7 @@ export interface Dialect {
 
   /**
    * The request upstream may take after it refused this one, or undefined when the refusal is the answer. Never called
-   * for 402, 429 or 5xx. Each call must take something out of the body, so that a request is not sent for ever.
+   * for 402, 429 or 5xx, and for 413 only where there are images. Each call must take something out of the body, so that a request is not sent for ever.
    */
   readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => Recovery | undefined
 

@@ -10,6 +10,7 @@ import type {
   ReplyStream,
   TurnDecoder,
 } from './dialect.ts'
+import { limitImages } from './images.ts'
 import { prepareTurn } from './prepare/prepare-turn.ts'
 import { createRestorer } from './restore/restore-events.ts'
 import type { Turn, TurnEvent, Usage } from './turn.ts'
@@ -47,15 +48,20 @@ const noNotes: ReplyNotes = {
 export function openExchange(
   caller: Dialect,
   upstream: Dialect,
-  request: CallerRequest,
+  asked: CallerRequest,
   context: EncodeContext,
 ): Exchange {
+  const { request, warnings: imageWarnings } = limitImages(asked, caller.conversation, upstream.id, context) ?? {
+    request: asked,
+    warnings: [],
+  }
   const passed = caller.id === upstream.id ? caller.passRequest(request, context) : undefined
   if (passed !== undefined) {
-    if (context.strict) refuseLosses(passed.warnings, caller.mandatory)
+    const warnings = distinct([...imageWarnings, ...passed.warnings])
+    if (context.strict) refuseLosses(warnings, caller.mandatory)
     const { createStream, createFold } = caller
     return {
-      request: { ...passed, warnings: distinct(passed.warnings) },
+      request: { ...passed, warnings },
       reader: {
         notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
         continuesPauses: false,
@@ -67,7 +73,7 @@ export function openExchange(
   const decoded = caller.decodeTurn(request, context)
   const prepared = prepareTurn(decoded.turn, upstream.accepts(context.lessons))
   const encoded = upstream.encodeTurn(prepared.turn, context)
-  const warnings = distinct([...decoded.warnings, ...prepared.warnings, ...encoded.warnings])
+  const warnings = distinct([...imageWarnings, ...decoded.warnings, ...prepared.warnings, ...encoded.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return {
     request: { ...encoded, warnings },

@@ -1,4 +1,5 @@
 import type { EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
+import { recoverFromSize } from '../images.ts'
 import { scanMembers, spliceMembers, type JsonObjectBytes } from '../parts/json-members.ts'
 import type { JsonObject } from '../parts/is-object.ts'
 import { isObject, parseObject } from '../parts/wire-json.ts'
@@ -35,6 +36,7 @@ const UNSIGNED_CALL = /missing an? `?thought_signature/i
 
 /** The request without what upstream refused of it, or undefined when the refusal is the answer. */
 export function recoverChat(sent: EncodedRequest, refusal: UpstreamRefusal): Recovery | undefined {
+  if (refusal.status === 413) return recoverFromSize(sent, { member: 'messages', textType: 'text' })
   if (refusal.status !== 400) return undefined
   if (UNREADABLE_REASONING.test(refusal.message)) return withoutReasoning(sent)
   if (UNSIGNED_CALL.test(refusal.message)) return withCallsInWords(sent)

@@ -1,5 +1,6 @@
 import { Fault } from '../../errors.ts'
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
+import { recoverFromSize } from '../images.ts'
 import { isPromptTooLong } from '../parts/error-wording.ts'
 import type { Warning } from '../warning.ts'
 import { adaptRequest } from './adapt/adapt.ts'
@@ -18,6 +19,7 @@ export function recoverMessages(
   refusal: UpstreamRefusal,
   context: EncodeContext,
 ): Recovery | undefined {
+  if (refusal.status === 413) return recoverFromSize(sent, { member: 'messages', textType: 'text' })
   if (refusal.status !== 400 || isPromptTooLong(refusal)) return undefined
   const body = parseSent(sent)
   if (body === undefined) return undefined

@@ -147,6 +147,14 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
   return joinMembers(kept)
 }
 
+/** The object with one member replaced, to be edited further. */
+export function replaceMember(source: JsonObjectBytes, key: string, value: unknown): Omit<JsonObjectBytes, 'value'> {
+  const bytes = spliceMembers(source, new Map([[key, value]]))
+  // The limits were kept to when it came in.
+  const scan = scanMembers(bytes.toString('latin1'), { maxDepth: Infinity, maxMembers: Infinity, maxValues: Infinity })
+  return { bytes, members: scan.ok ? scan.members : [] }
+}
+
 function keyOf(bytes: Buffer, member: Member): string {
   const key = bytes.toString('utf8', member.start, member.keyEnd)
   if (!key.includes('\\')) return key.slice(1, -1)

@@ -284,6 +284,7 @@ function dropRefused(
     if (after === before) continue
     edits.set(member, after[member])
     // What only the proxy has added, the caller does not miss.
-    if (own !== undefined) warnings.push({ code: 'refused_upstream', field: path, detail: 'upstream has refused it for this model before' })
+    if (own !== undefined)
+      warnings.push({ code: 'refused_upstream', field: path, detail: 'upstream has refused it for this model before' })
   }
 }

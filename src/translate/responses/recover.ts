@@ -1,4 +1,5 @@
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from '../dialect.ts'
+import { recoverFromSize } from '../images.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { scanMembers, spliceMembers, type JsonObjectBytes } from '../parts/json-members.ts'
 import { liteLesson } from './recover/lite.ts'
@@ -16,6 +17,7 @@ export function recoverResponses(
   refusal: UpstreamRefusal,
   context: EncodeContext,
 ): Recovery | undefined {
+  if (refusal.status === 413) return recoverFromSize(sent, { member: 'input', textType: 'input_text' })
   const source = parseSent(sent.body)
   if (source === undefined) return undefined
   const lite = liteLesson(source.value, refusal, context)

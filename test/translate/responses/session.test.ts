@@ -144,7 +144,8 @@ test.each<[keyof typeof dialects, Json]>([
     const text = JSON.stringify({ model: 'm', ...body, ...more })
     return dialects[caller].decodeRequest(text, Buffer.from(text), headers).sessionId
   }
-  const inBody = caller === 'messages' ? { metadata: { user_id: 'user_a_account_b_session_c' } } : { prompt_cache_key: 'c' }
+  const inBody =
+    caller === 'messages' ? { metadata: { user_id: 'user_a_account_b_session_c' } } : { prompt_cache_key: 'c' }
   expect(id({})).toBeUndefined()
   expect(id(inBody)).toBe('c')
   expect(id(inBody, { 'x-session-id': 's' })).toBe('s')
