@@ -31,6 +31,8 @@ export interface CatalogueRow {
   readonly older?: boolean
   /** Claude without tool search and context editing. */
   readonly noBetas?: boolean
+  /** GPT-5.6 and later: takes cache breakpoints. */
+  readonly breakpoints?: boolean
   /** Refuses `output_config` as a whole. */
   readonly noOutputConfig?: boolean
   /** Serves prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
@@ -157,6 +159,20 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     images: 1,
     multiplier: 1,
     price: { input: 250, output: 1500, cacheRead: 25 },
+    policy: 'enabled',
+  },
+  {
+    id: 'gpt-5.6',
+    vendor: OPENAI,
+    habit: 'gpt-5',
+    breakpoints: true,
+    context: 400,
+    prompt: 272,
+    output: 128,
+    endpoints: RESPONSES,
+    efforts: ['none', ...LMH, 'xhigh'],
+    images: 1,
+    multiplier: 1,
     policy: 'enabled',
   },
   {

@@ -36,6 +36,8 @@ export interface DemoModel {
   readonly takesBetas: boolean
   /** See `CatalogueRow`. */
   readonly isOlder: boolean
+  /** Takes `prompt_cache_breakpoint` and `prompt_cache_options` on /responses. */
+  readonly takesBreakpoints: boolean
   readonly isBench: boolean
   /** Its element of `GET /models`, as clients of this version of the API get it. */
   readonly entry: (version: string) => Readonly<Record<string, unknown>>
@@ -98,6 +100,7 @@ function sparseModel(): DemoModel {
     mostTools: HARD_TOOL_LIMIT,
     takesBetas: false,
     isOlder: false,
+    takesBreakpoints: false,
     isBench: false,
     entry: () => SPARSE_ENTRY,
   }
@@ -121,6 +124,7 @@ function toModel(row: CatalogueRow): DemoModel {
     mostTools: supportsOf(row)['tool_search'] === true ? Infinity : HARD_TOOL_LIMIT,
     takesBetas: row.noBetas !== true,
     isOlder: row.older === true,
+    takesBreakpoints: row.breakpoints === true,
     isBench: row.bench === true,
     entry: (version) => toEntry(row, version),
   }

@@ -544,3 +544,39 @@ test('takes what GitHub’s own client and the Codex CLI send', () => {
   })
   expect(eventsOf(taken).at(-1)?.response).toMatchObject({ usage: { input_tokens_details: { cached_tokens: 2 } } })
 })
+
+const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } }
+const marked = { type: 'input_text', text: 'Hi', ...breakpoint }
+
+test.for<[string, Body, string | undefined]>([
+  ['on what the user says', { model: 'gpt-5.6', input: [{ role: 'user', content: [marked] }] }, undefined],
+  ['with options', { model: 'gpt-5.6', prompt_cache_options: { mode: 'explicit' } }, undefined],
+  [
+    'of an older model',
+    { input: [{ role: 'user', content: [marked] }] },
+    'input[0].content[0].prompt_cache_breakpoint',
+  ],
+  ['options of an older model', { prompt_cache_options: { mode: 'implicit' } }, 'prompt_cache_options'],
+  [
+    'on what the assistant said',
+    {
+      model: 'gpt-5.6',
+      input: [{ role: 'assistant', content: [{ type: 'output_text', text: 'x', ...breakpoint }] }, user],
+    },
+    'input[0].content[0].prompt_cache_breakpoint',
+  ],
+  [
+    'on the output of a call',
+    { model: 'gpt-5.6', input: [user, call, { ...output, output: [marked] }], tools },
+    'input[2].output[0].prompt_cache_breakpoint',
+  ],
+  [
+    'more than four',
+    { model: 'gpt-5.6', input: [{ role: 'user', content: [marked, marked, marked, marked, marked] }] },
+    'max 4',
+  ],
+])('cache breakpoints: %s', ([, body, refused]) => {
+  const outcome = responses(body)
+  if (refused === undefined) expect(outcome.kind).toBe('stream')
+  else expect(messageOf(outcome)).toContain(refused)
+})

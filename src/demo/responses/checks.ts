@@ -32,6 +32,7 @@ const KNOWN = new Set([
   'model',
   'parallel_tool_calls',
   'prompt_cache_key',
+  'prompt_cache_options',
   'reasoning',
   'store',
   'stream',
@@ -65,9 +66,7 @@ const checkParameters: Check = ({ request, model }) => {
       })
     }
     if (name === 'background' && value === false) continue
-    return UNSUPPORTED.has(name)
-      ? unsupported(name)
-      : openaiFailure({ message: `Unknown parameter: '${name}'.`, code: 'unknown_parameter', param: name })
+    return UNSUPPORTED.has(name) ? unsupported(name) : unknownMember(name)
   }
   return undefined
 }
@@ -146,8 +145,39 @@ const checkReplay: Check = ({ request, conversation }) =>
       })
     : undefined
 
+/** Parts that a breakpoint may stand on, in messages that are not the assistant's. */
+const MARKED_PARTS = ['input_text', 'input_image', 'input_file']
+const MOST_BREAKPOINTS = 4
+
+/** Sources: docs/copilot-wire.md, "Prompt caching"; the words are those for any member that is not known. */
+const checkBreakpoints: Check = ({ request, model }) => {
+  const { prompt_cache_options: options } = request
+  if (options !== undefined && options !== null && !model.takesBreakpoints) return unknownMember('prompt_cache_options')
+  let total = 0
+  for (const [at, item] of itemsOf(request).entries()) {
+    for (const member of ['content', 'output'] as const) {
+      for (const [number, part] of partsOf(item[member]).entries()) {
+        if (part.prompt_cache_breakpoint === undefined) continue
+        total += 1
+        const isPlaced = member === 'content' && item.role !== 'assistant' && MARKED_PARTS.includes(part.type ?? '')
+        if (!model.takesBreakpoints || !isPlaced) {
+          return unknownMember(`input[${at}].${member}[${number}].prompt_cache_breakpoint`)
+        }
+      }
+    }
+  }
+  return total > MOST_BREAKPOINTS
+    ? invalidBody(`too many prompt_cache_breakpoint in request (max ${MOST_BREAKPOINTS}), got ${total}`)
+    : undefined
+}
+
+function unknownMember(param: string): Outcome {
+  return openaiFailure({ message: `Unknown parameter: '${param}'.`, code: 'unknown_parameter', param })
+}
+
 const CHECKS: readonly Check[] = [
   checkParameters,
+  checkBreakpoints,
   checkStore,
   checkInput,
   checkSampling,

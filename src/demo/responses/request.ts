@@ -10,6 +10,7 @@ const part = z.looseObject({
   type: maybe(z.string()),
   text: maybe(z.string()),
   image_url: maybe(z.string()),
+  prompt_cache_breakpoint: maybe(z.looseObject({ mode: maybe(z.string()) })),
 })
 
 const parts = maybe(z.union([z.string(), z.array(part)]))

@@ -3,19 +3,20 @@ import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRequest } fr
 const MARK: CacheControl = { type: 'ephemeral' }
 
 /**
- * Marks where GitHub's own client does, for callers whose dialect has no marks: the tools, the system text, and the
- * conversation up to its last user message, which the next request repeats. Where the caller set marks, those hold.
+ * Marks where GitHub's own client does, for callers whose dialect has no marks: the tools, the system text, and the last
+ * two messages, which the next request repeats: four at most. Where the caller set marks, those hold.
  * Source: docs/copilot-wire.md, "messages, cache marks".
  */
 export function markForCaching(body: MessagesRequest): MessagesRequest {
   const { tools, system, messages } = body
-  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const last = messages.findLastIndex(takesMark)
+  const before = messages.findLastIndex((message, at) => at < last && takesMark(message))
   if (hasMark(tools) || (typeof system === 'object' && hasMark(system)) || messages.some(isMarked)) return body
   return {
     ...body,
     ...(tools && { tools: markLastOf(tools) }),
     ...(system && typeof system === 'object' && { system: markLastOf(system) }),
-    messages: messages.map((message, at) => (at === last ? markMessage(message) : message)),
+    messages: messages.map((message, at) => (at === last || at === before ? markMessage(message) : message)),
   }
 }
 
@@ -34,6 +35,11 @@ function hasMark(
   elements: readonly { readonly cache_control?: CacheControl | null | undefined }[] | null | undefined,
 ): boolean {
   return elements?.some(({ cache_control: mark }) => mark !== undefined && mark !== null) === true
+}
+
+/** A thought takes none: docs/copilot-wire.md, "messages, cache marks". */
+function takesMark({ role, content }: MessagesMessage): boolean {
+  return role !== 'system' && typeof content === 'object' && content?.at(-1)?.type.endsWith('thinking') === false
 }
 
 function markMessage(message: MessagesMessage): MessagesMessage {

@@ -8,7 +8,7 @@ interface ModelVersion {
 /** What kind of model answers, as far as its names tell. Parameters differ by family, not by provider. */
 export type ModelFamily =
   /** `major` is absent for OpenAI models whose id carries no generation. */
-  | { readonly kind: 'gpt'; readonly major?: number }
+  | { readonly kind: 'gpt'; readonly major?: number; readonly minor?: number }
   | { readonly kind: 'o-series'; readonly generation: number }
   /** `version` is absent where the id has none; nothing that depends on a version applies then. */
   | { readonly kind: 'claude'; readonly tier?: string; readonly version?: ModelVersion }
@@ -43,6 +43,12 @@ export function isClaudeFrom(family: ModelFamily, major: number, minor: number):
   return version.major > major || (version.major === major && version.minor >= minor)
 }
 
+/** False where the family is another one or states no generation. */
+export function isGptFrom(family: ModelFamily, major: number, minor: number): boolean {
+  if (family.kind !== 'gpt' || family.major === undefined) return false
+  return family.major > major || (family.major === major && (family.minor ?? 0) >= minor)
+}
+
 function familyOfName(name: string): ModelFamily | undefined {
   const id = name.toLowerCase()
   if (id.includes('claude')) return claude(id)
@@ -51,8 +57,8 @@ function familyOfName(name: string): ModelFamily | undefined {
   const kimi = /kimi(?:-?k(\d))?/.exec(id)
   if (kimi) return kimi[1] === undefined ? { kind: 'kimi' } : { kind: 'kimi', generation: Number(kimi[1]) }
   // One digit: `gpt-41-copilot` and `gpt-35-turbo` are 4.1 and 3.5 without their dot.
-  const gpt = /gpt-?(\d)/.exec(id)
-  if (gpt) return { kind: 'gpt', major: Number(gpt[1]) }
+  const gpt = /gpt-?(\d)(?:\.(\d+))?/.exec(id)
+  if (gpt) return { kind: 'gpt', major: Number(gpt[1]), ...(gpt[2] !== undefined && { minor: Number(gpt[2]) }) }
   const o = /(?:^|\/)o(\d)(?:-|$)/.exec(id)
   if (o) return { kind: 'o-series', generation: Number(o[1]) }
   return undefined

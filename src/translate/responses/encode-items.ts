@@ -5,6 +5,7 @@ import type { ModelTraits } from '../model-traits.ts'
 import { isMadeFor } from '../parts/opaque-envelope.ts'
 import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart } from '../turn.ts'
 import type { Warning } from '../warning.ts'
+import { BREAKPOINT, fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
 import { encodeInputPart, encodeOutputParts } from './encode-parts.ts'
 
 export interface EncodedItems {
@@ -19,14 +20,26 @@ export interface EncodedItems {
  *
  * @throws Fault `invalid_request` for parts that cannot be carried over
  */
-export function encodeItems(items: readonly TurnItem[], { model }: EncodeContext, warnings: Warning[]): EncodedItems {
-  const scope = { model, customCalls: customCallsOf(items), warnings }
+export function encodeItems(items: readonly TurnItem[], context: EncodeContext, warnings: Warning[]): EncodedItems {
+  const marks = takesBreakpoints(context)
+  const scope = { model: context.model, customCalls: customCallsOf(items), marks, warnings }
   const first = items.findIndex((item) => !isPlainSystem(item))
-  const start = first === -1 ? items.length : first
+  const system = items.slice(0, first === -1 ? items.length : first)
+  // Instructions have no place for a mark.
+  const start = marks && system.some(isMarked) ? 0 : system.length
+  const input = items.slice(start).flatMap((item) => encodeItem(item, scope))
   return {
     instructions: items.slice(0, start).flatMap(textsOf).join('\n\n'),
-    input: items.slice(start).flatMap((item) => encodeItem(item, scope)),
+    input: marks ? fitBreakpoints(input, context) : input,
   }
+}
+
+function isMarked(item: TurnItem): boolean {
+  return item.type === 'message' && item.parts.some(isMarkedPart)
+}
+
+function isMarkedPart(part: TurnPart): boolean {
+  return 'cache' in part && part.cache !== undefined
 }
 
 function isPlainSystem(item: TurnItem): boolean {
@@ -42,6 +55,8 @@ function textsOf(item: TurnItem): string[] {
 interface Scope {
   readonly model: ModelTraits
   readonly customCalls: ReadonlySet<string>
+  /** Upstream takes cache marks. */
+  readonly marks: boolean
   readonly warnings: Warning[]
 }
 
@@ -51,10 +66,10 @@ function customCallsOf(items: readonly TurnItem[]): ReadonlySet<string> {
 }
 
 function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
-  const { model, warnings } = scope
+  const { model, marks, warnings } = scope
   switch (item.type) {
     case 'message':
-      return encodeMessage(item, warnings)
+      return encodeMessage(item, marks, warnings)
     case 'reasoning': {
       const { opaque } = item
       // Readable text alone is nothing that upstream could check, and belongs to whoever wrote it.
@@ -77,14 +92,17 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
   }
 }
 
-function encodeMessage({ role, parts, phase, path }: MessageItem, warnings: Warning[]): JsonObject[] {
+function encodeMessage({ role, parts, phase, path }: MessageItem, marks: boolean, warnings: Warning[]): JsonObject[] {
   if (role === 'assistant') {
     const content = encodeOutputParts(parts, path, warnings)
     if (content.length === 0) return []
     return [{ type: 'message', role, ...(phase !== undefined && { phase }), content }]
   }
   if (parts.length === 0) return []
-  const content = parts.map((part) => encodeInputPart(part, path))
+  const content = parts.map((part) => ({
+    ...encodeInputPart(part, path),
+    ...(marks && isMarkedPart(part) && BREAKPOINT),
+  }))
   // `system` inside the input is refused by some backends, `developer` by none.
   return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
 }

@@ -16,6 +16,9 @@ export const LITE = 'lite'
 /** Item ids do not fit the opaque values they stand beside; upstream finds the values without them. */
 export const NO_ITEM_IDS = 'item_ids'
 
+/** `prompt_cache_breakpoint` on parts and `prompt_cache_options` are refused. */
+export const NO_BREAKPOINTS = 'breakpoints'
+
 const FIELD = 'field:'
 const TOOL = 'tool:'
 const EFFORTS = 'efforts:'

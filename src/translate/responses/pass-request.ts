@@ -5,6 +5,7 @@ import { spliceMembers } from '../parts/json-members.ts'
 import { refuseTooManyTools } from '../parts/tool-limit.ts'
 import { isFilled } from '../parts/wire-json.ts'
 import type { Warning } from '../warning.ts'
+import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
 import { callNotes } from './call-notes.ts'
 import {
   fitServiceTier,
@@ -76,6 +77,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const named = body.value.prompt_cache_key ?? undefined
   const session = sessionOf(named || request.sessionId, { instructions: value['instructions'], input: value['input'] })
   set('prompt_cache_key', session.key)
+  if (isCopilot(context) && !takesBreakpoints(context)) set('prompt_cache_options', undefined)
   dropRefused(value, edits, context.lessons, warnings)
   const echo = settingsOf(body.value, body.continues)
   if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, echo, calls: callNotes(value) }
@@ -132,7 +134,11 @@ function isPassable({ input, tools, tool_choice: choice }: JsonObject, lessons: 
 }
 
 function fitInput(input: unknown, context: EncodeContext, warnings: Warning[]): unknown {
-  if (Array.isArray(input)) return passItems(input, context, warnings)
+  if (Array.isArray(input)) {
+    const items = passItems(input, context, warnings)
+    // OpenAI's own API has its own rules for them.
+    return isCopilot(context) ? fitBreakpoints(items, context) : items
+  }
   // The ChatGPT backend takes a list only.
   if (context.profile !== 'chatgpt' || typeof input !== 'string') return input
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]

@@ -602,7 +602,7 @@ describe('tools', () => {
 describe('cache marks', () => {
   const mark = { cache_control: { type: 'ephemeral' } }
 
-  test('are put on the tools, the system text and the last user message', () => {
+  test('are put on the tools, the system text and the last two messages', () => {
     const { value, betas } = encode({
       items: [system('S1'), system('S2'), user('u'), assistant('A'), user([{ type: 'text', text: 'v' }]), system('D')],
       tools: [tool(), tool('g')],
@@ -612,9 +612,26 @@ describe('cache marks', () => {
       { type: 'text', text: 'S1' },
       { type: 'text', text: 'S2', ...mark },
     ])
-    expect(JSON.stringify(value).split('cache_control')).toHaveLength(4)
-    expect(value['messages']).toMatchObject([{}, {}, { content: [{ text: 'v', ...mark }] }, { role: 'system' }])
+    expect(JSON.stringify(value).split('cache_control')).toHaveLength(5)
+    expect(value['messages']).toMatchObject([
+      {},
+      { content: [{ text: 'A', ...mark }] },
+      { content: [{ text: 'v', ...mark }] },
+      { role: 'system' },
+    ])
     expect(betas).toBeUndefined()
+  })
+
+  test('are put on no thought', () => {
+    const thought = { type: 'reasoning', text: 't', path: 'p' } as const
+    const opaque = { vendor: 'anthropic', family: 'claude', form: 'signature', value: 'sig' } as const
+    const { value } = encode({ items: [user('u'), { ...thought, opaque }, user('v')] })
+    expect(value['messages']).toMatchObject([
+      { content: [mark] },
+      { content: [{ type: 'thinking' }] },
+      { content: [mark] },
+    ])
+    expect(JSON.stringify(value).split('cache_control')).toHaveLength(3)
   })
 
   test("are the caller's own where there are any, the last four of them", () => {

@@ -6,13 +6,13 @@ const claude = (tier: string, major: number, minor: number) =>
 
 test.each([
   ['gpt-5-mini', { kind: 'gpt', major: 5 }],
-  ['gpt-5.3-codex', { kind: 'gpt', major: 5 }],
-  ['gpt-5.6-luna', { kind: 'gpt', major: 5 }],
-  ['gpt-4.1', { kind: 'gpt', major: 4 }],
+  ['gpt-5.3-codex', { kind: 'gpt', major: 5, minor: 3 }],
+  ['gpt-5.6-luna', { kind: 'gpt', major: 5, minor: 6 }],
+  ['gpt-4.1', { kind: 'gpt', major: 4, minor: 1 }],
   ['gpt-41-copilot', { kind: 'gpt', major: 4 }],
   ['gpt-4-o-preview', { kind: 'gpt', major: 4 }],
   ['gpt-4o-mini-2024-07-18', { kind: 'gpt', major: 4 }],
-  ['gpt-3.5-turbo-0613', { kind: 'gpt', major: 3 }],
+  ['gpt-3.5-turbo-0613', { kind: 'gpt', major: 3, minor: 5 }],
   ['o1', { kind: 'o-series', generation: 1 }],
   ['o1-preview-2024-09-12', { kind: 'o-series', generation: 1 }],
   ['o4-mini', { kind: 'o-series', generation: 4 }],

@@ -1,6 +1,8 @@
 import type { UpstreamRefusal } from '../../dialect.ts'
 import type { JsonObject } from '../../parts/is-object.ts'
 import { isFilled } from '../../parts/wire-json.ts'
+import { withoutBreakpoints } from '../breakpoints.ts'
+import { NO_BREAKPOINTS } from '../lessons.ts'
 import { isAboutEffort, withOtherEffort } from './effort.ts'
 import { inputPath, withoutItemKind } from './items.ts'
 import { MEMBER, MEMBER_CODES, UNSUPPORTED_VALUE, withoutMember, withoutValue } from './members.ts'
@@ -36,6 +38,16 @@ export const recoveryRules: readonly Rule[] = [
     source: 'OpenAI API, include, 2026-11',
     mend: (body, { message }) =>
       /encrypted content is not supported/i.test(message) ? withoutInclude(body) : undefined,
+  },
+  {
+    name: 'cache breakpoints',
+    source: 'docs/copilot-wire.md, "Prompt caching"',
+    mend: (body, { message, param }) => {
+      // One refusal names one place; all of them go, so that it costs one request.
+      if (!/prompt_cache_(?:breakpoint|options)/.test(`${message} ${param}`)) return undefined
+      const bare = withoutBreakpoints(body)
+      return bare && { body: bare, lesson: NO_BREAKPOINTS }
+    },
   },
   {
     name: 'a member upstream does not know',
