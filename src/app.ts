@@ -19,6 +19,7 @@ import { answerPreflight, createGuard } from './http/guards.ts'
 import { answerHalfClosed } from './http/half-closed.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
 import { createKeySessions } from './http/key-sessions.ts'
+import { createCacheWatch } from './http/cache-watch.ts'
 import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -50,6 +51,7 @@ export interface AppDeps
       | 'uploadIdleMs'
       | 'lifetimes'
       | 'lessons'
+      | 'cacheWatch'
       | 'responses'
       | 'reasoning'
       | 'autoChoices'
@@ -57,7 +59,7 @@ export interface AppDeps
       | 'metrics'
       | 'totals'
     >,
-    Omit<StateDeps, 'admission' | 'metrics' | 'totals'> {
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'metrics' | 'totals'> {
   /** Its own by default. */
   readonly metrics?: Metrics
   /** Kept in memory alone by default. */
@@ -138,6 +140,7 @@ export function buildApp(deps: AppDeps): App {
     uploadIdleMs: deadlines.uploadIdleMs,
     lifetimes,
     lessons: createLessons(),
+    cacheWatch: createCacheWatch(deps.now),
     responses: createResponseStore(deps.now),
     reasoning: createReasoningCache(deps.now),
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),

@@ -6,10 +6,11 @@ import { toChatError } from '../translate/chat/error.ts'
 import type { Style } from '../terminal/style.ts'
 import { visible } from '../terminal/visible.ts'
 import type { CommandContext } from './context.ts'
+import { doctorCache } from './doctor-cache.ts'
 import { openFacts } from './doctor-facts.ts'
 import { exitCode } from './exit-code.ts'
 import type { ExitCode } from './exit-code.ts'
-import type { ReportFlags } from './flags.ts'
+import type { DoctorFlags } from './flags.ts'
 import { planName } from './plan-name.ts'
 import { writeJson } from './write-json.ts'
 
@@ -21,7 +22,8 @@ const deadlineMs = 30_000
  * token is renewed where a request would have renewed it. Ends with 2 for settings that are not valid, with 3 when all
  * that failed is that nobody is logged in, with 1 when anything else failed.
  */
-export async function doctor(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+export async function doctor(context: CommandContext, flags: DoctorFlags): Promise<ExitCode> {
+  if (flags.cache) return doctorCache(context, flags)
   const { facts, close } = await openFacts(context, flags.config)
   const checks = createChecks(facts, {
     planName,

@@ -12,6 +12,10 @@ export interface ReportFlags extends GlobalFlags {
   readonly json?: true
 }
 
+export interface DoctorFlags extends ReportFlags {
+  readonly cache?: true
+}
+
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
 }

@@ -148,9 +148,15 @@ due is renewed, as a request would renew it.
 Exits with 1 when something failed, with 2 when the configuration is not valid,
 with 3 when all that is missing is a login. Warnings alone exit with 0.
 
+--cache asks the running copilot-proxy why prompts were not read from the cache
+of Copilot: for each session its hit rate, and what changed at the beginning of
+the prompt from one request to the next. Needs log.cache-diagnostics in the
+configuration; only hashes of prompts are kept, and only in memory.
+
 Examples:
   copilot-proxy doctor
   copilot-proxy doctor --json
+  copilot-proxy doctor --cache
 `
 
 export const key = `

@@ -7,7 +7,7 @@ import { addBackground, addCompletion } from './background-commands.ts'
 import type { CommandContext } from './context.ts'
 import { CommandFailure, exitCode } from './exit-code.ts'
 import type { ExitCode, Finish } from './exit-code.ts'
-import type { KeyFlags, LoginFlags, LogoutFlags, ReportFlags, ServeFlags, UsageFlags } from './flags.ts'
+import type { DoctorFlags, KeyFlags, LoginFlags, LogoutFlags, ReportFlags, ServeFlags, UsageFlags } from './flags.ts'
 import * as helpText from './help-text.ts'
 import { addDefaultAction, serveOptions } from './root-command.ts'
 
@@ -97,13 +97,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     async () => (await import('./models.ts')).models,
   )
   addUsage(program, context, finish)
-  report(
-    program,
-    'doctor',
-    'check what could keep it from working, and say what helps',
-    helpText.doctor,
-    async () => (await import('./doctor.ts')).doctor,
-  )
+  addDoctor(program, context, finish)
   addKey(program, context, finish)
   const config = program
     .command('config')
@@ -191,6 +185,19 @@ function addUsage(program: Command, context: CommandContext, finish: Finish): vo
     .action(async (_flags: unknown, command: Command) => {
       const { usage } = await import('./usage.ts')
       finish(await usage(context, command.optsWithGlobals<UsageFlags>()))
+    })
+}
+
+function addDoctor(program: Command, context: CommandContext, finish: Finish): void {
+  program
+    .command('doctor')
+    .description('check what could keep it from working, and say what helps')
+    .option('--json', 'print JSON')
+    .option('--cache', 'tell why prompts were not read from the cache')
+    .addHelpText('after', helpText.doctor)
+    .action(async (_flags: unknown, command: Command) => {
+      const { doctor } = await import('./doctor.ts')
+      finish(await doctor(context, command.optsWithGlobals<DoctorFlags>()))
     })
 }
 

@@ -105,6 +105,9 @@ const log = section({
     .default('auto')
     .describe('pretty: lines for people. json: one JSON object per line. auto: pretty on a terminal, json otherwise.'),
   bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),
+  'cache-diagnostics': onOff
+    .default(false)
+    .describe('Remember hashes of the parts of each prompt, from which `doctor --cache` tells why caches were missed.'),
 })
 
 /** The two providers are apart: what one of them gave out is not sent to the other, whatever is configured. */

@@ -127,6 +127,7 @@ async function openRouted(
         model,
         route,
         reader: exchange.reader,
+        watchUsage: watchCache(exchange.request.body),
         // Whoever had the model chosen wants to see which one it is.
         requestedModel: choice === undefined ? call.model : model.id,
         chosenFor: choice === undefined ? undefined : call.model,
@@ -143,6 +144,12 @@ async function openRouted(
       exchange = next
       announce()
     }
+  }
+
+  /** Takes the usage of the answer to what was sent; undefined where nobody watches the cache. */
+  function watchCache(sent: Buffer) {
+    if (!log.cacheDiagnostics) return undefined
+    return deps.cacheWatch.note({ sessionId: call.sessionId, keyName: request.keyName, model: model.id, body: sent })
   }
 
   /** The exchange without what upstream has just refused; undefined where the refusal is the answer. */

@@ -4,6 +4,7 @@ import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { ModelRegistry } from '../models/registry.ts'
 import type { Admission } from './admission.ts'
 import type { AutoChoices } from './auto-choices.ts'
+import type { CacheWatch } from './cache-watch.ts'
 import type { Lessons } from './lessons.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { ReasoningCache } from './reasoning-cache.ts'
@@ -31,6 +32,7 @@ export interface ServeDeps extends CallerDeps, MeterDeps {
   /** The longest silence of a caller that is still sending its body. Ms. */
   readonly uploadIdleMs: number
   readonly lessons: Lessons
+  readonly cacheWatch: CacheWatch
   readonly responses: ResponseStore
   readonly reasoning: ReasoningCache
   readonly autoChoices: AutoChoices

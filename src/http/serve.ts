@@ -3,6 +3,7 @@ import { faultFields, statusOf } from '../errors.ts'
 import type { Fault } from '../errors.ts'
 import type { Dialect, ReplySeed } from '../translate/dialect.ts'
 import { stringify } from '../translate/parts/wire-json.ts'
+import type { Usage } from '../translate/turn.ts'
 import { describeWarning } from '../translate/warning.ts'
 import { admit } from './admit.ts'
 import type { Admitted } from './admit.ts'
@@ -78,7 +79,11 @@ async function serve(
       redact: deps.redact,
     }
     const goOn = createGoOn(deps, opened, request.id)
-    const context = { dialect, reader, upstream, goOn, seed, requestId: request.id, signal, onUsage: meter.used }
+    const onUsage = (usage: Usage | undefined): void => {
+      meter.used(usage)
+      opened.watchUsage?.(usage)
+    }
+    const context = { dialect, reader, upstream, goOn, seed, requestId: request.id, signal, onUsage }
     if (stream !== undefined) {
       const report = await streamReply(stream, context)
       reply.hijack()

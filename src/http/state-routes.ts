@@ -9,7 +9,9 @@ import { firstDay, toTotals } from '../totals/periods.ts'
 import type { UsageTotals } from '../totals/periods.ts'
 import type { UsageRecorder } from '../totals/recorder.ts'
 import { toChatError } from '../translate/chat/error.ts'
+import type { Config } from '../config/schema.ts'
 import type { Admission } from './admission.ts'
+import type { CacheWatch } from './cache-watch.ts'
 import { expositionType } from './exposition.ts'
 import type { Metrics } from './metrics.ts'
 import { toFault } from './reply.ts'
@@ -32,6 +34,8 @@ export interface StateDeps {
   readonly totals: Pick<UsageRecorder, 'since'>
   readonly metrics: Pick<Metrics, 'render'>
   readonly admission: Pick<Admission, 'active' | 'queued'>
+  readonly cacheWatch: Pick<CacheWatch, 'sessions'>
+  readonly config: () => Config
   /** Takes known credentials out of what is said of a failure. */
   readonly redact: (text: string) => string
   /** Ms since epoch. */
@@ -80,6 +84,9 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
       return { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
     }),
   )
+
+  // Names and hashes of what was sent, and nothing of its content.
+  app.get('/cache', () => ({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions() }))
 
   app.get('/metrics', (_request, reply) => {
     const { metrics, admission } = deps

@@ -146,7 +146,7 @@ const checkReplay: Check = ({ request, conversation }) =>
     : undefined
 
 /** Parts that a breakpoint may stand on, in messages that are not the assistant's. */
-const MARKED_PARTS = ['input_text', 'input_image', 'input_file']
+const MARKED_PARTS = new Set(['input_text', 'input_image', 'input_file'])
 const MOST_BREAKPOINTS = 4
 
 /** Sources: docs/copilot-wire.md, "Prompt caching"; the words are those for any member that is not known. */
@@ -159,7 +159,7 @@ const checkBreakpoints: Check = ({ request, model }) => {
       for (const [number, part] of partsOf(item[member]).entries()) {
         if (part.prompt_cache_breakpoint === undefined) continue
         total += 1
-        const isPlaced = member === 'content' && item.role !== 'assistant' && MARKED_PARTS.includes(part.type ?? '')
+        const isPlaced = member === 'content' && item.role !== 'assistant' && MARKED_PARTS.has(part.type ?? '')
         if (!model.takesBreakpoints || !isPlaced) {
           return unknownMember(`input[${at}].${member}[${number}].prompt_cache_breakpoint`)
         }

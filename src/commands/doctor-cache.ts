@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { visibleLines } from '../terminal/visible.ts'
+import { requireCallerKey } from './caller-key.ts'
+import type { CommandContext } from './context.ts'
+import { CommandFailure, exitCode } from './exit-code.ts'
+import type { ExitCode } from './exit-code.ts'
+import { findDaemon } from './find-daemon.ts'
+import type { ReportFlags } from './flags.ts'
+import { loadSettings } from './settings.ts'
+import { writeJson } from './write-json.ts'
+
+const count = z.number().catch(0)
+
+/** Answer of `GET /cache`. */
+const report = z.object({
+  on: z.boolean(),
+  sessions: z.array(
+    z.object({
+      session: z.string(),
+      named: z.boolean(),
+      model: z.string(),
+      requests: count,
+      inputTokens: count,
+      cachedInputTokens: count,
+      changes: z.array(
+        z.object({
+          request: count,
+          since: count,
+          segment: z.string().optional(),
+          idleSeconds: z.number().optional(),
+          cachedTokens: z.number().optional(),
+        }),
+      ),
+    }),
+  ),
+})
+type CacheReport = z.infer<typeof report>
+type Session = CacheReport['sessions'][number]
+type Change = Session['changes'][number]
+
+const timeoutMs = 5000
+
+/** Tells for each session why its prompts were not read from upstream's cache. */
+export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  const { url, health } = await findDaemon(context, settings)
+  if (health === undefined) {
+    throw new CommandFailure(exitCode.failed, `No copilot-proxy answers at ${url}. Start it: copilot-proxy start`)
+  }
+  const { key } = requireCallerKey(context, settings.config)
+  const found = await askCache(context, `${url}/cache`, key)
+  if (flags.json) {
+    writeJson(context, found)
+    return exitCode.done
+  }
+  context.stdout.write(visibleLines(cacheText(found)))
+  return exitCode.done
+}
+
+/** @throws CommandFailure `failed`; the signal's reason on abort */
+async function askCache({ fetch, signal }: CommandContext, url: string, key: string): Promise<CacheReport> {
+  try {
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${key}` },
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    })
+    if (response.ok) return report.parse(await response.json())
+    throw new Error(`the daemon answered ${response.status}`)
+  } catch (cause) {
+    signal.throwIfAborted()
+    const detail = 'The daemon does not tell about its cache: it may be of another version, or ask for another key.'
+    throw new CommandFailure(exitCode.failed, `${detail} Restart it: copilot-proxy restart`, { cause })
+  }
+}
+
+function cacheText({ on, sessions }: CacheReport): string {
+  const hint = on
+    ? ''
+    : 'Nothing is watched: set log.cache-diagnostics to true in the configuration, and send some requests.\n'
+  if (sessions.length === 0) return on ? 'No request yet.\n' : hint
+  return `${hint}${sessions.map(sessionText).join('\n')}`
+}
+
+function sessionText({ session, named, model, requests, inputTokens, cachedInputTokens, changes }: Session): string {
+  const rate =
+    inputTokens === 0 ? 'no tokens counted yet' : `${percent(cachedInputTokens / inputTokens)} from the cache`
+  const name = named ? `Session ${session}` : `Session ${session} (not named by its client)`
+  const lines = changes.map((change) => `  ${changeText(change)}\n`)
+  const unbroken = '  The beginning of the prompt stayed the same.\n'
+  return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || unbroken}`
+}
+
+function changeText({ request, since, segment, idleSeconds, cachedTokens }: Change): string {
+  const reasons = [
+    ...(segment === undefined ? [] : [whatChanged(segment)]),
+    ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, more than the cache lasts`]),
+  ]
+  const read = cachedTokens === undefined ? '' : ` (${cachedTokens} tokens were read from it all the same)`
+  return `between request ${since} and ${request}: ${reasons.join('; ')}${cachedTokens === 0 ? '' : read}`
+}
+
+const segmentWords: Readonly<Record<string, string>> = {
+  model: 'the model changed',
+  prompt_cache_key: 'the cache key changed',
+  tools: 'the tools changed',
+  settings: 'thinking, tool choice or answer format changed',
+  instructions: 'the instructions changed',
+  system: 'the system text changed',
+}
+
+/** `messages[4]`: what the client sent before was edited, compacted or cut. */
+function whatChanged(segment: string): string {
+  const known = Object.hasOwn(segmentWords, segment) ? segmentWords[segment] : undefined
+  if (known !== undefined) return known
+  const [, list, at] = /^(\w+)\[(\d+)\]$/.exec(segment) ?? []
+  return list === 'system' ? `the system text changed at block ${at}` : `${segment} was edited or left out`
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
