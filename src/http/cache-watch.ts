@@ -4,7 +4,7 @@ import type { PromptSegment } from '../translate/prompt-segments.ts'
 import { digest } from '../translate/prepare/digest.ts'
 
 /** Why upstream could not read a prompt from its cache: what differs from the request before. */
-export interface CacheChange {
+interface CacheChange {
   /** Counts the requests of the session from 1. */
   readonly request: number
   /** The request it is compared with. */
@@ -17,7 +17,7 @@ export interface CacheChange {
   cachedTokens?: number
 }
 
-export interface CacheSession {
+interface CacheSession {
   /** A hash of the name that the caller gave it. */
   readonly session: string
   /** False: the caller names none, and it goes by how it begins. */
