@@ -69,7 +69,7 @@ wire_api = "responses"
 [analytics]
 enabled = false
 `,
-    model: 'gpt-5.4',
+    model: 'gpt-5.6',
     read: codex.read,
   },
   {

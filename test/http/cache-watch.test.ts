@@ -22,7 +22,7 @@ function watched(clock = { ms: 0 }) {
   const watch = createCacheWatch(() => clock.ms)
   return {
     watch,
-    send(body: Json, sessionId: string | null = 's', usage?: readonly [number, number]) {
+    send: (body: Json, sessionId: string | null = 's', usage?: readonly [number, number]): void => {
       const used = watch.note({
         sessionId: sessionId ?? undefined,
         keyName: undefined,

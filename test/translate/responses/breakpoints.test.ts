@@ -12,6 +12,7 @@ const options = { prompt_cache_options: { mode: 'explicit' } }
 const marked = (text: string): Json => ({ type: 'input_text', text, ...mark })
 const plain = (text: string): Json => ({ type: 'input_text', text })
 const says = (...content: readonly Json[]): Json => ({ role: 'user', content })
+const text = (word: string, more: Json = {}): Json => ({ type: 'text', text: word, ...more })
 const newer = traits('gpt-5.6-luna')
 
 function send(caller: keyof typeof dialects, body: Json, parts: Partial<EncodeContext> = {}) {
@@ -94,7 +95,6 @@ describe('breakpoints of a Responses caller', () => {
 
 describe('marks of a Messages caller', () => {
   const cache_control = { type: 'ephemeral' }
-  const text = (word: string, more: Json = {}): Json => ({ type: 'text', text: word, ...more })
   const body = {
     max_tokens: 9,
     system: [text('s1'), text('s2', { cache_control })],
@@ -127,7 +127,7 @@ describe('marks of a Messages caller', () => {
 })
 
 test('breakpoints of a Responses caller become marks of Messages, in place of our own', () => {
-  const text = JSON.stringify({
+  const asked = JSON.stringify({
     model: 'm',
     instructions: 'i',
     input: [says(marked('a'), plain('b')), says(plain('c'))],
@@ -135,7 +135,7 @@ test('breakpoints of a Responses caller become marks of Messages, in place of ou
   const { request } = openExchange(
     dialects.responses,
     dialects.messages,
-    dialects.responses.decodeRequest(text),
+    dialects.responses.decodeRequest(asked),
     encodeContext(traits('claude-opus-4.6')),
   )
   const sent = request.body.toString()
