@@ -82,7 +82,7 @@ async function openRouted(
   deps: ServeDeps,
   { dialect, call, routed: { model, path }, choice, request, reply, signal, meter, begin }: RoutedCall,
 ) {
-  const { copilot } = deps.config()
+  const { copilot, log } = deps.config()
   const upstreamDialect = dialectOfPath(path)
   if (upstreamDialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${upstreamDialect.id}`
