@@ -228,6 +228,15 @@ const chat = section({
     .describe('In all three APIs: refuse with 400 what would otherwise be adapted or left out with a warning.'),
 })
 
+const messages = section({
+  'web-search-model': text
+    .default('auto')
+    .describe(
+      'The Copilot model that searches the web for models that cannot, behind /responses. auto: the cheapest GPT model. ' +
+        'Empty: no searches.',
+    ),
+})
+
 /** What decides about `copilot.base-url`: judged once these are known to be good, whatever else is wrong. */
 const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
@@ -247,6 +256,7 @@ export const configSchema = section({
   auth: auth.prefault({}),
   models: models.prefault({}),
   chat: chat.prefault({}),
+  messages: messages.prefault({}),
 }).refine(
   ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
     url === '' ||

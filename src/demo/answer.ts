@@ -111,7 +111,8 @@ function stopped(text: string, stop: readonly string[]): { readonly text: string
   return { text: text.slice(0, end), stopText }
 }
 
-function wordsOf({ conversation, bodyText, model, markers }: AnswerSource): string {
+function wordsOf(source: AnswerSource): string {
+  const { conversation, bodyText, model, markers } = source
   const results = lastResults(conversation)
   if (results.length > 0) {
     return `The tool answered: ${results.map(resultText).join('\n')}`
@@ -125,6 +126,10 @@ function wordsOf({ conversation, bodyText, model, markers }: AnswerSource): stri
   if (words > 0) return longText(words)
   if (markers.asked.has('tool') || markers.asked.has('tools') || markers.asked.has('whitespace')) {
     return 'There is no tool to call: send tools (and no tool_choice "none") with the request.'
+  }
+  const found = searchOf(source)
+  if (conversation.searchOnly !== undefined && !markers.asked.has('search') && found !== '') {
+    return pagesAbout(found, conversation.searchOnly.domains)
   }
   if (markers.asked.has('search')) {
     return conversation.hasWebSearch
@@ -145,9 +150,20 @@ function resultText({ text, images }: ReturnType<typeof lastResults>[number]): s
   return [...(text === '' ? [] : [text]), ...shown].join(' ')
 }
 
-function searchOf({ markers }: AnswerSource): string {
+/** A model whose only tool is the search uses it, whatever it is asked. */
+function searchOf({ conversation, markers }: AnswerSource): string {
   const query = markers.asked.get('search')
-  return query === undefined ? '' : query.join(' ') || 'simulated'
+  if (query !== undefined) return query.join(' ') || 'simulated'
+  return conversation.searchOnly === undefined || conversation.choice === 'none' ? '' : promptOf(conversation)
+}
+
+/** Two pages that mention the query, cited as GPT cites. */
+function pagesAbout(query: string, [first = 'example.com', second = 'example.org']: readonly string[]): string {
+  const slug = encodeURIComponent(query.replaceAll(/\W+/g, '-').slice(0, 40).toLowerCase())
+  return (
+    `A first simulated page is about ${query} ([Page one](https://${first}/${slug})). ` +
+    `A second one says the same of it ([Page two](https://${second}/${slug})).`
+  )
 }
 
 const LONG_WORDS = ['simulated', 'words', 'flow', 'one', 'after', 'another', 'until', 'the', 'count', 'is', 'reached.']
@@ -174,7 +190,7 @@ function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[];
     namespace: tool.namespace,
     arguments: markers.asked.has('whitespace')
       ? `{"text":${' \t\n\r'.repeat(RUNAWAY_REPEATS)}`
-      : argumentsOf(tool, given),
+      : argumentsOf(tool, tool.name === 'web_search' ? (given ?? queryOf(source)) : given),
   }))
   return { calls: markers.asked.has('length') ? made.map(halfOfLast) : made, missing }
 }
@@ -186,6 +202,12 @@ function callId({ conversation: { callsSoFar = 0 }, model, number }: AnswerSourc
 
 /** 4 characters each: far above any sane indentation, small enough to read to the end. */
 const RUNAWAY_REPEATS = 1000
+
+/** What a model that is told to search would search for: the words behind “query:”, or all of them. */
+function queryOf({ conversation }: AnswerSource): string {
+  const prompt = promptOf(conversation)
+  return JSON.stringify({ query: (prompt.split(/query: */).at(-1) ?? prompt).trim() || 'simulated' })
+}
 
 function argumentsOf({ kind, schema }: OfferedTool, given: string | undefined): string {
   if (kind === 'function') return given ?? JSON.stringify(schema === undefined ? {} : sampleValue(schema))
@@ -213,7 +235,9 @@ function pickTools({ conversation: { tools, choice }, markers }: AnswerSource): 
   if (markers.tools.length > 0) return named(markers.tools, tools)
   if (markers.asked.has('whitespace')) return { wanted: [{ tool: first }], missing: '' }
   if (typeof choice === 'object') return { wanted: [{ tool: findTool(choice.name, tools) ?? first }], missing: '' }
-  return { wanted: choice === 'required' ? [{ tool: first }] : [], missing: '' }
+  // As a model does that has nothing but a search.
+  const isOnlySearch = tools.length === 1 && first.name === 'web_search'
+  return { wanted: choice === 'required' || isOnlySearch ? [{ tool: first }] : [], missing: '' }
 }
 
 function named(asked: Markers['tools'], tools: readonly OfferedTool[]): Picked {

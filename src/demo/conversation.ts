@@ -30,6 +30,8 @@ export interface Conversation {
   /** Tools the model may call by itself, in order. */
   readonly tools: readonly OfferedTool[]
   readonly hasWebSearch: boolean
+  /** Where a web search is all there is to call: the domains it is limited to. */
+  readonly searchOnly?: { readonly domains: readonly string[] } | undefined
   readonly choice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly isParallel: boolean
   /** Most tokens of the answer; Infinity where the request names none. */

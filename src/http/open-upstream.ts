@@ -17,7 +17,9 @@ import { resolveChain } from './chain.ts'
 import { initiatorOf, interactionOf, purposeOf } from './interaction.ts'
 import { redactValues } from './redact-values.ts'
 import { routeChosen, routeModel } from './route-model.ts'
+import { searchModel } from './search-model.ts'
 import type { ServeDeps } from './serve-deps.ts'
+import type { WebSearch } from './web-search.ts'
 
 /**
  * From the caller's body to an open upstream stream. A function of its own so that the body, its text and its parsed
@@ -124,6 +126,8 @@ async function openRouted(
         upstream,
         sent: exchange.reader.continuesPauses ? exchange.request : undefined,
         ask,
+        upstreamDialect,
+        profile: executor.profile,
         model,
         route,
         reader: exchange.reader,
@@ -186,22 +190,61 @@ function createAsk(
   }
 }
 
-/** Has upstream go on with an answer that it has paused; undefined where it refuses, and the answer ends where it is. */
+/**
+ * Has upstream go on with an answer that it has paused, or that waits for web searches; undefined where it is not asked or
+ * refuses, and the answer ends where it is.
+ */
 export function createGoOn(
-  { log }: Pick<ServeDeps, 'log'>,
-  { ask, model }: Pick<Awaited<ReturnType<typeof openUpstream>>, 'ask' | 'model'>,
+  deps: Pick<ServeDeps, 'config' | 'lessons' | 'log' | 'registry'>,
+  opened: Pick<Awaited<ReturnType<typeof openUpstream>>, 'ask' | 'model' | 'route' | 'profile' | 'upstreamDialect'>,
+  search: WebSearch,
   requestId: string,
 ) {
-  return async ({ request, refused }: Continuation): Promise<UpstreamStream | undefined> => {
-    log.info({ requestId, model: model.id }, 'going on with an answer that upstream paused')
+  const { log } = deps
+  const { ask, model, route, profile } = opened
+  return async ({ searches, request, refused }: Continuation): Promise<UpstreamStream | undefined> => {
+    const found = await Promise.all(searches.map(search))
+    const next = request(found, encodeContext(deps, model, route, profile))
+    if (next === undefined) return undefined
+    log.info({ requestId, model: model.id, searches: found.length }, 'going on with an answer')
     try {
-      return await ask(request, 'agent')
+      return await askRecovering(deps, opened, next, (each) => ask(each, 'agent'))
     } catch (error) {
       if (!(error instanceof Fault && refusesContinuation(error))) throw error
       // To the caller the beginning of an answer is worth more than a failure.
       log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not go on with the answer')
       refused()
       return undefined
+    }
+  }
+}
+
+/** Sends a request, and again without what upstream refuses of it. For requests whose replies are read in any form. */
+export async function askRecovering(
+  deps: Pick<ServeDeps, 'config' | 'lessons' | 'registry'>,
+  to: { readonly model: Route['model']; readonly route: string; readonly profile?: UpstreamProfile | undefined } & {
+    readonly upstreamDialect: Dialect
+  },
+  request: EncodedRequest,
+  ask: (request: EncodedRequest) => Promise<UpstreamStream>,
+): Promise<UpstreamStream> {
+  const { model, route, profile, upstreamDialect } = to
+  const context = encodeContext(deps, model, route, profile)
+  const lessons: string[] = []
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const answer = await ask(request)
+      for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, profile), model.id, lesson)
+      return answer
+    } catch (error) {
+      if (context.strict || attempt > mostRecoveries || !(error instanceof Fault)) throw error
+      const { error: refusal } = error
+      if (refusal.kind !== 'upstream_status' || !isRecoverable(refusal.status, profile)) throw error
+      const known = { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+      const recovery = upstreamDialect.recover(request, refusal, known)
+      if (recovery?.request === undefined) throw error
+      if (recovery.lesson !== undefined) lessons.push(recovery.lesson)
+      request = recovery.request
     }
   }
 }
@@ -250,7 +293,7 @@ function upstreamKey(route: string, profile: UpstreamProfile | undefined): strin
 
 /** What a dialect is told about the model and the settings it encodes for. */
 export function encodeContext(
-  deps: Pick<ServeDeps, 'config' | 'lessons'>,
+  deps: Pick<ServeDeps, 'config' | 'lessons' | 'registry'>,
   model: Route['model'],
   route: string,
   profile?: UpstreamProfile,
@@ -263,6 +306,8 @@ export function encodeContext(
     historyWindow: chat.historyWindow,
     strict: chat.strict,
     lessons: deps.lessons.of(upstreamKey(route, profile), model.id),
+    // What a caller asks one provider goes to no other.
+    canSearch: () => model.provider === 'copilot' && searchModel(deps) !== undefined,
   }
 }
 

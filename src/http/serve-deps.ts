@@ -15,7 +15,7 @@ import type { CallerDeps } from './while-caller-stays.ts'
 /** What the routes that call a model need. */
 export interface ServeDeps extends CallerDeps, MeterDeps {
   readonly config: () => Config
-  readonly registry: Pick<ModelRegistry, 'route'>
+  readonly registry: Pick<ModelRegistry, 'route' | 'list'>
   /**
    * Waits for the model lists that could hold this name and were never fetched; returns why one could not be.
    * `retry`: also for those that could not be fetched the last time.

@@ -14,6 +14,7 @@ import { createGoOn, openUpstream } from './open-upstream.ts'
 import { endsInEvent, foldReply, streamReply, toFault } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
 import type { ServeDeps } from './serve-deps.ts'
+import { createWebSearch } from './web-search.ts'
 
 /** The one pipeline of a model request, whatever its dialect. */
 export function createServe(deps: ServeDeps) {
@@ -78,7 +79,8 @@ async function serve(
       sent: opened.sent,
       redact: deps.redact,
     }
-    const goOn = createGoOn(deps, opened, request.id)
+    const search = createWebSearch(deps, request.id, signal)
+    const goOn = createGoOn(deps, opened, search, request.id)
     const onUsage = (usage: Usage | undefined): void => {
       meter.used(usage)
       opened.watchUsage?.(usage)

@@ -3,8 +3,9 @@ import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from './parts/is-object.ts'
 import type { Prompts } from './parts/prompts.ts'
-import type { ToolName, Turn, TurnEvent, Usage } from './turn.ts'
+import type { SearchOutcome, ToolName, Turn, TurnEvent, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
+import type { SearchPlan } from './web-search.ts'
 
 export type DialectId = 'chat' | 'responses' | 'messages'
 
@@ -64,6 +65,11 @@ export interface EncodeContext {
   readonly strict: boolean
   /** What upstream has refused of this model before, in the words of the dialect's own `recover`. */
   readonly lessons: ReadonlySet<string>
+  /**
+   * Whether a search that the model asks for can be run here, for an upstream that has no web search. Asked only of
+   * requests that offer one. Absent: no.
+   */
+  readonly canSearch?: (() => boolean) | undefined
   /** Responses only: the ChatGPT backend takes fewer fields than the API and always wants instructions. */
   readonly profile?: 'chatgpt' | undefined
   /**
@@ -134,6 +140,8 @@ export interface ReplyNotes {
   readonly echo: JsonObject | undefined
   /** As `EncodedRequest.calls`. */
   readonly calls?: CallNotes | undefined
+  /** Calls of this function are web searches that are run here. */
+  readonly search?: SearchPlan | undefined
 }
 
 /** Everything a reply needs that is not in the events, handed in so that output is reproducible. */
@@ -187,8 +195,8 @@ interface Reply<Out> {
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
   /**
-   * Once upstream has closed the stream: how an answer that it has paused goes on. Undefined where the answer is whole, or
-   * the caller continues it.
+   * Once upstream has closed the stream: how an answer goes on that it has paused, or that waits for web searches.
+   * Undefined where the answer is whole, or the caller continues it.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly continuation?: (() => Continuation | undefined) | undefined
@@ -201,12 +209,25 @@ interface Reply<Out> {
   readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
-/** The rest of an answer that upstream has paused. */
+/** The rest of an answer that upstream has paused, or that waits for web searches. */
 export interface Continuation {
-  /** The events of its reply are pushed behind those before. */
-  readonly request: EncodedRequest
+  /** To be run first. None where upstream has paused. */
+  readonly searches: readonly SearchQuery[]
+  /**
+   * What upstream is asked; the events of its reply are pushed behind those before. Undefined: the answer ends with what
+   * the searches found. Called once.
+   * @param found by the searches, in their order
+   */
+  readonly request: (found: readonly SearchOutcome[], context: EncodeContext) => EncodedRequest | undefined
   /** Upstream does not take it: the answer ends where it is. */
   readonly refused: () => void
+}
+
+/** One web search that a model has asked for. */
+export interface SearchQuery {
+  readonly query: string
+  /** As the caller offered it. */
+  readonly tool: WebSearchTool
 }
 
 /** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */

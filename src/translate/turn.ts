@@ -112,7 +112,29 @@ export interface SearchItem extends Placed {
   readonly type: 'web_search'
   readonly id: string
   readonly query: string
+  /** What it found, where the caller sends that back readable: it was run here. */
+  readonly outcome?: SearchOutcome | undefined
 }
+
+/** What a web search that was run here came to. */
+export type SearchOutcome =
+  /** `text` is all it found in words; the texts of the pages together are the same, unless there is no page. */
+  { readonly pages: readonly FoundPage[]; readonly text: string } | { readonly failure: SearchFailure }
+
+export interface FoundPage {
+  readonly url: string
+  readonly title: string
+  /** What the search says on the word of this page. */
+  readonly text: string
+}
+
+/** Anthropic's error codes of a search. Source: Anthropic documentation, web search tool, 2026-11. */
+export type SearchFailure =
+  | 'invalid_tool_input'
+  | 'max_uses_exceeded'
+  | 'query_too_long'
+  | 'too_many_requests'
+  | 'unavailable'
 
 /** History that was compacted by upstream: opaque, with a summary where there is one. */
 export interface CompactionItem extends Placed {
@@ -146,7 +168,12 @@ export interface CustomTool extends Placed {
 export interface WebSearchTool extends Placed {
   readonly type: 'web_search'
   readonly allowedDomains?: readonly string[] | undefined
+  readonly blockedDomains?: readonly string[] | undefined
+  /** Searches in one answer. */
+  readonly maxUses?: number | undefined
   readonly userLocation?: JsonObject | undefined
+  /** `low`, `medium`, `high`. */
+  readonly contextSize?: string | undefined
   /** Members that only the caller's dialect has, for a warning each, e.g. `max_uses`. */
   readonly onlyThere: readonly string[]
 }
@@ -310,6 +337,15 @@ export type TurnEvent =
   | { readonly type: 'citation'; readonly slot: number; readonly citation: Citation }
   /** A web search upstream ran itself, complete. */
   | { readonly type: 'search'; readonly slot: number; readonly id: string; readonly query: string }
+  /** A web search that is run here begins; `search.result` follows, with nothing of the slot between. */
+  | { readonly type: 'search.open'; readonly slot: number; readonly id: string; readonly query: string }
+  | {
+      readonly type: 'search.result'
+      readonly slot: number
+      readonly id: string
+      readonly query: string
+      readonly outcome: SearchOutcome
+    }
   /** Nothing more comes for the slot. Encoders close what is still open at `stop`. */
   | { readonly type: 'part.close'; readonly slot: number }
   /** Before `stop`; a later one replaces an earlier one. */
@@ -331,4 +367,6 @@ export interface Citation {
   /** Offsets into the slot's text, in UTF-16 units. */
   readonly start?: number | undefined
   readonly end?: number | undefined
+  /** What the page says, where that is known. Undefined: the text between the offsets stands for it. */
+  readonly quote?: string | undefined
 }

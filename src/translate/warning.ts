@@ -4,6 +4,8 @@ import { Fault } from '../errors.ts'
 export type WarningCode =
   /** Sent in another spelling; means the same. */
   | 'adapted'
+  /** Done here in place of upstream, which has nothing like it. */
+  | 'emulated'
   /** Left out. */
   | 'dropped'
   /** Replaced by the nearest the model takes. */

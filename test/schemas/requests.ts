@@ -222,10 +222,15 @@ export const asked: readonly Asked[] = [
   {
     name: 'a web search',
     bodies: {
-      responses: { ...saying('[demo:search figs] go').responses, tools: [{ type: 'web_search' }] },
+      chat: { ...saying('[demo:tool web_search] figs').chat, web_search_options: {} },
+      responses: {
+        ...saying('[demo:search figs][demo:tool web_search] go').responses,
+        tools: [{ type: 'web_search' }],
+      },
       messages: {
         ...saying('[demo:search figs] go').messages,
         tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
+        tool_choice: { type: 'tool', name: 'web_search' },
       },
     },
   },

@@ -36,7 +36,10 @@ const innerTool = z.looseObject({
   strict: maybe(z.boolean()),
 })
 
-export const responsesTool = innerTool.extend({ tools: maybe(z.array(innerTool)) })
+export const responsesTool = innerTool.extend({
+  tools: maybe(z.array(innerTool)),
+  filters: maybe(z.looseObject({ allowed_domains: maybe(z.array(z.string())) })),
+})
 
 const toolChoice = z.union([z.string(), z.looseObject({ type: z.string(), name: maybe(z.string()) })])
 
@@ -136,6 +139,7 @@ export function responsesConversation(request: ResponsesRequest, model: Reasoner
     history: itemsOf(request).flatMap(saidIn),
     tools: clientTools(request),
     hasWebSearch: tools.some((each) => each.type.startsWith('web_search')),
+    searchOnly: searchOnlyIn(tools),
     choice: named !== undefined ? { name: named } : choice === 'none' || choice === 'required' ? choice : 'auto',
     isParallel: request.parallel_tool_calls !== false,
     maxOutput: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
@@ -144,6 +148,12 @@ export function responsesConversation(request: ResponsesRequest, model: Reasoner
     thinks: effortOf(request, model) === 'none' ? 'never' : 'if asked',
     promptTokens: countTokens(request),
   }
+}
+
+function searchOnlyIn(tools: NonNullable<ResponsesRequest['tools']>): Conversation['searchOnly'] {
+  const [tool, ...others] = tools
+  if (tool === undefined || others.length > 0 || !tool.type.startsWith('web_search')) return undefined
+  return { domains: tool.filters?.allowed_domains ?? [] }
 }
 
 function offered({ type, name, parameters }: z.infer<typeof innerTool>, namespace: string | undefined): OfferedTool[] {

@@ -180,14 +180,7 @@ function messageItem({ text, refusal, search }: Answer, status: string): Item {
   const isRefusal = refusal.length > 0
   const pieces = isRefusal ? refusal : text
   const whole = pieces.join('')
-  const annotation = {
-    type: 'url_citation',
-    url: 'https://example.com/simulated',
-    title: 'Simulated result',
-    start_index: 0,
-    end_index: Math.min(9, whole.length),
-  }
-  const annotations = search === '' ? [] : [annotation]
+  const annotations = search === '' ? [] : annotationsOf(whole)
   const partOf = (words: string): Fields =>
     isRefusal
       ? { type: 'refusal', refusal: words }
@@ -242,6 +235,18 @@ function callItem(call: AnswerCall, { markers }: Subject, status: string): Item 
       { type: `${kind}.done`, [field]: call.arguments },
     ],
   }
+}
+
+/** The links of the text, or its first words where there are none. */
+function annotationsOf(text: string): readonly Fields[] {
+  const links = [...text.matchAll(/\(\[([^\]]*)\]\(([^)]*)\)\)/g)].map((match) => {
+    const [link, title, url] = match
+    return { type: 'url_citation', url, title, start_index: match.index, end_index: match.index + link.length }
+  })
+  if (links.length > 0) return links
+  const end = Math.min(9, text.length)
+  const url = 'https://example.com/simulated'
+  return [{ type: 'url_citation', url, title: 'Simulated result', start_index: 0, end_index: end }]
 }
 
 function searchItem(query: string): Item {

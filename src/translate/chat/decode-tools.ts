@@ -55,16 +55,22 @@ function flatFormat(format: JsonObject): JsonObject {
   return type === 'grammar' && isObject(grammar) ? { type, ...grammar } : format
 }
 
+const SIZES: ReadonlySet<unknown> = new Set(['low', 'medium', 'high'])
+
 /** Source: OpenAI API reference, chat completions, web_search_options, 2026-11. */
 function decodeWebSearch(options: unknown): WebSearchTool | undefined {
   if (options === undefined || options === null) return undefined
   if (!isObject(options)) refuseType('web_search_options', 'an object', options)
-  const { user_location: location, ...others } = options
+  const { user_location: location, search_context_size: size, ...others } = options
+  if (size !== undefined && size !== null && !SIZES.has(size)) {
+    refuseValue('web_search_options.search_context_size', 'expected low, medium or high', 'invalid_value')
+  }
   const approximate = isObject(location) && isObject(location['approximate']) ? location['approximate'] : undefined
   return {
     type: 'web_search',
     path: 'web_search_options',
     ...(approximate && { userLocation: { type: 'approximate', ...approximate } }),
+    ...(isFilled(size) && { contextSize: size }),
     onlyThere: Object.keys(others),
   }
 }

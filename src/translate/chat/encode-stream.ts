@@ -157,6 +157,8 @@ function step(state: EncodeState, event: TurnEvent): readonly Piece[] {
     case 'citation':
       return opened(state, { delta: { annotations: [toAnnotation(state, event.slot, event.citation)] } })
     case 'search':
+    case 'search.open':
+    case 'search.result':
       // Chat has no place for it; what was found is in the citations.
       return nothing
     case 'usage':

@@ -2,7 +2,8 @@ import { Fault } from '../../errors.ts'
 import { sealOpaque } from '../parts/opaque-envelope.ts'
 import type { Citation, Opaque, TurnEvent } from '../turn.ts'
 import { startJsonPrefix, takeJson, type JsonPrefix } from './json-prefix.ts'
-import type { BlockDelta, ContentBlock, MessagesEvent } from './wire-event.ts'
+import { toResultContent } from './search-results.ts'
+import type { BlockDelta, ContentBlock, MessagesEvent, WebSearchContent } from './wire-event.ts'
 
 /** An event that says something of one part of the reply. Whose thought it is comes last, with `closeBlock`. */
 export type PartEvent = Exclude<TurnEvent, { readonly type: 'start' | 'think.sign' | 'part.close' | 'usage' | 'stop' }>
@@ -65,7 +66,16 @@ export function writeEvent(writer: BlockWriter, event: PartEvent): void {
     case 'citation':
       return writeCitation(writer, event.citation)
     case 'search':
-      return writeSearch(writer, event.id, event.query)
+      writer.searches += 1
+      openSearch(writer, event.id, event.query)
+      // The results are not known yet, or not at all: other dialects name their pages only where the text quotes them.
+      // `fillSearchResults` adds those to a body.
+      return closeSearch(writer, event.id, [])
+    case 'search.open':
+      return openSearch(writer, event.id, event.query)
+    case 'search.result':
+      if (!('failure' in event.outcome)) writer.searches += 1
+      return closeSearch(writer, event.id, toResultContent(event.outcome))
   }
 }
 
@@ -162,28 +172,31 @@ function writeJson(writer: BlockWriter, partial_json: string): void {
   if (partial_json !== '') writeDelta(writer, { type: 'input_json_delta', partial_json })
 }
 
-function writeCitation(writer: BlockWriter, { url, title, start, end }: Citation): void {
+function writeCitation(writer: BlockWriter, { url, title, start, end, quote }: Citation): void {
   const { said } = textBlock(writer)
-  const cited_text = start === undefined || end === undefined ? '' : said.slice(start, end)
+  const cited_text = quote ?? (start === undefined || end === undefined ? '' : said.slice(start, end))
   writeDelta(writer, {
     type: 'citations_delta',
     citation: { type: 'web_search_result_location', url, title, cited_text, encrypted_index: '' },
   })
 }
 
-/**
- * The results are not known yet, or not at all: other dialects name their pages only where the text quotes them.
- * `fillSearchResults` adds those to a body.
- */
-function writeSearch(writer: BlockWriter, searchId: string, query: string): void {
-  writer.searches += 1
-  const id = `srvtoolu_${searchId.replace(/^srvtoolu_/, '').replaceAll(/\W/g, '_')}`
+function searchIdOf(id: string): string {
+  return `srvtoolu_${id.replace(/^(?:srv)?toolu_/, '').replaceAll(/\W/g, '_')}`
+}
+
+function openSearch(writer: BlockWriter, searchId: string, query: string): void {
+  const id = searchIdOf(searchId)
   const index = startBlock(writer, { type: 'server_tool_use', id, name: 'web_search', input: noInput, caller: direct })
   const partial_json = JSON.stringify({ query })
   writer.emit({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } })
   writer.emit({ type: 'content_block_stop', index })
-  const result = startBlock(writer, { type: 'web_search_tool_result', tool_use_id: id, content: [], caller: direct })
-  writer.emit({ type: 'content_block_stop', index: result })
+}
+
+function closeSearch(writer: BlockWriter, searchId: string, content: WebSearchContent): void {
+  const tool_use_id = searchIdOf(searchId)
+  const index = startBlock(writer, { type: 'web_search_tool_result', tool_use_id, content, caller: direct })
+  writer.emit({ type: 'content_block_stop', index })
 }
 
 function startBlock(writer: BlockWriter, content_block: ContentBlock): number {

@@ -1,5 +1,5 @@
 import { refuseType, refuseValue } from '../parts/invalid.ts'
-import { isObject } from '../parts/is-object.ts'
+import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { checkCacheControl, checkOptionalString, type Path } from './check-values.ts'
 import type { MessagesTool } from './wire-request.ts'
 
@@ -34,6 +34,31 @@ export function checkTool(tool: unknown, path: Path): void {
   checkOptionalBoolean(strict, () => `${path()}.strict`)
   checkOptionalBoolean(deferLoading, () => `${path()}.defer_loading`)
   checkCacheControl(tool, path)
+  if (typeof type === 'string' && type.startsWith('web_search_')) checkSearch(tool, path)
+}
+
+/** Source: Anthropic documentation, web search tool, 2026-11. */
+function checkSearch(tool: JsonObject, path: Path): void {
+  const { max_uses: uses, user_location: location, allowed_domains: allowed, blocked_domains: blocked } = tool
+  if (isStated(uses) && !(Number.isSafeInteger(uses) && Number(uses) > 0)) {
+    refuseType(`${path()}.max_uses`, 'a whole number above 0', uses)
+  }
+  if (isStated(location) && !isObject(location)) refuseType(`${path()}.user_location`, 'an object', location)
+  for (const [member, domains] of Object.entries({ allowed_domains: allowed, blocked_domains: blocked })) {
+    const isList = Array.isArray(domains) && domains.every((domain) => typeof domain === 'string')
+    if (isStated(domains) && !isList) refuseType(`${path()}.${member}`, 'an array of domains', domains)
+  }
+  if (isFilledList(allowed) && isFilledList(blocked)) {
+    refuseValue(`${path()}.blocked_domains`, 'expected either allowed_domains or blocked_domains', 'invalid_value')
+  }
+}
+
+function isStated(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function isFilledList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0
 }
 
 function checkOptionalBoolean(value: unknown, path: Path): void {

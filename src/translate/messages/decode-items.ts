@@ -4,6 +4,7 @@ import type { Warning } from '../warning.ts'
 import { hasBillingLine, withoutBillingLine } from './billing-line.ts'
 import { cacheOf, decodeParts, partsOfBlock, unreadable } from './decode-parts.ts'
 import { refuseAt, type Place } from './place.ts'
+import { readResultContent } from './search-results.ts'
 import {
   isBlock,
   type MessagesBlock,
@@ -73,12 +74,23 @@ function decodeMessage(
       for (const part of read) parts.push(part)
       return
     }
+    if (block.type === 'web_search_tool_result') {
+      noteResult(items, block)
+      return
+    }
     const item = itemOfBlock(block, path, place, warnings)
     if (item === undefined || (item.type === 'reasoning' && !keepsThinking)) return
     closeMessage()
     items.push(item)
   })
   closeMessage()
+}
+
+/** What a search found belongs to the search, which came before in the same message. */
+function noteResult(items: TurnItem[], { tool_use_id: id, content }: MessagesBlock): void {
+  const at = items.findLastIndex((item) => item.type === 'web_search' && item.id === id)
+  const search = items[at]
+  if (search?.type === 'web_search') items[at] = { ...search, outcome: readResultContent(content) }
 }
 
 /** Undefined for blocks that are left out. */
@@ -101,9 +113,6 @@ function itemOfBlock(block: MessagesBlock, path: string, place: Place, warnings:
 
 function leaveOut(block: MessagesBlock, place: Place, warnings: Warning[]): void {
   switch (block.type) {
-    case 'web_search_tool_result':
-      // Ciphertext for Anthropic; the search itself is an item of its own.
-      return
     case 'tool_addition':
     case 'tool_removal':
       // In the list of tools instead.

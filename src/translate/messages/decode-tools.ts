@@ -107,14 +107,21 @@ const SEARCH_MEMBERS: ReadonlySet<string> = new Set([
 ])
 
 function webSearch(tool: MessagesTool, path: string): WebSearchTool {
-  const { allowed_domains: domains, user_location: location } = tool
+  const { allowed_domains: allowed, blocked_domains: blocked, max_uses: uses, user_location: location } = tool
   return {
     type: 'web_search',
-    allowedDomains: Array.isArray(domains) ? domains.filter((domain) => typeof domain === 'string') : undefined,
+    allowedDomains: domainsIn(allowed),
+    blockedDomains: domainsIn(blocked),
+    maxUses: typeof uses === 'number' ? uses : undefined,
     userLocation: isObject(location) ? location : undefined,
     onlyThere: Object.keys(tool).filter((key) => !SEARCH_MEMBERS.has(key) && tool[key] !== null),
     path,
   }
+}
+
+function domainsIn(list: unknown): readonly string[] | undefined {
+  const domains = Array.isArray(list) ? list.filter((domain) => typeof domain === 'string') : []
+  return domains.length === 0 ? undefined : domains
 }
 
 /** Undefined where nothing was said. */

@@ -33,6 +33,7 @@ export function deferThoughts({ shown, waiting, held }: ThoughtDeferral, event: 
       held.push(event)
       return nothing
     case 'tool.open':
+    case 'search.open':
       return [...held.splice(0), event]
     case 'start':
     case 'text.delta':
@@ -40,6 +41,7 @@ export function deferThoughts({ shown, waiting, held }: ThoughtDeferral, event: 
     case 'tool.args':
     case 'citation':
     case 'search':
+    case 'search.result':
     case 'usage':
     case 'stop':
       return [event]

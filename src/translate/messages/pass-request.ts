@@ -11,12 +11,13 @@ import { isBlock, messagesBodyOf, type MessagesMessage, type MessagesRequest } f
  * The body for Copilot's native Messages: the caller's own text, in which only the members that must change are written
  * anew. It always streams, because the reply is made from the events.
  *
- * @returns undefined where a tool's name is refused by upstream: only a translated reply can give it back its own
+ * @returns undefined where a tool's name is refused by upstream, or a web search is to be run here: only a translated reply
+ * can give back the name, or hold the search
  * @throws Fault `invalid_request`
  */
 export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const source = messagesBodyOf(request)
-  if (needsRenaming(source.value)) return undefined
+  if (needsRenaming(source.value) || (offersSearch(source.value) && context.canSearch?.() === true)) return undefined
   const { body, betas, warnings } = adaptRequest(
     { body: source.value, betas: source.betas },
     targetOf(context.model, context.lessons),
@@ -33,6 +34,10 @@ function needsRenaming({ tools, messages }: MessagesRequest): boolean {
     tools?.some((tool) => isCallersOwn(tool) && !isLegalName(tool.name ?? '', MAX_TOOL_NAME)) === true ||
     messages.some(callsByIllegalName)
   )
+}
+
+function offersSearch({ tools }: MessagesRequest): boolean {
+  return tools?.some(({ type }) => type?.startsWith('web_search_') === true) === true
 }
 
 function callsByIllegalName({ role, content }: MessagesMessage): boolean {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../parts/is-object.ts'
+import type { SearchFailure } from '../turn.ts'
 
 // The stream of the Messages API. Source: @anthropic-ai/sdk 1.11.0, RawMessageStreamEvent, 2026-11-19. Aliases, not
 // interfaces, so that an exact event is a loose one too.
@@ -96,9 +97,13 @@ export type ContentBlock =
   | {
       readonly type: 'web_search_tool_result'
       readonly tool_use_id: string
-      readonly content: WebSearchResult[]
+      readonly content: WebSearchContent
       readonly caller: DirectCaller
     }
+
+export type WebSearchContent = WebSearchResult[] | WebSearchError
+
+type WebSearchError = { readonly type: 'web_search_tool_result_error'; readonly error_code: SearchFailure }
 
 export type WebSearchResult = {
   readonly type: 'web_search_result'

@@ -161,6 +161,9 @@ function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnIt
   }
 }
 
+/** How a Messages caller names the search tool. */
+const SEARCH = 'web_search'
+
 function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): TurnToolChoice | undefined {
   const { toolChoice: choice, fieldNames } = turn
   if (choice === undefined || (tools.length === 0 && (choice.type === 'auto' || choice.type === 'none'))) {
@@ -182,6 +185,10 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
         refuseValue(fieldNames.toolChoice, 'a tool is required, but there are no tools', 'invalid_value')
       return choice
     case 'tool':
+      // The search of an upstream that has one bears no name there.
+      if (choice.name === SEARCH && !offered.has(SEARCH) && tools.some(({ type }) => type === 'web_search')) {
+        return { type: tools.length === 1 ? 'required' : 'auto' }
+      }
       return { type: 'tool', ...fit(choice) }
     case 'allowed':
       return { ...choice, tools: choice.tools.map(fit) }

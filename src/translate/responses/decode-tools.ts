@@ -83,14 +83,12 @@ function decodeCustom({ format }: JsonObject, common: Common): CustomTool {
 }
 
 /** Members of a search that a Turn has, or whose stated value is the default. */
-const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  ['external_web_access', true],
-  ['search_context_size', 'medium'],
-])
+const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([['external_web_access', true]])
 
 function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
-  const { type: _type, filters, user_location: userLocation, ...rest } = tool
+  const { type: _type, filters, user_location: userLocation, search_context_size: size, ...rest } = tool
   const { allowed_domains: allowed, ...filtersLeft } = isObject(filters) ? filters : {}
+  const { blocked_domains: blocked } = filtersLeft
   const domains = Array.isArray(allowed) ? allowed.filter(isFilled) : []
   const unknown = [
     ...Object.entries(rest),
@@ -99,7 +97,9 @@ function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
   return {
     type: 'web_search',
     ...(domains.length > 0 && { allowedDomains: domains }),
+    ...(Array.isArray(blocked) && { blockedDomains: blocked.filter(isFilled) }),
     ...(isObject(userLocation) && { userLocation }),
+    ...(isFilled(size) && { contextSize: size }),
     onlyThere: unknown.flatMap(([key, value]) =>
       value === null || (SEARCH_DEFAULTS.has(key) && SEARCH_DEFAULTS.get(key) === value) ? [] : [key],
     ),

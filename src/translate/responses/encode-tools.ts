@@ -68,7 +68,7 @@ function encodeFunction(
 }
 
 function encodeSearch(
-  { allowedDomains, userLocation, onlyThere, path }: WebSearchTool,
+  { allowedDomains, userLocation, contextSize, onlyThere, path }: WebSearchTool,
   warnings: Warning[],
 ): JsonObject {
   for (const member of onlyThere) {
@@ -82,6 +82,7 @@ function encodeSearch(
     type: 'web_search',
     ...(allowedDomains !== undefined && { filters: { allowed_domains: allowedDomains } }),
     ...(userLocation !== undefined && { user_location: userLocation }),
+    ...(contextSize !== undefined && { search_context_size: contextSize }),
   }
 }
 

@@ -38,6 +38,8 @@ export function createRestorer(notes: ReplyNotes): Restorer | undefined {
       case 'think.sign':
       case 'citation':
       case 'search':
+      case 'search.open':
+      case 'search.result':
       case 'usage':
         return [event]
     }

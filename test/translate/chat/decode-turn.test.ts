@@ -300,7 +300,8 @@ describe('tools', () => {
         type: 'web_search',
         path: 'web_search_options',
         userLocation: { type: 'approximate', ...approximate },
-        onlyThere: ['search_context_size'],
+        contextSize: 'low',
+        onlyThere: [],
       },
     ])
     expect(decode({ web_search_options: {} }).turn.tools).toEqual([
@@ -480,6 +481,7 @@ describe('is refused', () => {
     [{ verbosity: 1 }, 'verbosity'],
     [{ top_k: 'x' }, 'top_k'],
     [{ web_search_options: 'on' }, 'web_search_options'],
+    [{ web_search_options: { search_context_size: 'all' } }, 'web_search_options.search_context_size'],
     [{ n: 2 }, 'n'],
   ])('%j', (body, path) => {
     expect(refusalOf(body)).toMatchObject({ kind: 'invalid_request', path })

@@ -139,6 +139,10 @@ test.each([
   expect(() => decode(body)).not.toThrow()
 })
 
+function search(change: object) {
+  return { type: 'web_search_20250305', name: 'web_search', ...change }
+}
+
 test.each([
   [{ model: '' }, 'model', 'expected a non-empty string, got an empty string'],
   [{ model: undefined }, 'model', 'expected a string, got nothing'],
@@ -238,6 +242,18 @@ test.each([
     'expected an object that is a JSON schema, got a boolean',
   ],
   [{ tools: [{ name: 'f', strict: 1 }] }, 'tools[0].strict', 'expected true or false, got a number'],
+  [{ tools: [search({ max_uses: 0 })] }, 'tools[0].max_uses', 'expected a whole number above 0, got a number'],
+  [{ tools: [search({ user_location: 'DE' })] }, 'tools[0].user_location', 'expected an object, got a string'],
+  [
+    { tools: [search({ allowed_domains: 'e.x' })] },
+    'tools[0].allowed_domains',
+    'expected an array of domains, got a string',
+  ],
+  [
+    { tools: [search({ allowed_domains: ['e.x'], blocked_domains: ['f.x'] })] },
+    'tools[0].blocked_domains',
+    'expected either allowed_domains or blocked_domains',
+  ],
   [{ stop_sequences: 'END' }, 'stop_sequences', 'expected an array of strings, got a string'],
   [{ stop_sequences: ['a', 1] }, 'stop_sequences', 'expected an array of strings, got an array'],
   [{ tool_choice: 'auto' }, 'tool_choice', 'expected an object with a type, got a string'],

@@ -204,7 +204,7 @@ test('says that documents are not cited', () => {
   expect(warningsOf({ messages: [user(silent, asking)] })).toEqual(['dropped;messages.0.content.1.citations'])
 })
 
-test('knows a web search by the query, not by its encrypted results', () => {
+test('knows a web search by the query and the pages, of whose encrypted text it reads what was sealed here', () => {
   const messages = [
     ...hello,
     assistant(
@@ -212,14 +212,23 @@ test('knows a web search by the query, not by its encrypted results', () => {
       {
         type: 'web_search_tool_result',
         tool_use_id: 'srvtoolu_1',
-        content: [{ type: 'web_search_result', encrypted_content: 'x' }],
+        content: [
+          { type: 'web_search_result', encrypted_content: 'x' },
+          { type: 'web_search_result', url: 'https://e.x', title: 'E', encrypted_content: 'x' },
+          { type: 'web_search_result', url: 'https://f.x', title: 'F', encrypted_content: 'cpw1.Zm91bmQ' },
+        ],
       },
       { ...text('found'), citations: [{ type: 'web_search_result_location', url: 'https://e.x' }] },
     ),
     ...hello,
   ]
   const { turn, warnings } = turnOf({ messages })
-  expect(turn.items[1]).toEqual({ type: 'web_search', id: 'srvtoolu_1', query: 'q', path: 'messages.1' })
+  const pages = [
+    { url: 'https://e.x', title: 'E', text: '' },
+    { url: 'https://f.x', title: 'F', text: 'found' },
+  ]
+  const outcome = { pages, text: 'found' }
+  expect(turn.items[1]).toEqual({ type: 'web_search', id: 'srvtoolu_1', query: 'q', outcome, path: 'messages.1' })
   expect(turn.items[2]).toMatchObject({ parts: [text('found')] })
   expect(warnings).toEqual([])
 })
@@ -454,6 +463,7 @@ test('reads web search, and what of it is Anthropic’s alone', () => {
     {
       type: 'web_search',
       allowedDomains: ['e.x'],
+      maxUses: 3,
       userLocation: location,
       onlyThere: ['max_uses', 'response_inclusion'],
       path: 'tools.0',

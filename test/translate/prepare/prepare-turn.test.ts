@@ -185,6 +185,15 @@ describe('tools upstream would have to run', () => {
   test('are kept where upstream has them', () => {
     expect(prepare({ tools: [search] }, { ...narrow, webSearch: true }).turn.tools).toEqual([search])
   })
+
+  test.each([
+    ['as the call of any tool, where there is no other', [search], { type: 'required' }],
+    ['as nothing where there are others', [tool('f'), search], { type: 'auto' }],
+    ['as what it is where a function has the name', [tool('web_search'), search], { type: 'tool', name: 'web_search' }],
+  ])('are required %s', (_title, tools, expected) => {
+    const toolChoice = { type: 'tool', name: 'web_search' } as const
+    expect(prepare({ tools, toolChoice }, { ...narrow, webSearch: true }).turn.toolChoice).toEqual(expected)
+  })
 })
 
 describe('the choice of a tool', () => {

@@ -455,8 +455,10 @@ describe('tools', () => {
         {
           type: 'web_search',
           allowedDomains: ['e.x'],
+          blockedDomains: ['b.x'],
           userLocation: { type: 'approximate', country: 'DE' },
-          onlyThere: ['search_context_size', 'filters.blocked_domains'],
+          contextSize: 'high',
+          onlyThere: ['filters.blocked_domains'],
           path: 'tools.0',
         },
       ],

@@ -1,5 +1,8 @@
+import { isObject } from '../../parts/is-object.ts'
 import { openOpaque, isSealed } from '../../parts/opaque-envelope.ts'
+import { tellSearch } from '../../web-search.ts'
 import { contentBlocks, isBlankBlock, tellTool } from '../reminder.ts'
+import { readResultContent } from '../search-results.ts'
 import { isBlock, type MessagesBlock } from '../wire-request.ts'
 import type { Notes } from './notes.ts'
 import type { Target } from './target.ts'
@@ -12,8 +15,8 @@ export interface Walk {
   readonly hasToolSearch: boolean
   /** Names of the tools that are offered. */
   readonly tools: ReadonlySet<string>
-  /** Server tool calls that were left out, whose results go too. */
-  readonly droppedCalls: Set<string>
+  /** Server tool calls that were left out, whose results go too: what each web search was for, by its id; else ''. */
+  readonly droppedCalls: Map<string, string>
   /** The message is part of an answer that upstream paused: it gets its own blocks back as they came. */
   readonly isPaused: () => boolean
   /** `messages.3` */
@@ -94,9 +97,17 @@ export const blockRows: readonly BlockRow[] = [
       'messages, tool search: a server tool in the history must be among the tools; messages, server tools; messages, prefill',
     types: ['server_tool_use', 'mcp_tool_use'],
     adapt(block, { tools, isPaused, droppedCalls, notes, field }) {
-      if (tools.has(textOf(block['name'])) || isPaused()) return block
-      droppedCalls.add(textOf(block['id']))
-      notes.add('dropped', field(), 'what a tool on the server did is left out, since upstream does not have the tool')
+      const { id, name, input } = block
+      if (tools.has(textOf(name)) || isPaused()) return block
+      const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
+      droppedCalls.set(textOf(id), query)
+      if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers are sent as text')
+      else
+        notes.add(
+          'dropped',
+          field(),
+          'what a tool on the server did is left out, since upstream does not have the tool',
+        )
       return NONE
     },
   },
@@ -104,7 +115,11 @@ export const blockRows: readonly BlockRow[] = [
     name: 'results of server tools without their call dropped',
     source: 'messages, tool search',
     types: ['*_tool_result'],
-    adapt: (block, { droppedCalls }) => (droppedCalls.has(textOf(block['tool_use_id'])) ? NONE : block),
+    adapt(block, { droppedCalls }) {
+      const query = droppedCalls.get(textOf(block['tool_use_id']))
+      if (query === undefined) return block
+      return query === '' ? NONE : { type: 'text', text: tellSearch(query, readResultContent(block['content'])) }
+    },
   },
   {
     name: 'documents that are no PDF as text',

@@ -33,7 +33,7 @@ function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
     refused: new Set(target.lessons.tags.filter(({ member }) => member === 'messages').map(({ tag }) => tag)),
     hasToolSearch: hasBeta(draft, 'advanced-tool-use'),
     tools: new Set(tools?.map(({ name }) => name ?? '')),
-    droppedCalls: new Set(),
+    droppedCalls: new Map(),
     isPaused: () => at >= paused,
     field: () => `messages.${at}`,
     notes,

@@ -33,11 +33,15 @@ export function encodeTurnEvent(state: EncodeState, event: TurnEvent, out: Respo
       return tellArguments(state, item, event.text, out)
     }
     case 'search':
+    case 'search.result':
       return tellSearch(state, event, out)
     case 'part.close':
       return closeSlot(state, event.slot, out)
     case 'stop':
       return endResponse(state, event.reason, out)
+    // Told whole, once it has ended.
+    case 'search.open':
+      return
     // Known before they come here.
     case 'start':
     case 'usage':
@@ -109,8 +113,12 @@ function finishClosing(state: EncodeState, status: 'completed' | 'incomplete', o
   state.closing = undefined
 }
 
-/** Upstream ran it: it is told whole. */
-function tellSearch(state: EncodeState, { query }: Extract<TurnEvent, { type: 'search' }>, out: ResponseEvent[]): void {
+/** It is over, and told whole. */
+function tellSearch(
+  state: EncodeState,
+  { query }: Extract<TurnEvent, { type: 'search' | 'search.result' }>,
+  out: ResponseEvent[],
+): void {
   openResponse(state, out)
   finishClosing(state, 'completed', out)
   const { index, id } = takePlace(state, 'web_search_call')

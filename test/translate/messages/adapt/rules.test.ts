@@ -555,6 +555,44 @@ const blocks: readonly Case[] = [
   },
   {
     rule: 'results of server tools without their call dropped',
+    body: {
+      messages: [
+        user('u'),
+        assistant(
+          { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'q' } },
+          {
+            type: 'web_search_tool_result',
+            tool_use_id: 's1',
+            content: [{ type: 'web_search_result', url: 'https://e.x', title: 'E', encrypted_content: 'foreign' }],
+          },
+          { type: 'server_tool_use', id: 's2', name: 'web_search', input: { query: 'r' } },
+          {
+            type: 'web_search_tool_result',
+            tool_use_id: 's2',
+            content: { type: 'web_search_tool_result_error', error_code: 'too_many_requests' },
+          },
+          text('A'),
+        ),
+        user('v'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(
+          text(
+            '[Web search: q]\nPages found. Cite those you use as markdown links, [title](address):\n- E: https://e.x',
+          ),
+          text('[Web search: r]\nThe web search failed: too_many_requests.'),
+          text('A'),
+        ),
+        user('v'),
+      ],
+    },
+    warnings: ['adapted;messages.1'],
+  },
+  {
+    rule: 'results of server tools without their call dropped',
     betas: [SEARCH],
     body: {
       tools: [{ type: 'tool_search_tool_bm25_20251119', name: 'find' }],
