@@ -3,6 +3,7 @@ import { claudeCode } from './claude-code.ts'
 import { chatgptWays } from './codex-ways.ts'
 import { describeClient, openCase } from './scenarios.ts'
 import type { Way } from './scenarios.ts'
+import { generationsOf } from './upstream-view.ts'
 
 const native: Way = {
   title: 'Messages, a budget for thinking',
@@ -91,6 +92,41 @@ describe.each([...ways, ...codexWays])('Claude Code, $title ($model)', (way) => 
     const isCounted = way.upstream === '/v1/messages'
     expect(proxy.demo.count('/v1/messages/count_tokens') > 10).toBe(isCounted)
   })
+})
+
+/** Only these of Copilot's models have no search of their own. */
+describe.each([native, adaptive, chat, chatWithThoughts])(
+  'Claude Code, $title ($model)',
+  ({ model, upstream, config = '' }) => {
+    test('searches the web, and shows the pages', async () => {
+      const { ask, proxy } = await openCase(claudeCode, { ...native, model, config })
+      await ask({ prompt: '[demo:tool ToolSearch {"query":"select:WebSearch"}]' })
+      const call = '[demo:tool WebSearch {"query":"heron facts"}]'
+      const { text, exitCode } = await ask({ prompt: call, isResumed: true })
+      expect(text).toMatch(/^The tool answered: Web search results for query: "heron facts"/)
+      const links = ['example.com', 'example.org'].map((host, at) => {
+        return { title: ['Page one', 'Page two'][at], url: `https://${host}/heron-facts` }
+      })
+      expect(text).toContain(`Links: ${JSON.stringify(links)}`)
+      expect(text).toContain('A first simulated page is about heron facts')
+      expect(exitCode).toBe(0)
+      const searches = generationsOf(proxy).filter(({ tools }) => String(tools) === 'web_search')
+      expect(searches.map(({ route }) => route)).toEqual([upstream, upstream])
+      const [search, ...others] = generationsOf(proxy).filter(({ route }) => route === '/responses')
+      expect(others).toEqual([])
+      expect(search?.model).toBe('gpt-5-mini')
+      expect(proxy.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([])
+    })
+  },
+)
+
+test('Claude Code searches the web with a GPT model that can', async () => {
+  const { ask, proxy } = await openCase(claudeCode, responses)
+  await ask({ prompt: '[demo:tool ToolSearch {"query":"select:WebSearch"}]' })
+  const { text } = await ask({ prompt: '[demo:tool WebSearch {"query":"heron facts"}]', isResumed: true })
+  expect(text).toMatch(/^The tool answered: Web search results for query: "heron facts"/)
+  expect(text).toContain('https://example.com/')
+  expect(generationsOf(proxy).filter(({ text: body }) => body.includes('"type":"web_search"'))).toHaveLength(1)
 })
 
 describe('Claude Code', () => {

@@ -20,7 +20,7 @@ export const claudeCode: Client = {
           '--output-format=stream-json',
           '--verbose',
           '--include-partial-messages',
-          '--allowedTools=Read,WebFetch',
+          '--allowedTools=Read,WebFetch,WebSearch',
           '--print',
           '--',
           prompt,

@@ -6,6 +6,8 @@ import type {
   RawMessageStreamEvent,
   ThinkingConfigParam,
   Tool,
+  WebSearchTool20260209,
+  WebSearchToolResultBlockContent,
 } from '@anthropic-ai/sdk/resources/messages'
 import { expect, test } from 'vitest'
 import type { Proxy } from '../http/harness.ts'
@@ -208,10 +210,44 @@ test('a web search runs where the model can', async () => {
       { type: 'text', text: 'Simulated search results say so.', citations: [{ url: 'https://example.com/simulated' }] },
     ])
   }
-  await expect(anthropic.messages.create({ ...request, model: 'gpt-5-mini' })).rejects.toBeInstanceOf(
-    Anthropic.BadRequestError,
-  )
 })
+
+test.each(['claude-sonnet-4.5', 'claude-opus-4.7', 'gpt-5-mini', 'gemini-3-pro-preview'])(
+  'a web search runs for a model that cannot search: %s',
+  async (model) => {
+    const { anthropic } = await openAnthropic()
+    const tool: WebSearchTool20260209 = { type: 'web_search_20260209', name: 'web_search', max_uses: 1 }
+    const calls = '[demo:tool web_search {"query":"figs"}][demo:tool web_search {"query":"dates"}]'
+    const request = { ...asking(model, `${calls} go`), tools: [tool] }
+    const plain = await anthropic.messages.create(request)
+    const streamed = await anthropic.messages.stream(request).finalMessage()
+    for (const { content, stop_reason: reason, usage } of [plain, streamed]) {
+      const uses = content.filter((block) => block.type === 'server_tool_use')
+      const results = content.filter((block) => block.type === 'web_search_tool_result')
+      expect(uses.map(({ input }) => input)).toEqual([{ query: 'figs' }, { query: 'dates' }])
+      expect(results.map((block) => block.tool_use_id)).toEqual(uses.map(({ id }) => id))
+      const [found, refused] = results.map((block): WebSearchToolResultBlockContent => block.content)
+      expect(Array.isArray(found) && found.map(({ url }) => url)).toEqual([
+        'https://example.com/figs',
+        'https://example.org/figs',
+      ])
+      expect(refused).toEqual({ type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' })
+      const text = content.findLast((block) => block.type === 'text')
+      expect(text?.citations?.[0]).toMatchObject({ type: 'web_search_result_location', title: 'Page one' })
+      expect(reason).toBe('end_turn')
+      expect(usage.server_tool_use?.web_search_requests).toBe(1)
+    }
+    // The whole answer goes back as it came, with the tool and without.
+    const messages: MessageParam[] = [
+      ...request.messages,
+      { role: 'assistant', content: plain.content },
+      { role: 'user', content: 'and now?' },
+    ]
+    for (const tools of [[tool], []]) {
+      expect(textOf(await anthropic.messages.create({ ...request, messages, tools }))).toContain('and now?')
+    }
+  },
+)
 
 test('the beta API takes what is new, and upstream gets what it knows', async () => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
