@@ -127,15 +127,12 @@ describe('an emulated search', () => {
   })
 })
 
+function cite(url: string, end: number): TurnEvent {
+  return { type: 'citation', slot: 0, citation: { url, title: url === 'https://a.x' ? '' : 'T', start: end - 3, end } }
+}
+
 describe('what a search found', () => {
   const text = 'One (a). Two (b). Three (c). Rest.'
-  const cite = (url: string, end: number): TurnEvent => {
-    return {
-      type: 'citation',
-      slot: 0,
-      citation: { url, title: url === 'https://a.x' ? '' : 'T', start: end - 3, end },
-    }
-  }
   const events: readonly TurnEvent[] = [
     { type: 'text.delta', slot: 0, text },
     cite('https://a.x', 7),
