@@ -190,6 +190,16 @@ test('a Responses caller gets web_search_call items', async () => {
   })
 })
 
+test('a search without access to the live web is not run here', async () => {
+  const proxy = await openProxy()
+  const tools = [
+    { type: 'web_search', external_web_access: false },
+    { type: 'function', name: 'f' },
+  ]
+  const reply = await ask(proxy, 'responses', { tools }, { prompt: 'Hello' })
+  expect(reply.headers['x-copilot-proxy-warnings']).toBe('dropped;tools.0')
+})
+
 test('a GPT model behind /responses searches by itself', async () => {
   const proxy = await openProxy()
   const prompt = 'Perform a web search for the query: herons'

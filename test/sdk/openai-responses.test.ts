@@ -230,11 +230,19 @@ test.each(fewModels)('%s: an answer that was cut is incomplete, and says why', a
   }
 })
 
-test.each(fewModels)('%s: a web search runs where the model can, and is refused where not', async (model) => {
+test.each(fewModels)('%s: a web search runs, by the model itself where it can', async (model) => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const request = { model, input: '[demo:search figs] go', tools: [{ type: 'web_search' as const }] }
   if (!speakResponses.has(model)) {
-    await expect(openai.responses.create(request)).rejects.toMatchObject({ status: 400, code: 'unsupported_tool' })
+    const input = '[demo:tool web_search {"query":"figs"}] go'
+    const plain = await openai.responses.create({ ...request, input })
+    const streamed = await openai.responses.stream({ ...request, input }).finalResponse()
+    for (const { output } of [plain, streamed]) {
+      expect(only(output, 'web_search_call')).toMatchObject({ status: 'completed', action: { query: 'figs' } })
+      const cited = { type: 'url_citation', url: 'https://example.com/figs', title: 'Page one' }
+      const annotations: unknown = expect.arrayContaining([expect.objectContaining(cited)])
+      expect(output.findLast(({ type }) => type === 'message')).toMatchObject({ content: [{ annotations }] })
+    }
     return
   }
   const { output, output_text: text } = await openai.responses.stream(request).finalResponse()
