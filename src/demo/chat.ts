@@ -48,6 +48,7 @@ function seedOf({ call: { number, nowMs }, model, conversation }: InferenceSubje
     createdSeconds: Math.floor(nowMs / 1000),
     model: model.id,
     promptTokens: conversation.promptTokens,
+    prices: model.prices,
     isAfterTool: lastResults(conversation).length > 0,
   }
 }

@@ -1,6 +1,8 @@
 import { CATALOGUE } from './catalogue.ts'
 import type { CataloguePrice, CatalogueRow, HabitId } from './catalogue.ts'
 import { LARGEST_IMAGE } from './image-checks.ts'
+import { pricesOf } from './usage.ts'
+import type { DemoPrices } from './usage.ts'
 
 const CHAT = '/chat/completions'
 
@@ -39,6 +41,8 @@ export interface DemoModel {
   /** Takes `prompt_cache_breakpoint` and `prompt_cache_options` on /responses. */
   readonly takesBreakpoints: boolean
   readonly isBench: boolean
+  /** Undefined: replies state no credits. */
+  readonly prices: DemoPrices | undefined
   /** Its element of `GET /models`, as clients of this version of the API get it. */
   readonly entry: (version: string) => Readonly<Record<string, unknown>>
 }
@@ -102,6 +106,7 @@ function sparseModel(): DemoModel {
     isOlder: false,
     takesBreakpoints: false,
     isBench: false,
+    prices: undefined,
     entry: () => SPARSE_ENTRY,
   }
 }
@@ -126,6 +131,7 @@ function toModel(row: CatalogueRow): DemoModel {
     isOlder: row.older === true,
     takesBreakpoints: row.breakpoints === true,
     isBench: row.bench === true,
+    prices: pricesOf(row),
     entry: (version) => toEntry(row, version),
   }
 }

@@ -3,6 +3,7 @@ import type { InferencePath } from './inference-path.ts'
 import { namedFrame } from './messages/frame.ts'
 import { itemId, noise } from './opaque-text.ts'
 import { eventFrame } from './responses/frame.ts'
+import { copilotUsage } from './usage.ts'
 
 /** Frames for measuring: encoded once per server, the same bytes for every reply. */
 export interface PreparedFrames {
@@ -25,6 +26,10 @@ const MOST_NUMBERED = 20_000
 
 const TEXT = ' prepared'
 
+function costOf(count: number) {
+  return copilotUsage({ input: 125, cacheRead: 12.5, output: 1000 }, { input: 10, output: count })
+}
+
 const CHAT_BASE = {
   created: 1_750_000_000,
   id: 'chatcmpl-demo-prepared',
@@ -43,7 +48,7 @@ const CHAT: Prepared = {
   text: Buffer.from(frame(chunk({ content: TEXT }))),
   closing: (count) => {
     const usage = { prompt_tokens: 10, completion_tokens: count, total_tokens: count + 10 }
-    return `${frame(chunk({}, 'stop'))}${frame({ ...CHAT_BASE, choices: [], usage })}data: [DONE]\n\n`
+    return `${frame(chunk({}, 'stop'))}${frame({ ...CHAT_BASE, choices: [], usage, ...costOf(count) })}data: [DONE]\n\n`
   },
 }
 
@@ -67,7 +72,7 @@ const MESSAGES: Prepared = {
   closing: (count) => {
     const delta = { stop_reason: 'end_turn', stop_sequence: null }
     const usage = { input_tokens: 10, output_tokens: count }
-    return `${namedFrame({ type: 'content_block_stop', index: 0 })}${namedFrame({ type: 'message_delta', delta, usage })}${namedFrame({ type: 'message_stop' })}data: [DONE]\n\n`
+    return `${namedFrame({ type: 'content_block_stop', index: 0 })}${namedFrame({ type: 'message_delta', delta, usage, ...costOf(count) })}${namedFrame({ type: 'message_stop' })}data: [DONE]\n\n`
   },
 }
 
@@ -144,7 +149,7 @@ const RESPONSES: Prepared = {
       }),
       eventFrame('response.output_item.done', from + 2, { item: item(from + 2), output_index: 0 }),
       eventFrame('response.completed', from + 3, {
-        response: { ...RESPONSE, status: 'completed', output: [item(from + 3)], usage },
+        response: { ...RESPONSE, status: 'completed', output: [item(from + 3)], usage, ...costOf(count) },
       }),
     ].join('')
   },

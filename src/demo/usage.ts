@@ -1,3 +1,4 @@
+import type { CatalogueRow } from './catalogue.ts'
 import type { HeaderMap } from './outcome.ts'
 import type { DemoSettings } from './settings.ts'
 
@@ -78,6 +79,66 @@ function premium({ tokenBasedBilling }: DemoSettings): Record<string, unknown> {
     overage_entitlement: 0,
     ...(tokenBasedBilling && { credits_used: 32 }),
     quota_reset_at: 0,
+  }
+}
+
+/** AI credits per million tokens. */
+export interface DemoPrices {
+  readonly input: number
+  readonly cacheRead: number
+  readonly cacheWrite?: number
+  readonly output: number
+}
+
+/** Undefined for a model whose replies state no credits: nobody promises that all do. */
+export function pricesOf({ habit, id }: CatalogueRow): DemoPrices | undefined {
+  switch (habit) {
+    case 'gpt-4':
+      return { input: 200, cacheRead: 50, output: 800 }
+    case 'gpt-5':
+      return id === 'gpt-5-mini'
+        ? { input: 25, cacheRead: 2.5, output: 200 }
+        : { input: 125, cacheRead: 12.5, output: 1000 }
+    case 'claude':
+      return { input: 300, cacheRead: 30, cacheWrite: 375, output: 1500 }
+    case 'gemini-2.5':
+    case 'gemini-3':
+      return { input: 125, cacheRead: 12.5, output: 1000 }
+    case 'grok':
+      return undefined
+  }
+}
+
+interface ReplyTokens {
+  /** Without those that the cache took part in. */
+  readonly input: number
+  readonly cacheRead?: number
+  readonly cacheWrite?: number
+  readonly output: number
+}
+
+/** What a reply says of its credits (docs/copilot-wire.md, "Credits"), as a member to spread; nothing without prices. */
+export function copilotUsage(prices: DemoPrices | undefined, tokens: ReplyTokens) {
+  if (prices === undefined) return {}
+  const { input, cacheRead = 0, cacheWrite = 0, output } = tokens
+  const details = [
+    ['input', input, prices.input],
+    ['cache_read', cacheRead, prices.cacheRead],
+    ['cache_write', cacheWrite, prices.cacheWrite ?? prices.input],
+    ['output', output, prices.output],
+  ] as const
+  const counted = details.filter(([type, count]) => count > 0 || type === 'input' || type === 'output')
+  return {
+    copilot_usage: {
+      token_details: counted.map(([type, count, cost]) => ({
+        token_type: type,
+        token_count: count,
+        cost_per_batch: cost,
+        batch_size: 1_000_000,
+      })),
+      // Credits a million tokens are thousands of billionths a token.
+      total_nano_aiu: counted.reduce((sum, [, count, cost]) => sum + count * cost * 1000, 0),
+    },
   }
 }
 

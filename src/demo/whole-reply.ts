@@ -4,6 +4,7 @@ import { outputTokens } from './habits/habit.ts'
 import type { DemoModel } from './models.ts'
 import { jsonReply } from './outcome.ts'
 import type { HeaderMap, Outcome } from './outcome.ts'
+import { copilotUsage } from './usage.ts'
 
 /**
  * The answer to a request without `stream: true`. As reported of the real service, GPT answers (without `object`),
@@ -40,6 +41,7 @@ export function wholeReply(answer: Answer, seed: HabitSeed, model: DemoModel, he
         completion_tokens: completion,
         total_tokens: seed.promptTokens + completion,
       },
+      ...copilotUsage(seed.prices, { input: seed.promptTokens, output: completion }),
     },
     headers,
   )

@@ -284,6 +284,8 @@ export interface Usage {
   readonly reasoningTokens?: number | undefined
   /** Web searches upstream ran. */
   readonly searches?: number | undefined
+  /** AI credits that upstream charges, in billionths. */
+  readonly nanoAiu?: number | undefined
 }
 
 /** Why an answer ended. Precedence: a cap or a filter beats tool calls, for a cut call is not a call. */

@@ -105,8 +105,8 @@ test('deltas carry obfuscation, those of text logprobs, and the end what it cost
   expect(events.at(-1)).toMatchObject({
     type: 'response.completed',
     copilot_quota_snapshots: { premium_interactions: { entitlement: '300' } },
+    copilot_usage: { total_nano_aiu: expect.any(Number) },
     response: {
-      copilot_usage: { total_nano_aiu: expect.any(Number) },
       usage: { input_tokens: 1, output_tokens_details: { reasoning_tokens: 1 } },
     },
   })

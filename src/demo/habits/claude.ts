@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import { copilotUsage } from '../usage.ts'
 import { frame, fragments, frameTemplate, midStreamError, opaque, outputTokens, readable } from './habit.ts'
 import type { Habit, HabitSeed } from './habit.ts'
 
@@ -23,7 +24,7 @@ export const encodeClaude: Habit = (answer, seed) => {
     content: content.map((text, at) => (at === 0 ? `: simulated Claude\n${text}` : text)),
     closing: [
       ...(answer.reasoning.length > 0 ? [frame(chunk({ content: '', reasoning_opaque: opaque(seed) }))] : []),
-      frame({ choices: finishChoices(answer, seed), ...base, usage: usage(answer, seed) }),
+      frame({ choices: finishChoices(answer, seed), ...base, ...usage(answer, seed) }),
     ],
     error: (wish) => frame(midStreamError(wish)),
   }
@@ -55,12 +56,15 @@ function finishChoices({ calls, finish }: Answer, { isAfterTool }: HabitSeed): r
   ]
 }
 
-function usage(answer: Answer, { promptTokens }: HabitSeed): unknown {
+function usage(answer: Answer, { promptTokens, prices }: HabitSeed) {
   const completion = outputTokens(answer) + answer.reasoning.length
   return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completion,
-    total_tokens: promptTokens + completion,
-    prompt_tokens_details: { cached_tokens: 0 },
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completion,
+      total_tokens: promptTokens + completion,
+      prompt_tokens_details: { cached_tokens: 0 },
+    },
+    ...copilotUsage(prices, { input: promptTokens, output: completion }),
   }
 }

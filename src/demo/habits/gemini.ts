@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import { copilotUsage } from '../usage.ts'
 import { frame, frameTemplate, midStreamError, opaque, outputTokens, readable } from './habit.ts'
 import type { Frames, Habit, HabitSeed } from './habit.ts'
 
@@ -35,7 +36,7 @@ function encodeGemini(answer: Answer, seed: HabitSeed, version: Version): Return
     frame({
       choices: [{ finish_reason: finish, index: 0, delta: { content: null, role: 'assistant', ...delta } }],
       ...base,
-      usage: usage(answer, seed),
+      ...usage(answer, seed),
     })
   const thoughts = readable(answer).map(frameTemplate((text) => chunk({ reasoning_text: text })))
   const texts = answer.text.slice(0, answer.calls.length > 0 ? undefined : -1)
@@ -78,14 +79,17 @@ const NO_USAGE = {
 }
 
 /** `total` counts the thoughts, `completion` does not. */
-function usage(answer: Answer, { promptTokens }: HabitSeed): unknown {
+function usage(answer: Answer, { promptTokens, prices }: HabitSeed) {
   const completion = outputTokens(answer)
   const reasoning = answer.reasoning.length
   return {
-    ...NO_USAGE,
-    completion_tokens: completion,
-    prompt_tokens: promptTokens,
-    total_tokens: promptTokens + completion + reasoning,
-    reasoning_tokens: reasoning,
+    usage: {
+      ...NO_USAGE,
+      completion_tokens: completion,
+      prompt_tokens: promptTokens,
+      total_tokens: promptTokens + completion + reasoning,
+      reasoning_tokens: reasoning,
+    },
+    ...copilotUsage(prices, { input: promptTokens, output: completion + reasoning }),
   }
 }

@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import { copilotUsage } from '../usage.ts'
 import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from './habit.ts'
 import type { Habit, HabitSeed } from './habit.ts'
 
@@ -140,7 +141,7 @@ function thought(answer: Answer, { number }: HabitSeed, base: Base): readonly st
   return [frame({ choices: [{ index: 0, delta, finish_reason: null }], ...base })]
 }
 
-function usageFrame(answer: Answer, { promptTokens }: HabitSeed, base: Base): string {
+function usageFrame(answer: Answer, { promptTokens, prices }: HabitSeed, base: Base): string {
   const completion = outputTokens(answer) + answer.reasoning.length
   return frame({
     ...base,
@@ -156,12 +157,6 @@ function usageFrame(answer: Answer, { promptTokens }: HabitSeed, base: Base): st
         rejected_prediction_tokens: 0,
       },
     },
-    copilot_usage: {
-      token_details: [
-        { token_type: 'input', token_count: promptTokens, cost_per_batch: 25, batch_size: 1_000_000 },
-        { token_type: 'output', token_count: completion, cost_per_batch: 200, batch_size: 1_000_000 },
-      ],
-      total_nano_aiu: promptTokens * 25 + completion * 200,
-    },
+    ...copilotUsage(prices, { input: promptTokens, output: completion }),
   })
 }

@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import type { DemoPrices } from '../usage.ts'
 
 /** What a family's events need besides the answer. */
 export interface HabitSeed {
@@ -7,6 +8,7 @@ export interface HabitSeed {
   readonly createdSeconds: number
   readonly model: string
   readonly promptTokens: number
+  readonly prices: DemoPrices | undefined
   /** The request ended with a tool result. */
   readonly isAfterTool: boolean
 }

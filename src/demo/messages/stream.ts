@@ -3,6 +3,7 @@ import { FAILURE_MESSAGE, fragments, frameTemplate, outputTokens } from '../habi
 import type { Frames } from '../habits/habit.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque } from '../opaque-text.ts'
+import { copilotUsage } from '../usage.ts'
 import { bareFrame, namedFrame } from './frame.ts'
 import { isPaused, searchOf, untilPause } from './pause.ts'
 import { blocksOf } from './request.ts'
@@ -45,7 +46,7 @@ export function encodeMessages(given: Answer, subject: Subject): Frames {
         delta: stopOf(answer, subject),
         usage: usageOf(answer, subject),
         ...(subject.request.context_management !== undefined && { context_management: { applied_edits: [] } }),
-        copilot_usage: copilotUsage(answer, subject),
+        ...costOf(answer, subject),
       }),
       encode({ type: 'message_stop' }),
     ],
@@ -62,7 +63,7 @@ export function wholeMessage(given: Answer, subject: Subject): Fields {
     content: blocksFor(answer, subject, namedFrame).map(({ whole }) => whole),
     ...stopOf(answer, subject),
     usage: usageOf(answer, subject),
-    copilot_usage: copilotUsage(answer, subject),
+    ...costOf(answer, subject),
   }
 }
 
@@ -212,22 +213,7 @@ function usageOf(answer: Answer, subject: Subject): Fields {
   }
 }
 
-function copilotUsage(answer: Answer, subject: Subject): Fields {
-  const { input, cacheRead, cacheWrite } = readsOf(subject)
-  const output = outputTokens(answer) + answer.reasoning.length
-  const details = [
-    ['input', input, 300],
-    ['cache_read', cacheRead, 30],
-    ['cache_write', cacheWrite, 375],
-    ['output', output, 1500],
-  ] as const
-  return {
-    token_details: details.map(([type, count, cost]) => ({
-      token_type: type,
-      token_count: count,
-      cost_per_batch: cost,
-      batch_size: 1_000_000,
-    })),
-    total_nano_aiu: details.reduce((sum, [, count, cost]) => sum + count * cost, 0),
-  }
+function costOf(answer: Answer, subject: Subject): Fields {
+  const reads = readsOf(subject)
+  return copilotUsage(subject.model.prices, { ...reads, output: outputTokens(answer) + answer.reasoning.length })
 }

@@ -3,7 +3,7 @@ import { FAILURE_MESSAGE, fragments, outputTokens, readable } from '../habits/ha
 import type { Frames } from '../habits/habit.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque, itemId, noise } from '../opaque-text.ts'
-import { quotaSnapshots } from '../usage.ts'
+import { copilotUsage, quotaSnapshots } from '../usage.ts'
 import { eventFrame } from './frame.ts'
 import { effortOf } from './request.ts'
 import type { ResponsesRequest } from './request.ts'
@@ -48,18 +48,24 @@ export function encodeResponses(answer: Answer, subject: Subject): Frames {
   const output = subject.markers.asked.has('sparse') ? [] : items.map((item) => item.at(ids.next(), 'completed'))
   const { status, reason } = endingOf(answer)
   const type = `response.${status}`
+  const spent = spentOn(answer, subject)
+  const cost = costOf(subject, spent)
+  // Both places have been seen; that it goes by model is made up.
+  const { isOlder } = subject.model
   return {
     leadCount: 2,
     content,
     closing: [
       eventFrame(type, content.length, {
         copilot_quota_snapshots: quotaSnapshots(call.nowMs),
+        ...(!isOlder && cost),
         response: {
           ...base,
           status,
           incomplete_details: reason === '' ? null : { reason },
           output,
-          ...usageOf(answer, subject),
+          usage: usageOf(spent),
+          ...(isOlder && cost),
         },
       }),
     ],
@@ -76,12 +82,14 @@ export function encodeResponses(answer: Answer, subject: Subject): Frames {
 export function wholeResponse(answer: Answer, subject: Subject): Fields {
   const ids = createIds(subject.call.number)
   const { status, reason } = endingOf(answer)
+  const spent = spentOn(answer, subject)
   return {
     ...responseBase(subject),
     status,
     incomplete_details: reason === '' ? null : { reason },
     output: itemsOf(answer, subject).map((item) => item.at(ids.next(), 'done')),
-    ...usageOf(answer, subject),
+    usage: usageOf(spent),
+    ...costOf(subject, spent),
   }
 }
 
@@ -306,27 +314,31 @@ function responseBase({ call, request, model }: Subject): Fields {
   }
 }
 
+interface Spent {
+  readonly input: number
+  readonly cached: number
+  readonly reasoning: number
+  readonly output: number
+}
+
 /** Half of a prompt that was sent before counts as read from the cache. */
-function usageOf(answer: Answer, { request, model, conversation: { history, promptTokens } }: Subject): Fields {
+function spentOn(answer: Answer, { request, model, conversation: { history, promptTokens } }: Subject): Spent {
   const isCached = request['prompt_cache_key'] !== undefined && history.some(({ by }) => by === 'assistant')
-  const cached = isCached ? Math.floor(promptTokens / 2) : 0
   const reasoning = effortOf(request, model) === 'none' ? 0 : Math.max(1, answer.reasoning.length)
-  const output = outputTokens(answer) + reasoning
+  const cached = isCached ? Math.floor(promptTokens / 2) : 0
+  return { input: promptTokens, cached, reasoning, output: outputTokens(answer) + reasoning }
+}
+
+function usageOf({ input, cached, reasoning, output }: Spent): Fields {
   return {
-    usage: {
-      input_tokens: promptTokens,
-      input_tokens_details: { cached_tokens: cached },
-      output_tokens: output,
-      output_tokens_details: { reasoning_tokens: reasoning },
-      total_tokens: promptTokens + output,
-    },
-    copilot_usage: {
-      token_details: [
-        { token_type: 'input', token_count: promptTokens - cached, cost_per_batch: 25, batch_size: 1_000_000 },
-        { token_type: 'cache_read', token_count: cached, cost_per_batch: 3, batch_size: 1_000_000 },
-        { token_type: 'output', token_count: output, cost_per_batch: 200, batch_size: 1_000_000 },
-      ],
-      total_nano_aiu: (promptTokens - cached) * 25 + cached * 3 + output * 200,
-    },
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
   }
+}
+
+function costOf({ model }: Subject, { input, cached, output }: Spent): Fields {
+  return copilotUsage(model.prices, { input: input - cached, cacheRead: cached, output })
 }

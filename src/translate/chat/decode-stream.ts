@@ -72,8 +72,8 @@ function decodeFrames(state: DecodeState, frames: readonly Frame[]): readonly Tu
   }
   if (state.mend.done) {
     closeAll(state, events)
-    const { usage } = state.mend
-    if (usage !== undefined) events.push({ type: 'usage', usage: decodeUsage(usage) })
+    const { usage, copilotUsage } = state.mend
+    if (usage !== undefined) events.push({ type: 'usage', usage: decodeUsage(usage, copilotUsage) })
     events.push({ type: 'stop', reason: state.stop })
   }
   return events

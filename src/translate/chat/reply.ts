@@ -59,7 +59,7 @@ function encode(frames: readonly Frame[], note: ReasoningNote): string {
 function watch(state: MendState, note: ReasoningNote) {
   return {
     isDone: () => state.done,
-    usage: () => state.usage && decodeUsage(state.usage),
+    usage: () => state.usage && decodeUsage(state.usage, state.copilotUsage),
     skipped: () => state.skipped,
     reasoning: () => reasoningOf(note),
   }

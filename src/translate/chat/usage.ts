@@ -1,9 +1,13 @@
+import { readCopilotUsage } from '../parts/copilot-usage.ts'
 import { countOf, isObject } from '../parts/wire-json.ts'
 import type { Usage } from '../turn.ts'
 import type { ChatUsage } from './completion.ts'
 
-/** Upstream's counts; what it does not state stays open. Source: docs/copilot-wire.md, quirk 13. */
-export function decodeUsage(usage: Readonly<Record<string, unknown>>): Usage {
+/**
+ * Upstream's counts; what it does not state stays open. Source: docs/copilot-wire.md, quirk 13.
+ * @param copilotUsage what the stream has said under that key
+ */
+export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsage?: unknown): Usage {
   const input = countOf(usage['prompt_tokens'])
   const output = countOf(usage['completion_tokens'])
   const { cached_tokens: cached, cache_write_tokens: written } = detailsOf(usage['prompt_tokens_details'])
@@ -16,6 +20,7 @@ export function decodeUsage(usage: Readonly<Record<string, unknown>>): Usage {
   return {
     inputTokens: input,
     cachedInputTokens: countOf(cached),
+    ...readCopilotUsage(copilotUsage),
     ...(typeof written === 'number' && { cacheWriteTokens: written }),
     outputTokens: isOnTop ? output + beside : output,
     ...(typeof reasoning === 'number' && { reasoningTokens: reasoning }),

@@ -114,7 +114,7 @@ function decodeEvent(state: DecodeState, event: WireEvent, out: TurnEvent[]): vo
     case 'message_start':
       return start(state, event.message, out)
     case 'message_delta':
-      noteUsage(state.usage, event.usage)
+      noteUsage(state.usage, event.usage, event.copilot_usage)
       if (isObject(event.delta) && isFilled(event.delta['stop_reason'])) state.end = event.delta
       return
     case 'message_stop':

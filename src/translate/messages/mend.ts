@@ -262,7 +262,7 @@ function closeBlock(state: MendState, event: WireEvent | undefined, text: string
 
 function mendEnd(state: MendState, event: WireEvent, text: string | undefined, out: Frame[]): void {
   prepareBlock(state, out)
-  noteUsage(state.usage, event.usage)
+  noteUsage(state.usage, event.usage, event.copilot_usage)
   const sent = isObject(event.delta) ? event.delta : { stop_reason: null, stop_sequence: null }
   if (isFilled(sent['stop_reason'])) state.end = sent
   // A later one that has only counts must not erase the reason: clients take the members of the last.

@@ -1,3 +1,4 @@
+import { readCopilotUsage } from '../parts/copilot-usage.ts'
 import { isObject } from '../parts/wire-json.ts'
 import type { Usage } from '../turn.ts'
 import type { DeltaUsage, StartUsage } from './wire-event.ts'
@@ -10,6 +11,7 @@ export interface UsageCounts {
   output: number | undefined
   thinking: number | undefined
   searches: number | undefined
+  nanoAiu: number | undefined
 }
 
 export function startUsageCounts(): UsageCounts {
@@ -20,11 +22,16 @@ export function startUsageCounts(): UsageCounts {
     output: undefined,
     thinking: undefined,
     searches: undefined,
+    nanoAiu: undefined,
   }
 }
 
-/** Counts are totals of the message so far: a later one replaces an earlier one, and an absent one erases nothing. */
-export function noteUsage(counts: UsageCounts, usage: unknown): void {
+/**
+ * Counts are totals of the message so far: a later one replaces an earlier one, and an absent one erases nothing.
+ * @param copilotUsage what stands beside the usage in `message_delta`
+ */
+export function noteUsage(counts: UsageCounts, usage: unknown, copilotUsage?: unknown): void {
+  counts.nanoAiu = readCopilotUsage(copilotUsage).nanoAiu ?? counts.nanoAiu
   if (!isObject(usage)) return
   const { output_tokens_details: details, server_tool_use: tools } = usage
   counts.input = toCount(usage['input_tokens']) ?? counts.input
@@ -36,7 +43,8 @@ export function noteUsage(counts: UsageCounts, usage: unknown): void {
 }
 
 /** Undefined where upstream stated neither what was read nor what was written. */
-export function toUsage({ input, cacheRead, cacheWrite, output, thinking, searches }: UsageCounts): Usage | undefined {
+export function toUsage(counts: UsageCounts): Usage | undefined {
+  const { input, cacheRead, cacheWrite, output, thinking, searches, nanoAiu } = counts
   if (input === undefined && output === undefined) return undefined
   return {
     // Anthropic counts what the cache took part in apart from the rest of the input.
@@ -46,6 +54,7 @@ export function toUsage({ input, cacheRead, cacheWrite, output, thinking, search
     outputTokens: output ?? 0,
     reasoningTokens: thinking,
     searches,
+    nanoAiu,
   }
 }
 
@@ -59,6 +68,7 @@ export function addUsage(first: Usage | undefined, second: Usage | undefined): U
     outputTokens: first.outputTokens + second.outputTokens,
     reasoningTokens: addStated(first.reasoningTokens, second.reasoningTokens),
     searches: addStated(first.searches, second.searches),
+    nanoAiu: addStated(first.nanoAiu, second.nanoAiu),
   }
 }
 

@@ -178,5 +178,6 @@ export interface WireEvent {
   readonly content_block?: unknown
   readonly delta?: unknown
   readonly usage?: unknown
+  readonly copilot_usage?: unknown
   readonly [extra: string]: unknown
 }

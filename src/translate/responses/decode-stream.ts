@@ -8,7 +8,7 @@ import type { Frame } from './mend/mend-state.ts'
 import { stepMend } from './mend/mend.ts'
 import { partEvents, textKinds } from './text-events.ts'
 import type { PartPlace } from './text-events.ts'
-import { toUsage } from './usage.ts'
+import { copilotUsageOf, toUsage } from './usage.ts'
 import type { WireEvent, WireObject } from './wire-event.ts'
 
 /**
@@ -216,9 +216,10 @@ function decodeSearch(state: DecodeState, slots: ItemSlots, { id, action }: Wire
   out.push({ type: 'search', slot: slotOf(state, slots, 0), id: String(id), query: text })
 }
 
-function decodeEnd(state: DecodeState, { type, response }: WireEvent, out: TurnEvent[]): void {
+function decodeEnd(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
+  const { type, response } = event
   const { usage, incomplete_details: details } = isObject(response) ? response : {}
-  const counted = toUsage(usage)
+  const counted = toUsage(usage, copilotUsageOf(event))
   if (counted !== undefined) out.push({ type: 'usage', usage: withSearches(counted, state.searches) })
   const cut = type === 'response.incomplete' ? cutReason(details) : undefined
   out.push({ type: 'stop', reason: cut ?? (state.calls > 0 ? 'tool_calls' : 'end') })

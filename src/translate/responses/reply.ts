@@ -66,7 +66,9 @@ export function createResponsesFold(seed: ReplySeed): ReplyFold {
     },
     end() {
       endMend(state)
-      return toBody(state.draft)
+      const body = toBody(state.draft)
+      // Beside the response it would be lost with its event.
+      return state.copilotUsage === undefined ? body : { ...body, copilot_usage: state.copilotUsage }
     },
     ...watch(state),
   }
@@ -88,7 +90,7 @@ function encode(frames: readonly Frame[]): string {
 function watch(state: MendState) {
   return {
     isDone: () => state.done,
-    usage: () => toUsage(state.usage),
+    usage: () => toUsage(state.usage, state.copilotUsage),
     skipped: () => state.skipped,
     record: (): ReplyRecord | undefined =>
       state.done && !state.hasFailed ? { id: state.id, response: toBody(state.draft) } : undefined,

@@ -1,9 +1,13 @@
+import { readCopilotUsage } from '../parts/copilot-usage.ts'
 import { countOf, isObject } from '../parts/wire-json.ts'
 import type { Usage } from '../turn.ts'
-import type { ResponseUsage, WireObject } from './wire-event.ts'
+import type { ResponseUsage, WireEvent, WireObject } from './wire-event.ts'
 
-/** Upstream's counts; undefined where it states none. */
-export function toUsage(usage: unknown): Usage | undefined {
+/**
+ * Upstream's counts; undefined where it states none.
+ * @param copilotUsage of the final event, as `copilotUsageOf` finds it
+ */
+export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
   const input = detailsOf(usage['input_tokens_details'])
   const output = detailsOf(usage['output_tokens_details'])
@@ -12,10 +16,16 @@ export function toUsage(usage: unknown): Usage | undefined {
   return {
     inputTokens: countOf(usage['input_tokens']),
     cachedInputTokens: countOf(input['cached_tokens']),
+    ...readCopilotUsage(copilotUsage),
     ...(typeof cacheWrite === 'number' && { cacheWriteTokens: cacheWrite }),
     outputTokens: countOf(usage['output_tokens']),
     ...(typeof reasoning === 'number' && { reasoningTokens: reasoning }),
   }
+}
+
+/** Stands beside the response, or in it (docs/copilot-wire.md, "Credits"). */
+export function copilotUsageOf({ copilot_usage: beside, response }: WireEvent): unknown {
+  return beside ?? (isObject(response) ? response['copilot_usage'] : undefined)
 }
 
 /** Both objects of details are there whatever upstream stated: clients read them without looking. */

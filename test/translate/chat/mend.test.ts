@@ -145,9 +145,10 @@ describe('pace', () => {
 describe('counting', () => {
   test('usage is known whether or not the caller asks for it', () => {
     const wire = [bytes(readStream('quirk-14-copilot-usage'))]
-    const counted = { inputTokens: 965, outputTokens: 93, cachedInputTokens: 0, reasoningTokens: 0 }
+    const counted = { inputTokens: 965, outputTokens: 93, cachedInputTokens: 0, reasoningTokens: 0, nanoAiu: 213625000 }
     expect(stream(wire, seedOf({ usage: true })).usage).toEqual(counted)
     expect(stream(wire, seedOf({ usage: false })).usage).toEqual(counted)
+    expect(stream([bytes(readStream('quirk-14-copilot-usage-on-finish'))]).usage).toEqual(counted)
     expect(stream([bytes(readStream('quirk-13-usage-everywhere'))]).usage).toMatchObject({ cachedInputTokens: 4 })
     expect(stream([bytes(readStream('quirk-13-usage-absent'))]).usage).toBeUndefined()
   })

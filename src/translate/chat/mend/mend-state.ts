@@ -58,6 +58,8 @@ export interface MendState {
   /** Upstream's own text of a usage chunk that can be sent as it is. */
   usageText: string | undefined
   usageExtras: Extras | undefined
+  /** The last `copilot_usage`, wherever in the stream it stood. */
+  copilotUsage: unknown
   done: boolean
   /** A failure read in the same event as an answer: thrown once the answer was returned, with the next event or the end. */
   failure: Fault | undefined
@@ -111,6 +113,7 @@ export function startMend(seed: ReplySeed, wantsUsage: boolean): MendState {
     usage: undefined,
     usageText: undefined,
     usageExtras: undefined,
+    copilotUsage: undefined,
     done: false,
     failure: undefined,
     skipped: 0,

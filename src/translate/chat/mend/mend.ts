@@ -1,6 +1,6 @@
 import { Fault } from '../../../errors.ts'
 import type { SseEvent } from '../../../sse/decode.ts'
-import { extrasOf, mergeExtras } from '../extras.ts'
+import { extrasOf, isBlank, mergeExtras } from '../extras.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../parts/wire-json.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../wire-chunk.ts'
 import { finish, noteReason, place, speaks } from './finish.ts'
@@ -124,7 +124,8 @@ function readResponseEvent(state: MendState, type: string, event: WireChunk): re
   }
   const out: Frame[] = []
   const end = readResponseEnd(response, state.draft)
-  readChunk(state, end.chunk, [], undefined, out)
+  // It stands in the response, or beside it.
+  readChunk(state, { copilot_usage: event.copilot_usage, ...end.chunk }, [], undefined, out)
   const rest = restOfResponse(state, end)
   if (rest.length > 0) readChunk(state, {}, rest, undefined, out)
   if (state.done) return out
@@ -142,6 +143,7 @@ function readChunk(
   out: Frame[],
 ): void {
   learnIdentity(state, chunk)
+  if (!isBlank(chunk.copilot_usage)) state.copilotUsage = chunk.copilot_usage
   if (choices.length === 0) {
     readBareChunk(state, chunk, text)
     return

@@ -5,7 +5,7 @@ import { itemsOf, outputOf, toItem } from '../fold.ts'
 import type { DraftItem } from '../fold.ts'
 import { isUsableId, mintResponseId } from '../item-ids.ts'
 import { completeResponse } from '../response-object.ts'
-import { completeUsage } from '../usage.ts'
+import { completeUsage, copilotUsageOf } from '../usage.ts'
 import type { ResponseState, WireEvent, WireObject } from '../wire-event.ts'
 import { closeItem } from './close-item.ts'
 import { emit, insert, settle } from './mend-state.ts'
@@ -55,6 +55,7 @@ export function mendEnd(
     !isObject(usage) || !completeUsage(usage),
   ].every(Boolean)
   if (isObject(usage)) state.usage = usage
+  state.copilotUsage = copilotUsageOf(event)
   emit(state, out, type, event, right ? text : undefined)
   state.done = true
 }

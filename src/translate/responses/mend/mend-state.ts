@@ -64,6 +64,7 @@ export interface MendState {
   /** Some item was told to be done in other words than upstream's. */
   hasMendedItems: boolean
   usage: WireObject | undefined
+  copilotUsage: unknown
   /** Upstream's own `response.failed`, which the reply ends with. */
   failed: WireEvent | undefined
   failedText: string | undefined
@@ -110,6 +111,7 @@ export function startMend(seed: ReplySeed, options: MendOptions): MendState {
     calls: startCalls(seed.notes.calls),
     hasMendedItems: false,
     usage: undefined,
+    copilotUsage: undefined,
     failed: undefined,
     failedText: undefined,
     error: undefined,
