@@ -1,56 +1,151 @@
-import { addTallies, dayOf } from './tally.ts'
-import type { Tally } from './tally.ts'
+import { addKnown, addTallies, dayOf, noSums, utcDayOf } from './tally.ts'
+import type { Sums, Tally } from './tally.ts'
 
-/** Sums of one model over a period. Wire form of `GET /usage` and of `usage --json`. */
-export interface ModelTotals {
-  readonly provider: string
-  readonly model: string
+/** Sums over a period. Wire form of `GET /usage` and of `usage --json`; null is what is not known. */
+export interface TotalsRow {
   readonly requests: number
   readonly errors: number
+  readonly premium_requests: number | null
   readonly input_tokens: number
   readonly output_tokens: number
   readonly cached_input_tokens: number
+  readonly cache_write_tokens: number
+  /** Share of the input that came from a cache, 0…1. */
+  readonly cache_hit_rate: number | null
+  /** AI credits, `estimated_credits` included. */
+  readonly credits: number | null
+  readonly estimated_credits: number | null
+  /** At least one reply's credits are an estimate. */
+  readonly estimated: boolean
 }
 
-/** Each list begins with the model that was asked most. */
-export interface UsageTotals {
-  readonly today: readonly ModelTotals[]
-  readonly last_7_days: readonly ModelTotals[]
-  readonly last_30_days: readonly ModelTotals[]
+export interface ModelTotals extends TotalsRow {
+  readonly provider: string
+  readonly model: string
+}
+
+export interface KeyTotals extends TotalsRow {
+  /** Null: requests that needed none. */
+  readonly key: string | null
+}
+
+export interface DayTotals extends TotalsRow {
+  readonly day: string
+}
+
+export interface MonthTotals extends TotalsRow {
+  /** The first day of the month that GitHub bills, in UTC. */
+  readonly since: string
+}
+
+/** Each list begins with what was asked most. */
+export interface Periods<Row> {
+  readonly today: readonly Row[]
+  readonly last_7_days: readonly Row[]
+  readonly month_to_date: readonly Row[]
+  readonly last_30_days: readonly Row[]
+}
+
+/** By model, and by other things. */
+export interface UsageTotals extends Periods<ModelTotals> {
+  readonly by_key: Periods<KeyTotals>
+  /** Of the last 30 days, the latest first. */
+  readonly by_day: readonly DayTotals[]
+  readonly month: MonthTotals
 }
 
 const longestDays = 30
 
-/** The first day that `toTotals` looks at. */
+/** The first day that `toTotals` looks at. A month may have begun 31 days ago, by a calendar that is a day ahead. */
 export function firstDay(nowMs: number): string {
-  return dayOf(nowMs, longestDays - 1)
+  return dayOf(nowMs, 32)
 }
 
-/** @param tallies from `firstDay` on, in any order */
-export function toTotals(tallies: readonly Tally[], nowMs: number): UsageTotals {
+/**
+ * @param tallies from `firstDay` on, in any order
+ * @param resetsAt when the account's month ends; where that is not known, months are those of the UTC calendar
+ */
+export function toTotals(tallies: readonly Tally[], nowMs: number, resetsAt?: string): UsageTotals {
   // A clock that was once ahead has left days that are still to come.
   const past = tallies.filter(({ day }) => day <= dayOf(nowMs))
-  const over = (days: number): readonly ModelTotals[] => sumsSince(past, dayOf(nowMs, days - 1))
-  return { today: over(1), last_7_days: over(7), last_30_days: over(longestDays) }
+  const since = monthStart(nowMs, resetsAt)
+  const inDays = (days: number) => past.filter(({ day }) => day >= dayOf(nowMs, days - 1))
+  const periods = {
+    today: inDays(1),
+    last_7_days: inDays(7),
+    month_to_date: past.filter(({ utcDay }) => utcDay >= since),
+    last_30_days: inDays(longestDays),
+  }
+  const over = <Row>(sumUp: (tallies: readonly Tally[]) => readonly Row[]): Periods<Row> => ({
+    today: sumUp(periods.today),
+    last_7_days: sumUp(periods.last_7_days),
+    month_to_date: sumUp(periods.month_to_date),
+    last_30_days: sumUp(periods.last_30_days),
+  })
+  return {
+    ...over(byModel),
+    by_key: over(byKey),
+    by_day: byDay(periods.last_30_days),
+    month: toRow({ since }, periods.month_to_date.reduce<Sums>(addTallies, noSums)),
+  }
 }
 
-function sumsSince(tallies: readonly Tally[], day: string): readonly ModelTotals[] {
+function byModel(tallies: readonly Tally[]): readonly ModelTotals[] {
+  return sumsBy(tallies, ({ provider, model }) => `${provider}/${model}`)
+    .toSorted((one, other) => other.requests - one.requests || (one.model < other.model ? -1 : 1))
+    .map((sum) => toRow({ provider: sum.provider, model: sum.model }, sum))
+}
+
+function byKey(tallies: readonly Tally[]): readonly KeyTotals[] {
+  return sumsBy(tallies, ({ key }) => key)
+    .toSorted((one, other) => other.requests - one.requests || (one.key < other.key ? -1 : 1))
+    .map((sum) => toRow({ key: sum.key === '' ? null : sum.key }, sum))
+}
+
+function byDay(tallies: readonly Tally[]): readonly DayTotals[] {
+  return sumsBy(tallies, ({ day }) => day)
+    .toSorted((one, other) => (one.day < other.day ? 1 : -1))
+    .map((sum) => toRow({ day: sum.day }, sum))
+}
+
+function sumsBy(tallies: readonly Tally[], nameOf: (tally: Tally) => string): readonly Tally[] {
   const sums = new Map<string, Tally>()
   for (const tally of tallies) {
-    if (tally.day < day) continue
-    const key = `${tally.provider}/${tally.model}`
-    const known = sums.get(key)
-    sums.set(key, known === undefined ? tally : addTallies(known, tally))
+    const name = nameOf(tally)
+    const known = sums.get(name)
+    sums.set(name, known === undefined ? tally : addTallies(known, tally))
   }
   return [...sums.values()]
-    .toSorted((one, other) => other.requests - one.requests || (one.model < other.model ? -1 : 1))
-    .map(({ provider, model, requests, errors, inputTokens, outputTokens, cachedInputTokens }) => ({
-      provider,
-      model,
-      requests,
-      errors,
-      input_tokens: inputTokens,
-      output_tokens: outputTokens,
-      cached_input_tokens: cachedInputTokens,
-    }))
+}
+
+function toRow<Label extends object>(label: Label, sums: Sums): Label & TotalsRow {
+  const { inputTokens, cachedInputTokens, measuredNanoAiu, estimatedNanoAiu } = sums
+  const nanoAiu = addKnown(measuredNanoAiu, estimatedNanoAiu)
+  return {
+    ...label,
+    requests: sums.requests,
+    errors: sums.errors,
+    premium_requests: sums.premiumRequests,
+    input_tokens: inputTokens,
+    output_tokens: sums.outputTokens,
+    cached_input_tokens: cachedInputTokens,
+    cache_write_tokens: sums.cacheWriteTokens,
+    cache_hit_rate: inputTokens === 0 ? null : cachedInputTokens / inputTokens,
+    credits: nanoAiu === null ? null : nanoAiu / 1e9,
+    estimated_credits: estimatedNanoAiu === null ? null : estimatedNanoAiu / 1e9,
+    estimated: estimatedNanoAiu !== null,
+  }
+}
+
+/** UTC, as GitHub's months are. */
+function monthStart(nowMs: number, resetsAt: string | undefined): string {
+  const now = new Date(nowMs)
+  const reset = new Date(resetsAt ?? '')
+  const monthDay = Number.isNaN(reset.getTime()) ? 1 : reset.getUTCDate()
+  const startIn = (month: number): string => {
+    const lastDay = new Date(Date.UTC(now.getUTCFullYear(), month + 1, 0)).getUTCDate()
+    return utcDayOf(Date.UTC(now.getUTCFullYear(), month, Math.min(monthDay, lastDay)))
+  }
+  const start = startIn(now.getUTCMonth())
+  return start <= utcDayOf(nowMs) ? start : startIn(now.getUTCMonth() - 1)
 }

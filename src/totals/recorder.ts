@@ -1,7 +1,7 @@
 import type { Logger } from '../log.ts'
 import { identify, openUsageStore, setAside, UsageStoreError } from './store.ts'
 import type { UsageStore } from './store.ts'
-import { addTallies, dayOf } from './tally.ts'
+import { addTallies, dayOf, utcDayOf } from './tally.ts'
 import type { Tally, UsageEntry } from './tally.ts'
 
 export interface UsageRecorderDeps {
@@ -38,17 +38,17 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let stopTimer: (() => void) | undefined
   let hasWarned = false
   let minute = Number.NaN
-  let dayNow = ''
+  let days = { day: '', utcDay: '' }
 
   /** The calendar is asked once a minute: no day begins within one. */
-  function today(): string {
+  function today(): Pick<Tally, 'day' | 'utcDay'> {
     const nowMs = now()
     const thisMinute = Math.floor(nowMs / 60_000)
     if (thisMinute !== minute) {
       minute = thisMinute
-      dayNow = dayOf(nowMs)
+      days = { day: dayOf(nowMs), utcDay: utcDayOf(nowMs) }
     }
-    return dayNow
+    return days
   }
 
   function arm(): void {
@@ -108,20 +108,11 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   }
 
   return {
-    note({ provider, model, failed, inputTokens, outputTokens, cachedInputTokens }) {
-      const tally: Tally = {
-        day: today(),
-        provider,
-        model,
-        requests: 1,
-        errors: failed ? 1 : 0,
-        inputTokens,
-        outputTokens,
-        cachedInputTokens,
-      }
-      const key = `${tally.day}/${tally.provider}/${tally.model}`
-      const known = pending.get(key)
-      pending.set(key, known === undefined ? tally : addTallies(known, tally))
+    note({ failed, ...entry }) {
+      const tally: Tally = { ...today(), ...entry, requests: 1, errors: failed ? 1 : 0 }
+      const place = [tally.day, tally.utcDay, tally.provider, tally.model, tally.key].join('/')
+      const known = pending.get(place)
+      pending.set(place, known === undefined ? tally : addTallies(known, tally))
       arm()
     },
     since: (day) => [...stored(day), ...[...pending.values()].filter((tally) => tally.day >= day)],

@@ -42,51 +42,87 @@ export interface UsageStoreOptions {
   readonly waitMs: number
 }
 
-const schemaVersion = 1
+const schemaVersion = 2
+// What may be unknown is no whole number either: a multiplier can be 0.33, and billionths of credits outgrow 53 bits.
 const schema = `
-  CREATE TABLE IF NOT EXISTS totals (
+  CREATE TABLE IF NOT EXISTS tallies (
     day TEXT NOT NULL,
+    utc_day TEXT NOT NULL,
     provider TEXT NOT NULL,
     model TEXT NOT NULL,
+    key TEXT NOT NULL,
     requests INTEGER NOT NULL,
     errors INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     cached_input_tokens INTEGER NOT NULL,
-    PRIMARY KEY (day, provider, model)
+    cache_write_tokens INTEGER NOT NULL,
+    premium_requests REAL,
+    measured_nano_aiu REAL,
+    estimated_nano_aiu REAL,
+    PRIMARY KEY (day, utc_day, provider, model, key)
   ) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = ${schemaVersion};
 `
-const addRow = `
-  INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET
-    requests = requests + excluded.requests,
-    errors = errors + excluded.errors,
-    input_tokens = input_tokens + excluded.input_tokens,
-    output_tokens = output_tokens + excluded.output_tokens,
-    cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens
+const sums = [
+  'requests',
+  'errors',
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'premium_requests',
+  'measured_nano_aiu',
+  'estimated_nano_aiu',
+]
+/** A sum is unknown only where both parts are. */
+const addUp = `ON CONFLICT DO UPDATE SET ${sums
+  .map((sum) => `${sum} = coalesce(${sum} + excluded.${sum}, ${sum}, excluded.${sum})`)
+  .join(', ')}`
+const addRow = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ${sums.map(() => '?').join(', ')}) ${addUp}`
+const readRows = 'SELECT * FROM tallies WHERE day >= ?'
+
+/** What version 1 kept: no keys, no credits, and days of this machine's calendar only. In the order of `tallies`. */
+const readFirstVersion = `
+  SELECT day, day AS utc_day, provider, model, '' AS key, requests, errors, input_tokens, output_tokens,
+    cached_input_tokens, 0 AS cache_write_tokens, NULL AS premium_requests, NULL AS measured_nano_aiu,
+    NULL AS estimated_nano_aiu
+  FROM totals WHERE day >= ?
 `
-const readRows = 'SELECT * FROM totals WHERE day >= ?'
+const hasFirstVersion = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'totals'"
 
 const row = z
   .object({
     day: z.string(),
+    utc_day: z.string(),
     provider: z.string(),
     model: z.string(),
+    key: z.string(),
     requests: z.number(),
     errors: z.number(),
     input_tokens: z.number(),
     output_tokens: z.number(),
     cached_input_tokens: z.number(),
+    cache_write_tokens: z.number(),
+    premium_requests: z.number().nullable(),
+    measured_nano_aiu: z.number().nullable(),
+    estimated_nano_aiu: z.number().nullable(),
   })
-  .transform(
-    ({ input_tokens: inputTokens, output_tokens: outputTokens, cached_input_tokens: cachedInputTokens, ...rest }) => ({
-      ...rest,
-      inputTokens,
-      outputTokens,
-      cachedInputTokens,
-    }),
-  )
+  .transform((read): Tally => ({
+    day: read.day,
+    utcDay: read.utc_day,
+    provider: read.provider,
+    model: read.model,
+    key: read.key,
+    requests: read.requests,
+    errors: read.errors,
+    inputTokens: read.input_tokens,
+    outputTokens: read.output_tokens,
+    cachedInputTokens: read.cached_input_tokens,
+    cacheWriteTokens: read.cache_write_tokens,
+    premiumRequests: read.premium_requests,
+    measuredNanoAiu: read.measured_nano_aiu,
+    estimatedNanoAiu: read.estimated_nano_aiu,
+  }))
 
 /**
  * Opens the file, made where it is not there, readable by this user alone.
@@ -99,8 +135,9 @@ export function openUsageStore(file: string, { readOnly = false, waitMs }: Usage
     preparePrivate(file, readOnly)
     return new Database(file, { readOnly, timeout: waitMs })
   })
+  let read = readRows
   try {
-    telling(file, () => prepareSchema(database, file, readOnly))
+    read = telling(file, () => prepareSchema(database, file, readOnly))
   } catch (error) {
     database.close()
     throw error
@@ -111,10 +148,7 @@ export function openUsageStore(file: string, { readOnly = false, waitMs }: Usage
         const statement = database.prepare(addRow)
         database.exec('BEGIN IMMEDIATE')
         try {
-          for (const tally of tallies) {
-            const { day, provider, model, requests, errors, inputTokens, outputTokens, cachedInputTokens } = tally
-            statement.run(day, provider, model, requests, errors, inputTokens, outputTokens, cachedInputTokens)
-          }
+          for (const tally of tallies) statement.run(...valuesOf(tally))
           database.exec('COMMIT')
         } catch (error) {
           if (database.isTransaction) database.exec('ROLLBACK')
@@ -123,7 +157,7 @@ export function openUsageStore(file: string, { readOnly = false, waitMs }: Usage
       }),
     since: (day) =>
       telling(file, () => {
-        const rows = z.array(row).safeParse(database.prepare(readRows).all(day))
+        const rows = z.array(row).safeParse(database.prepare(read).all(day))
         if (rows.success) return rows.data
         throw new UsageStoreError('damaged', `The totals in ${file} cannot be read.`)
       }),
@@ -177,16 +211,52 @@ function preparePrivate(file: string, readOnly: boolean): void {
   }
 }
 
-function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean): void {
+/** In the order of the columns. */
+function valuesOf(tally: Tally) {
+  return [
+    tally.day,
+    tally.utcDay,
+    tally.provider,
+    tally.model,
+    tally.key,
+    tally.requests,
+    tally.errors,
+    tally.inputTokens,
+    tally.outputTokens,
+    tally.cachedInputTokens,
+    tally.cacheWriteTokens,
+    tally.premiumRequests,
+    tally.measuredNanoAiu,
+    tally.estimatedNanoAiu,
+  ]
+}
+
+/** Returns how rows are read: a file that is not to be changed may be of an older version. */
+function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean): string {
   const version = database.prepare('PRAGMA user_version').get()?.['user_version']
   if (typeof version === 'number' && version > schemaVersion) {
     throw new UsageStoreError('newer', `${file} was made by a newer copilot-proxy.`)
   }
-  if (readOnly) return
+  if (readOnly) return version === 1 ? readFirstVersion : readRows
   // Writers do not wait for readers, and nothing is synced with every write: a power cut costs the last few.
   database.exec('PRAGMA synchronous = NORMAL')
   database.prepare('PRAGMA journal_mode = WAL').get()
-  if (version !== schemaVersion) database.exec(`BEGIN IMMEDIATE;${schema}COMMIT;`)
+  if (version === schemaVersion) return readRows
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    database.exec(schema)
+    // The table stays, empty: a daemon of version 1 that has the file open may still add to it, and would take the file
+    // for damaged without it.
+    if (database.prepare(hasFirstVersion).get() !== undefined) {
+      database.prepare(`INSERT INTO tallies ${readFirstVersion} ${addUp}`).run('')
+      database.exec('DELETE FROM totals')
+    }
+    database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT`)
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+  return readRows
 }
 
 /** SQLite's primary result codes. Source: https://www.sqlite.org/rescode.html (2026-11). */

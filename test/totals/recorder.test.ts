@@ -4,13 +4,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { createUsageRecorder } from '../../src/totals/recorder.ts'
 import { openUsageStore } from '../../src/totals/store.ts'
+import { noSums } from '../../src/totals/tally.ts'
 import type { UsageEntry } from '../../src/totals/tally.ts'
 import { recordingLog } from '../recording-log.ts'
 import { newFile } from './folder.ts'
 
+const { requests: _requests, errors: _errors, ...noAmounts } = noSums
 const entry: UsageEntry = {
+  ...noAmounts,
   provider: 'copilot',
   model: 'gpt-5-mini',
+  key: '',
   failed: false,
   inputTokens: 10,
   outputTokens: 3,
@@ -61,8 +65,10 @@ test('requests gather in memory and are written together; nothing is opened befo
   recorder.note({ ...entry, failed: true })
   expect(timers.size).toBe(1)
   expect(existsSync(file)).toBe(false)
-  const sums = { requests: 2, errors: 1, inputTokens: 20, outputTokens: 6, cachedInputTokens: 0 }
-  expect(recorder.since(today)).toEqual([{ day: today, provider: 'copilot', model: 'gpt-5-mini', ...sums }])
+  const sums = { ...noSums, requests: 2, errors: 1, inputTokens: 20, outputTokens: 6 }
+  expect(recorder.since(today)).toEqual([
+    { day: today, utcDay: expect.any(String), provider: 'copilot', model: 'gpt-5-mini', key: '', ...sums },
+  ])
   elapse()
   expect(requestsIn(file)).toBe(2)
   expect(recorder.since(today)).toMatchObject([sums])
@@ -157,5 +163,24 @@ test('a request belongs to the day it ended on, to the minute', () => {
   expect(recorder.since('').map(({ day, requests }) => [day, requests])).toEqual([
     ['2026-11-20', 2],
     ['2026-11-21', 2],
+  ])
+})
+
+test('keys are counted apart, and a day of this calendar is kept in two where UTC begins another within it', () => {
+  let time = Date.parse('2026-11-20T23:59:00.000Z')
+  const recorder = createUsageRecorder({
+    file: undefined,
+    now: () => time,
+    setTimer: () => () => {},
+    log: recordingLog(),
+  })
+  recorder.note(entry)
+  recorder.note({ ...entry, key: 'work', measuredNanoAiu: 7 })
+  time += 60_000
+  recorder.note({ ...entry, key: 'work', measuredNanoAiu: 5 })
+  expect(recorder.since('').map(({ utcDay, key, measuredNanoAiu }) => [utcDay, key, measuredNanoAiu])).toEqual([
+    ['2026-11-20', '', null],
+    ['2026-11-20', 'work', 7],
+    ['2026-11-21', 'work', 5],
   ])
 })

@@ -5,22 +5,38 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { loadSqlite } from '../../src/totals/sqlite.ts'
 import { identify, openUsageStore, setAside } from '../../src/totals/store.ts'
 import type { UsageStore } from '../../src/totals/store.ts'
+import { noSums } from '../../src/totals/tally.ts'
 import type { Tally } from '../../src/totals/tally.ts'
 import { newFile } from './folder.ts'
 
 const tally: Tally = {
   day: '2026-11-20',
+  utcDay: '2026-11-19',
   provider: 'copilot',
   model: 'gpt-5-mini',
+  key: 'work',
   requests: 2,
   errors: 1,
   inputTokens: 30,
   outputTokens: 7,
   cachedInputTokens: 20,
+  cacheWriteTokens: 5,
+  premiumRequests: 0.33,
+  measuredNanoAiu: 1e15,
+  estimatedNanoAiu: null,
+}
+
+const doubled = {
+  requests: 4,
+  errors: 2,
+  inputTokens: 60,
+  outputTokens: 14,
+  cachedInputTokens: 40,
+  cacheWriteTokens: 10,
 }
 
 function open(file: string, waitMs = 0): UsageStore {
@@ -35,17 +51,18 @@ function open(file: string, waitMs = 0): UsageStore {
   return store
 }
 
-test('adds to what is there, by day, provider and model, and keeps it', async () => {
+test('adds to what is there, by day, provider, model and key, and keeps it', async () => {
   const file = await newFile()
   const store = open(file)
-  store.add([tally, { ...tally, day: '2026-11-19' }, { ...tally, provider: 'codex' }])
-  store.add([tally])
+  const other = { ...tally, provider: 'codex', key: '', premiumRequests: null, measuredNanoAiu: null }
+  store.add([tally, { ...tally, day: '2026-11-19' }, other])
+  store.add([tally, { ...other, estimatedNanoAiu: 3 }])
   store.close()
   const rows = openUsageStore(file, { readOnly: true, waitMs: 0 })
   onTestFinished(() => rows.close())
   expect(rows.since('2026-11-20')).toEqual([
-    { ...tally, provider: 'codex' },
-    { ...tally, requests: 4, errors: 2, inputTokens: 60, outputTokens: 14, cachedInputTokens: 40 },
+    { ...other, ...doubled, estimatedNanoAiu: 3 },
+    { ...tally, ...doubled, premiumRequests: 0.66, measuredNanoAiu: 2e15 },
   ])
   expect(rows.since('2026-11-19')).toHaveLength(3)
 })
@@ -98,9 +115,87 @@ test('what a newer version made is left alone', async () => {
   const file = await newFile()
   open(file).close()
   const newer = new DatabaseSync(file)
-  newer.exec('PRAGMA user_version = 2')
+  newer.exec('PRAGMA user_version = 3')
   newer.close()
   expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'newer' }))
+})
+
+/** As version 1 of the program made it. */
+async function makeFirst() {
+  const file = await newFile()
+  mkdirSync(dirname(file), { recursive: true })
+  const database = new DatabaseSync(file)
+  database.exec(`
+    CREATE TABLE totals (
+      day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL,
+      errors INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+      cached_input_tokens INTEGER NOT NULL, PRIMARY KEY (day, provider, model)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO totals VALUES ('2026-11-20', 'copilot', 'gpt-5-mini', 2, 1, 30, 7, 20);
+    INSERT INTO totals VALUES ('2026-11-19', 'codex', 'gpt-5.5', 1, 0, 3, 2, 0);
+    PRAGMA user_version = 1;
+  `)
+  onTestFinished(() => database.close())
+  return { file, database }
+}
+
+describe('a file of version 1', () => {
+  const first: Tally = {
+    ...noSums,
+    day: '2026-11-20',
+    utcDay: '2026-11-20',
+    provider: 'copilot',
+    model: 'gpt-5-mini',
+    key: '',
+    requests: 2,
+    errors: 1,
+    inputTokens: 30,
+    outputTokens: 7,
+    cachedInputTokens: 20,
+  }
+
+  test('is read as it is by who may not change it', async () => {
+    const { file, database } = await makeFirst()
+    const store = openUsageStore(file, { readOnly: true, waitMs: 0 })
+    onTestFinished(() => store.close())
+    expect(store.since('2026-11-20')).toEqual([first])
+    expect(store.since('')).toHaveLength(2)
+    expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+  })
+
+  test('keeps what it has when it becomes one of version 2, once', async () => {
+    const { file } = await makeFirst()
+    open(file).close()
+    const store = open(file)
+    store.add([{ ...first, measuredNanoAiu: 5 }])
+    expect(store.since('2026-11-20')).toEqual([
+      {
+        ...first,
+        requests: 4,
+        errors: 2,
+        inputTokens: 60,
+        outputTokens: 14,
+        cachedInputTokens: 40,
+        measuredNanoAiu: 5,
+      },
+    ])
+    expect(store.since('')).toHaveLength(2)
+  })
+
+  test('can still be added to by the daemon that had it open, which would put it aside as damaged otherwise', async () => {
+    const { file, database } = await makeFirst()
+    open(file).close()
+    const old = database.prepare('INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+    expect(() => old.run('2026-11-20', 'copilot', 'gpt-5-mini', 1, 0, 0, 0, 0)).not.toThrow()
+  })
+
+  test('waits unchanged while another process writes', async () => {
+    const { file, database } = await makeFirst()
+    database.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+    expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'busy' }))
+    database.exec('COMMIT')
+    expect(open(file).since('2026-11-20')).toEqual([first])
+  })
 })
 
 test('a link is not followed', async () => {

@@ -1,15 +1,17 @@
+import { noSums } from '../../../src/totals/tally.ts'
 import { openUsageStore, UsageStoreError } from '../../../src/totals/store.ts'
 
 // Adds one request at a time to the file it is given, and says each time how many it has stored; for ever, unless told
 // how many. A write that another process keeps waiting is tried again.
 const [file = '', most = 'Infinity'] = process.argv.slice(2)
 const store = openUsageStore(file, { waitMs: 1000 })
-const one = { requests: 1, errors: 0, inputTokens: 10, outputTokens: 5, cachedInputTokens: 2 }
+const tokens = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2 }
+const one = { ...noSums, ...tokens, day: '2026-11-20', utcDay: '2026-11-20', key: '', requests: 1 }
 for (let stored = 0; stored < Number(most);) {
   try {
     store.add([
-      { day: '2026-11-20', provider: 'copilot', model: 'gpt-5-mini', ...one },
-      { day: '2026-11-20', provider: 'codex', model: 'gpt-5.5', ...one },
+      { ...one, provider: 'copilot', model: 'gpt-5-mini' },
+      { ...one, provider: 'codex', model: 'gpt-5.5' },
     ])
   } catch (error) {
     if (!(error instanceof UsageStoreError) || error.problem !== 'busy') throw error

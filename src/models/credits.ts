@@ -1,0 +1,31 @@
+import type { Usage } from '../translate/turn.ts'
+import type { ModelPrices } from './model.ts'
+
+/** What one reply costs. */
+export interface Credits {
+  /** Billionths of an AI credit. */
+  readonly nanoAiu: number
+  /** Upstream stated nothing: it is reckoned from the model's prices. */
+  readonly estimated: boolean
+}
+
+/** As upstream stated it, else from the prices; undefined where those are not stated either. */
+export function creditsOf(usage: Usage, prices: ModelPrices | undefined): Credits | undefined {
+  if (usage.nanoAiu !== undefined) return { nanoAiu: usage.nanoAiu, estimated: false }
+  const nanoAiu = prices && estimate(usage, prices)
+  return nanoAiu === undefined ? undefined : { nanoAiu, estimated: true }
+}
+
+/** Prices are credits per million tokens. */
+const nanoPerPrice = 1e9 / 1e6
+
+function estimate(usage: Usage, { default: normal, longContext }: ModelPrices): number | undefined {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens } = usage
+  const isLong = normal.contextMax !== undefined && inputTokens > normal.contextMax
+  const { input, cacheRead, cacheWrite, output } = (isLong && longContext) || normal
+  if (input === undefined || output === undefined) return undefined
+  const fresh = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
+  // Without a price of its own, what goes through the cache is input like any other.
+  const read = cachedInputTokens * (cacheRead ?? input) + cacheWriteTokens * (cacheWrite ?? input)
+  return Math.round((fresh * input + read + outputTokens * output) * nanoPerPrice)
+}
