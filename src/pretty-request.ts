@@ -1,5 +1,5 @@
 import { formatError } from './pretty-error.ts'
-import { shortCount } from './terminal/short-count.ts'
+import { shortCount, shortCredits } from './terminal/short-count.ts'
 import type { Style } from './terminal/style.ts'
 import { visible } from './terminal/visible.ts'
 
@@ -21,9 +21,9 @@ const endings: Readonly<Record<string, string>> = {
 }
 
 /**
- * `gpt-5-mini → copilot/chat → 200 → first byte 0.4 s → 1.2k in, 340 out → 3.1 s`, what is not known left out, then
- * what went wrong, the warnings and the name of the key. A request without a model begins with what was asked, one whose
- * model upstream has chosen with the name that it was asked for. Undefined
+ * `gpt-5-mini → copilot/chat → 200 → first byte 0.4 s → 1.2k in, 340 out → 0.42 credits → 3.1 s`, what is not known
+ * left out, then what went wrong, the warnings and the name of the key. A request without a model begins with what was
+ * asked, one whose model upstream has chosen with the name that it was asked for. Undefined
  * where the line is about something else.
  */
 export function formatRequest(message: string, fields: Fields, style: Style): PrettyRequest | undefined {
@@ -41,6 +41,8 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     tokensIn,
     tokensOut,
     tokensCached,
+    credits,
+    estimated,
     ms,
     ...others
   } = fields
@@ -54,6 +56,7 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),
     typeof ttfbMs === 'number' ? `first byte ${seconds(ttfbMs)}` : '',
     tokens(tokensIn, tokensOut, tokensCached),
+    typeof credits === 'number' ? `${shortCredits(credits, estimated === true)} credits` : '',
     typeof ms === 'number' ? seconds(ms) : '',
   ].filter((step) => step !== '')
   const failure = formatError(error)

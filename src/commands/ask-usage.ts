@@ -8,17 +8,22 @@ import { findDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 const count = z.number().catch(0)
-const modelTotals = z.array(
-  z.object({
-    provider: z.string(),
-    model: z.string(),
-    requests: count,
-    errors: count,
-    input_tokens: count,
-    output_tokens: count,
-    cached_input_tokens: count,
-  }),
-)
+const known = z.number().nullable().catch(null)
+const row = z.object({
+  requests: count,
+  errors: count,
+  premium_requests: known,
+  input_tokens: count,
+  output_tokens: count,
+  cached_input_tokens: count,
+  cache_write_tokens: count,
+  cache_hit_rate: known,
+  credits: known,
+  estimated_credits: known,
+  estimated: z.boolean().catch(false),
+})
+const modelTotals = z.array(row.extend({ provider: z.string(), model: z.string() }))
+const keyTotals = z.array(row.extend({ key: z.string().nullable() }))
 
 /** Answer of `GET /usage?partial=true`. Of another version's, what is not as expected is left out. */
 const report = z.object({
@@ -51,7 +56,23 @@ const report = z.object({
     })
     .optional()
     .catch(undefined),
-  totals: z.object({ today: modelTotals, last_7_days: modelTotals, last_30_days: modelTotals }).optional(),
+  totals: z
+    .object({
+      today: modelTotals,
+      last_7_days: modelTotals,
+      month_to_date: modelTotals,
+      last_30_days: modelTotals,
+      by_key: z.object({
+        today: keyTotals,
+        last_7_days: keyTotals,
+        month_to_date: keyTotals,
+        last_30_days: keyTotals,
+      }),
+      by_day: z.array(row.extend({ day: z.string() })),
+      month: row.extend({ since: z.string() }),
+    })
+    .optional()
+    .catch(undefined),
   demo: z.boolean().catch(false),
 })
 
@@ -60,7 +81,7 @@ export interface DaemonUsage {
   readonly codex: PlanUse | undefined
   /** Undefined where the daemon could not ask for it. */
   readonly account: CopilotAccount | undefined
-  /** Undefined where the daemon is of a version that counts nothing. */
+  /** Undefined where the daemon is of a version that counts otherwise; what is stored tells as much. */
   readonly totals: UsageTotals | undefined
   /** It answers from the simulated Copilot. */
   readonly demo: boolean

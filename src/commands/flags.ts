@@ -18,6 +18,8 @@ export interface DoctorFlags extends ReportFlags {
 
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
+  /** What has a line of its own in the totals. */
+  readonly by: 'model' | 'key' | 'day'
 }
 
 export interface KeyFlags extends ReportFlags {

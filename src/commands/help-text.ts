@@ -125,15 +125,21 @@ Examples:
 
 export const usage = `
 Premium requests or AI credits as GitHub counts them, what is left of a ChatGPT
-plan as OpenAI last told the running daemon, and requests and tokens by model as
-copilot-proxy counts them: of today, of 7 days and of 30. These totals are kept
-on this machine and outlive the daemon.
+plan as OpenAI last told the running daemon, and what went through
+copilot-proxy: requests, tokens, the share of the input that came from a cache,
+and AI credits, of today, of 7 days, of the month that GitHub bills and of 30
+days; by model, by key of the caller or by day. These totals are kept on this
+machine and outlive the daemon.
+
+A credit is US$0.01. GitHub states credits with each answer; where it states
+none, they are reckoned from the prices of the model and marked with ~.
 
 --line prints what is left and what was used today, within a second: it asks the
 running daemon and never GitHub, and leaves out what the daemon does not know.
 
 Examples:
   copilot-proxy usage
+  copilot-proxy usage --by key
   copilot-proxy usage --json
   copilot-proxy usage --line
 `

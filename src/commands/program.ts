@@ -181,6 +181,7 @@ function addUsage(program: Command, context: CommandContext, finish: Finish): vo
     .description('show what is left of the quota, and what was used')
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
+    .addOption(new Option('--by <what>', 'add up by this').choices(['model', 'key', 'day']).default('model'))
     .addHelpText('after', helpText.usage)
     .action(async (_flags: unknown, command: Command) => {
       const { usage } = await import('./usage.ts')

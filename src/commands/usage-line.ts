@@ -1,19 +1,23 @@
 import type { CopilotAccount, Quota } from '../auth/quota.ts'
-import { shortCount } from '../terminal/short-count.ts'
+import { shortCount, shortCredits } from '../terminal/short-count.ts'
 import type { UsageTotals } from '../totals/periods.ts'
+import { addKnown } from '../totals/tally.ts'
 import { quotaName, requestsIn } from './usage-text.ts'
 
 /**
- * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out`; without the account where it is not known.
+ * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out ~1.2 credits`; without the account where it is not known.
  * @param codex what is left of a ChatGPT plan; '' where that is not known
  */
 export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals, codex = ''): string {
   const read = today.reduce((sum, row) => sum + row.input_tokens, 0)
   const written = today.reduce((sum, row) => sum + row.output_tokens, 0)
+  const credits = today.reduce<number | null>((sum, row) => addKnown(sum, row.credits), null)
+  const isEstimate = today.some(({ estimated }) => estimated)
+  const cost = credits === null ? '' : ` ${shortCredits(credits, isEstimate)} credits`
   const parts = [
     ...(account === undefined ? [] : quotaParts(account)),
     ...(codex === '' ? [] : [codex]),
-    `today ${requestsIn(today)} req ${shortCount(read)} in ${shortCount(written)} out`,
+    `today ${requestsIn(today)} req ${shortCount(read)} in ${shortCount(written)} out${cost}`,
   ]
   return parts.join(' · ')
 }

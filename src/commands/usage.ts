@@ -13,7 +13,8 @@ import type { ExitCode } from './exit-code.ts'
 import type { UsageFlags } from './flags.ts'
 import { planName } from './plan-name.ts'
 import { planUseLine, planUseText } from './plan-use-text.ts'
-import { noTotals, readTotals } from './read-totals.ts'
+import { readTotals } from './read-totals.ts'
+import type { TotalsRead } from './read-totals.ts'
 import { loadSettings } from './settings.ts'
 import type { LoadedSettings } from './settings.ts'
 import { usageLine } from './usage-line.ts'
@@ -31,9 +32,11 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   if (flags.line) return printLine(context, settings)
   const ofDaemon = await askUsage(context, settings, daemonTimeoutMs)
   context.signal.throwIfAborted()
-  const { totals, problem } = ofDaemon?.totals ? { totals: ofDaemon.totals } : storedTotals(context, settings)
-  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
   const { account, failure } = ofDaemon?.account ? { account: ofDaemon.account } : await fetchAccount(context, settings)
+  const { totals, problem }: TotalsRead = ofDaemon?.totals
+    ? { totals: ofDaemon.totals }
+    : readTotals(settings.usageFile, context.now(), account?.resetsAt)
+  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
   const codex = ofDaemon?.codex
   // Where there is nothing to show, the failure is all.
   if (failure !== undefined && codex === undefined && totals.last_30_days.length === 0) throw failure
@@ -41,9 +44,9 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   else {
     const { stdout } = context
     const simulated = ofDaemon?.demo ? 'The daemon answers from a simulated Copilot (--demo).\n\n' : ''
-    const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout)}\n`
+    const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout, totals.month)}\n`
     const plan = codex === undefined ? '' : `${planUseText(codex, context.now(), stdout)}\n`
-    stdout.write(`${simulated}${quota}${plan}${totalsText(totals, stdout)}`)
+    stdout.write(`${simulated}${quota}${plan}${totalsText(totals, stdout, { by: flags.by, account })}`)
   }
   if (failure !== undefined) throw failure
   return exitCode.done
@@ -52,17 +55,9 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
 /** Asks the running daemon and nobody else, so that it can be called every few seconds. */
 async function printLine(context: CommandContext, settings: LoadedSettings): Promise<ExitCode> {
   const ofDaemon = await askUsage(context, settings, lineTimeoutMs)
-  const totals = ofDaemon?.totals ?? storedTotals(context, settings).totals
+  const totals = ofDaemon?.totals ?? readTotals(settings.usageFile, context.now(), ofDaemon?.account?.resetsAt).totals
   context.stdout.write(`${usageLine(ofDaemon?.account, totals, codexPart(ofDaemon?.codex, context.now()))}\n`)
   return exitCode.done
-}
-
-function storedTotals(
-  context: CommandContext,
-  { usageFile }: LoadedSettings,
-): { readonly totals: UsageTotals; readonly problem?: string } {
-  const read = readTotals(usageFile, context.now())
-  return read.ok ? read : { totals: noTotals, problem: read.problem }
 }
 
 type Fetched =

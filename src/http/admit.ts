@@ -29,7 +29,7 @@ export async function admit<Result>(
   reply: FastifyReply,
   handle: (admitted: Admitted) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const meter = createRequestMeter(deps, kind)
+  const meter = createRequestMeter(deps, kind, request.keyName)
   // A refusal, now or later, is counted by the fault handler, which knows its status.
   request.meter = meter
   const { maxRequestsPerMinute } = deps.config().server

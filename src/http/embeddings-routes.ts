@@ -43,6 +43,7 @@ async function embed(
   }
   const answer = encodeEmbeddingsReply(call, model, replies)
   meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
+  reply.headers(meter.creditsHeader())
   const { keyName: key } = request
   deps.log.info({ requestId: request.id, ...meter.facts(), status: 200, key }, 'request served')
   return answer

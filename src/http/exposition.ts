@@ -40,6 +40,29 @@ export function createCounter(family: Family, labels: readonly string[]): Counte
   }
 }
 
+/** A gauge: what share one amount is of another, of all that was added. A sample begins with the first whole above 0. */
+export function createRatio(family: Family, labels: readonly string[]) {
+  const series = new Map<string, { readonly labels: string; part: number; whole: number }>()
+  return {
+    add(values: readonly string[], part: number, whole: number): void {
+      if (whole === 0) return
+      const key = values.join('\0')
+      const known = series.get(key)
+      series.set(key, {
+        labels: known?.labels ?? formatLabels(labels, values),
+        part: (known?.part ?? 0) + part,
+        whole: (known?.whole ?? 0) + whole,
+      })
+    },
+    render: () =>
+      formatFamily(
+        family,
+        'gauge',
+        [...series.values()].map((each) => `${family.name}${each.labels} ${each.part / each.whole}`),
+      ),
+  }
+}
+
 /** @param bounds of the buckets, upwards; the last bucket has none */
 export function createHistogram(family: Family, labels: readonly string[], bounds: readonly number[]): Histogram {
   const series = new Map<

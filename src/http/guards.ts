@@ -114,6 +114,7 @@ const exposedHeaders = [
   'x-copilot-proxy-route',
   'x-copilot-proxy-warnings',
   'x-copilot-proxy-token-count',
+  'x-copilot-proxy-credits',
 ].join(', ')
 
 /** What a page may send: what the three APIs know, and what their SDKs say of themselves. */

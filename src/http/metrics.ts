@@ -1,5 +1,6 @@
 import type { ProviderId } from '../executors/executor.ts'
-import { createCounter, createHistogram, formatGauge } from './exposition.ts'
+import type { Credits } from '../models/credits.ts'
+import { createCounter, createHistogram, createRatio, formatGauge } from './exposition.ts'
 
 /** What a model request is asked in: a dialect, or one of the routes that have none. */
 export type RequestKind = 'chat' | 'responses' | 'messages' | 'embeddings' | 'count_tokens'
@@ -16,6 +17,9 @@ interface EndedRequest {
   /** Until the head of the caller's stream went out; absent where the answer was no stream. */
   readonly firstByteSeconds?: number | undefined
   readonly tokens?: TokenCounts | undefined
+  readonly credits?: Credits | undefined
+  /** What the request counts as where GitHub bills premium requests. */
+  readonly premiumRequests?: number | undefined
 }
 
 export interface TokenCounts {
@@ -23,6 +27,7 @@ export interface TokenCounts {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
 }
 
 /** What is so at this moment, and is therefore not counted here. */
@@ -84,8 +89,33 @@ export function createMetrics(): Metrics {
     { name: 'copilot_proxy_cached_input_tokens_total', help: 'Tokens among those read that came from a cache.' },
     ['provider', 'model'],
   )
+  const cacheWriteTokens = createCounter(
+    { name: 'copilot_proxy_cache_write_tokens_total', help: 'Tokens among those read that were written to a cache.' },
+    ['provider', 'model'],
+  )
+  const cacheHits = createRatio(
+    {
+      name: 'copilot_proxy_cache_hit_ratio',
+      help: 'Share of the tokens read that came from a cache, since the daemon started.',
+    },
+    ['provider', 'model'],
+  )
   const outputTokens = createCounter(
     { name: 'copilot_proxy_output_tokens_total', help: 'Tokens that models have written.' },
+    ['provider', 'model'],
+  )
+  const aiCredits = createCounter(
+    {
+      name: 'copilot_proxy_credits_total',
+      help: 'AI credits: measured as GitHub stated them with the reply, or else estimated from prices.',
+    },
+    ['provider', 'model', 'kind'],
+  )
+  const premium = createCounter(
+    {
+      name: 'copilot_proxy_premium_requests_total',
+      help: 'Requests of users times the multiplier of the model, for plans that are billed so.',
+    },
     ['provider', 'model'],
   )
   const refusals = createCounter(
@@ -105,14 +135,22 @@ export function createMetrics(): Metrics {
   )
 
   return {
-    requestEnded({ kind, model, route = 'none', status, seconds, firstByteSeconds, tokens }) {
+    requestEnded({ kind, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
       requests.add([kind, route, model?.id ?? 'other', String(status)])
       durations.observe([kind, route], seconds)
       if (firstByteSeconds !== undefined) firstBytes.observe([kind, route], firstByteSeconds)
-      if (model === undefined || tokens === undefined) return
+      if (model === undefined) return
       const labels = [model.provider, model.id]
+      const { credits, premiumRequests } = cost
+      if (premiumRequests !== undefined) premium.add(labels, premiumRequests)
+      if (credits !== undefined) {
+        aiCredits.add([...labels, credits.estimated ? 'estimated' : 'measured'], credits.nanoAiu / 1e9)
+      }
+      if (tokens === undefined) return
       inputTokens.add(labels, tokens.inputTokens)
       cachedTokens.add(labels, tokens.cachedInputTokens)
+      cacheWriteTokens.add(labels, tokens.cacheWriteTokens)
+      cacheHits.add(labels, tokens.cachedInputTokens, tokens.inputTokens)
       outputTokens.add(labels, tokens.outputTokens)
     },
     refused: (status) => refusals.add([String(status)]),
@@ -135,7 +173,11 @@ export function createMetrics(): Metrics {
           firstBytes,
           inputTokens,
           cachedTokens,
+          cacheWriteTokens,
+          cacheHits,
           outputTokens,
+          aiCredits,
+          premium,
           refusals,
           upstream,
           refreshes,

@@ -121,6 +121,7 @@ async function openRouted(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const upstream = await ask(exchange.request, initiator)
+      meter.accepted(initiator)
       for (const lesson of lessons) deps.lessons.learn(upstreamKey(route, executor.profile), model.id, lesson)
       return {
         upstream,

@@ -1,5 +1,9 @@
-import type { ProviderId } from '../executors/executor.ts'
+import type { Initiator } from '../executors/executor.ts'
+import { creditsOf } from '../models/credits.ts'
+import type { Credits } from '../models/credits.ts'
+import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../totals/recorder.ts'
+import type { Usage } from '../translate/turn.ts'
 import type { Metrics, RequestKind, TokenCounts } from './metrics.ts'
 
 declare module 'fastify' {
@@ -26,47 +30,70 @@ interface RequestFacts {
   readonly tokensCached: number | undefined
   /** What Copilot calls its answer. */
   readonly serviceRequestId: string | undefined
+  /** AI credits of the reply. */
+  readonly credits: number | undefined
+  /** Upstream stated no credits; these are reckoned from the model's prices. */
+  readonly estimated: true | undefined
   readonly ms: number
 }
+
+/** What is billed of a model. */
+type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
 
 /** What is counted of one model request, wherever it ends. */
 export interface RequestMeter {
   /** Its model is known now, from the registry. */
-  readonly routed: (model: { readonly provider: ProviderId; readonly id: string }, route: string) => void
+  readonly routed: (model: MeteredModel, route: string) => void
+  /** Upstream has taken the request as one of this initiator's. */
+  readonly accepted: (initiator: Initiator) => void
   /** The head of its stream has gone out. */
   readonly firstByte: () => void
-  readonly used: (tokens: TokenCounts | undefined) => void
   /** Upstream has answered with these headers. */
   readonly answered: (headers: Readonly<Record<string, string>>) => void
+  readonly used: (usage: Usage | undefined) => void
   /** It is over; the first word counts. */
   readonly end: (status: number) => void
   /** For the line of the request in the log, times from its arrival on, as those that are counted. */
   readonly facts: () => RequestFacts
+  /** Header of the reply that says what it costs; none where that is not known. To be asked when the answer is complete. */
+  readonly creditsHeader: () => Readonly<Record<string, string>>
 }
 
 /** More than any model reads in one request. */
 const mostTokens = 1e9
+/** A million credits, US$10,000. */
+const mostNanoAiu = 1e15
 
 /** Upstream may state anything: counters never go down, and the totals take whole numbers only. */
-function toCount(stated: number): number {
-  return Number.isFinite(stated) ? Math.min(mostTokens, Math.max(0, Math.round(stated))) : 0
+function toCount(stated: number, most = mostTokens): number {
+  return Number.isFinite(stated) ? Math.min(most, Math.max(0, Math.round(stated))) : 0
 }
 
 /** A caller that left before its answer; nginx made the number known. */
 export const callerLeft = 499
 
-export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: RequestKind): RequestMeter {
+/** @param keyName of the key that the caller presented */
+export function createRequestMeter(
+  { metrics, totals, now }: MeterDeps,
+  kind: RequestKind,
+  keyName: string | undefined,
+): RequestMeter {
   const startedAt = now()
-  let model: { readonly provider: ProviderId; readonly id: string } | undefined
+  let model: MeteredModel | undefined
   let route: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
   let serviceRequestId: string | undefined
+  let credits: Credits | undefined
+  let premiumRequests: number | undefined
   let hasEnded = false
   return {
     routed(found, way) {
       model = found
       route = way
+    },
+    accepted(initiator) {
+      if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
     },
     firstByte() {
       firstByteAt ??= now()
@@ -76,7 +103,10 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
         inputTokens: toCount(found.inputTokens),
         outputTokens: toCount(found.outputTokens),
         cachedInputTokens: toCount(found.cachedInputTokens),
+        cacheWriteTokens: toCount(found.cacheWriteTokens ?? 0),
       }
+      const cost = found && tokens && creditsOf({ ...tokens, nanoAiu: found.nanoAiu }, model?.prices)
+      credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, mostNanoAiu) }
     },
     answered(headers) {
       serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
@@ -92,16 +122,23 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
         seconds: msTo(now()) / 1000,
         firstByteSeconds: firstByteAt === undefined ? undefined : msTo(firstByteAt) / 1000,
         tokens,
+        credits,
+        premiumRequests,
       })
       // To count tokens is no use of a model.
       if (model === undefined || kind === 'count_tokens') return
       totals.note({
         provider: model.provider,
         model: model.id,
+        key: keyName ?? '',
         failed: status >= 400 && status !== callerLeft,
         inputTokens: tokens?.inputTokens ?? 0,
         outputTokens: tokens?.outputTokens ?? 0,
         cachedInputTokens: tokens?.cachedInputTokens ?? 0,
+        cacheWriteTokens: tokens?.cacheWriteTokens ?? 0,
+        premiumRequests: premiumRequests ?? null,
+        measuredNanoAiu: credits?.estimated === false ? credits.nanoAiu : null,
+        estimatedNanoAiu: credits?.estimated === true ? credits.nanoAiu : null,
       })
     },
     facts: () => ({
@@ -112,8 +149,16 @@ export function createRequestMeter({ metrics, totals, now }: MeterDeps, kind: Re
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
       serviceRequestId,
+      credits: credits && credits.nanoAiu / 1e9,
+      estimated: credits?.estimated || undefined,
       ms: msTo(now()),
     }),
+    creditsHeader() {
+      if (credits === undefined) return {}
+      // Never in the form 1e-7.
+      const amount = (credits.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
+      return { 'x-copilot-proxy-credits': credits.estimated ? `${amount};estimated` : amount }
+    },
   }
 
   /** A clock that was set back makes nothing negative. */

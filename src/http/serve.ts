@@ -98,7 +98,7 @@ async function serve(
     onText?.(text)
     keep(deps, opened, report)
     settle(servedFields(opened, report), undefined)
-    reply.headers(upstream.headers)
+    reply.headers({ ...upstream.headers, ...meter.creditsHeader() })
     return reply.type('application/json; charset=utf-8').send(text)
   } catch (error) {
     if (stream === undefined || !endsInEvent(stream, signal)) throw error

@@ -80,7 +80,8 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
         return { problem: deps.redact(toChatError(toFault(error).error, request.id).error.message) }
       })
       const nowMs = deps.now()
-      const totals = toTotals(deps.totals.since(firstDay(nowMs)), nowMs)
+      const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined
+      const totals = toTotals(deps.totals.since(firstDay(nowMs)), nowMs, resetsAt)
       return { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
     }),
   )

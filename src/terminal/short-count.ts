@@ -1,3 +1,9 @@
+/** `0.00021`, `0.42`, `12.3`, `1235`: AI credits; `~` marks an estimate. */
+export function shortCredits(credits: number, estimated: boolean): string {
+  const text = credits < 0.001 ? credits.toFixed(6) : credits < 999.5 ? credits.toPrecision(3) : credits.toFixed(0)
+  return `${estimated ? '~' : ''}${text.includes('.') ? text.replace(/\.?0+$/, '') : text}`
+}
+
 const units = ['', 'k', 'M', 'G'] as const
 
 /** `950`, `1.2k`, `34k`, `1.2M`: three digits at most, for amounts of which the size matters. */

@@ -11,32 +11,49 @@ import { planUseLine, planUseText } from '../../src/commands/plan-use-text.ts'
 import { createStyle } from '../../src/terminal/style.ts'
 import { codexRecord } from '../auth/codex/support.ts'
 import { recordingLog } from '../recording-log.ts'
-import { dayOf } from '../../src/totals/tally.ts'
+import { toTotals } from '../../src/totals/periods.ts'
+import { dayOf, noSums, utcDayOf } from '../../src/totals/tally.ts'
 import type { Tally } from '../../src/totals/tally.ts'
 import { openUsageStore } from '../../src/totals/store.ts'
 import { createUser, inputOf, openGithub } from './harness.ts'
 import type { TestUser } from './harness.ts'
 import { openProxy } from '../http/harness.ts'
 
-const tally: Omit<Tally, 'day'> = {
+const tally: Omit<Tally, 'day' | 'utcDay'> = {
+  ...noSums,
   provider: 'copilot',
   model: 'gpt-5-mini',
+  key: 'work',
   requests: 12,
   errors: 1,
   inputTokens: 34_200,
   outputTokens: 5100,
   cachedInputTokens: 20_000,
+  premiumRequests: 4,
+  measuredNanoAiu: 12.5e9,
+}
+
+/** All but the last within the month that GitHub bills, whatever the date. */
+function on(daysBack: number) {
+  const utcDay = daysBack > 30 ? '2026-01-01' : utcDayOf(Date.now())
+  return { day: dayOf(Date.now(), daysBack), utcDay }
 }
 
 function storeTotals(user: TestUser): void {
   const store = openUsageStore(join(user.home, 'usage.sqlite'), { waitMs: 0 })
-  const [today, earlier, longAgo] = [0, 3, 40].map((daysBack) => dayOf(Date.now(), daysBack))
+  const plan = { provider: 'codex', model: 'gpt-5.5', key: '', premiumRequests: null, measuredNanoAiu: null }
+  const costly = { model: 'claude-sonnet-5', measuredNanoAiu: null, estimatedNanoAiu: 0.25e9, premiumRequests: 1 }
   store.add([
-    { ...tally, day: today ?? '' },
-    { ...tally, day: earlier ?? '', provider: 'codex', model: 'gpt-5.5', errors: 0, cachedInputTokens: 0 },
-    { ...tally, day: longAgo ?? '' },
+    { ...tally, ...on(0) },
+    { ...tally, ...on(3), ...plan, errors: 0, cachedInputTokens: 0 },
+    { ...tally, ...on(3), ...costly, requests: 1 },
+    { ...tally, ...on(40) },
   ])
   store.close()
+}
+
+function monthless(text: string): string {
+  return text.replaceAll(/\d{4}-\d{2}-01/g, 'MONTH-01')
 }
 
 async function loggedIn(): Promise<TestUser> {
@@ -53,19 +70,64 @@ describe('usage without a daemon', () => {
     const { code, stdout } = await user.run('usage')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^premium requests +\[#/m)
-    expect(stdout.slice(stdout.indexOf('Today'))).toBe(
+    expect(stdout).toMatch(/^ {2}through copilot-proxy +\[-{20}\] 1\.7 % {2}5 used since \d{4}-\d{2}-01$/m)
+    expect(monthless(stdout.slice(stdout.indexOf('Today')))).toBe(
       [
         'Today, through copilot-proxy',
-        'MODEL       REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT',
-        'gpt-5-mini        12       1        34k     20k        5.1k',
+        'MODEL       REQUESTS  ERRORS  TOKENS IN  CACHED %  TOKENS OUT  CREDITS  PREMIUM',
+        'gpt-5-mini        12       1        34k        58        5.1k     12.5        4',
         '',
         'Last 7 days, through copilot-proxy',
-        'MODEL          REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT',
-        'gpt-5-mini           12       1        34k     20k        5.1k',
-        'codex/gpt-5.5        12                34k                5.1k',
+        'MODEL            REQUESTS  ERRORS  TOKENS IN  CACHED %  TOKENS OUT  CREDITS  PREMIUM',
+        'gpt-5-mini             12       1        34k        58        5.1k     12.5        4',
+        'codex/gpt-5.5          12                34k         0        5.1k',
+        'claude-sonnet-5         1       1        34k        58        5.1k    ~0.25        1',
+        '',
+        'This month, since MONTH-01: 25 requests, ~12.8 credits, 5 premium requests.',
+        '',
+        '~ GitHub stated no credits with some answers: these are reckoned from prices.',
         '',
       ].join('\n'),
     )
+  })
+
+  test('is by key or by day where that is asked for', async () => {
+    const user = await loggedIn()
+    storeTotals(user)
+    const { stdout: byKey } = await user.run('usage --by key')
+    expect(byKey.slice(byKey.indexOf('Last 7 days'), byKey.indexOf('\nThis month'))).toBe(
+      [
+        'Last 7 days, through copilot-proxy',
+        'KEY   REQUESTS  ERRORS  TOKENS IN  CACHED %  TOKENS OUT  CREDITS  PREMIUM',
+        'work        13       2        68k        58         10k    ~12.8        5',
+        '-           12                34k         0        5.1k',
+        '',
+      ].join('\n'),
+    )
+    const { stdout: byDay } = await user.run('usage --by day')
+    const rows = byDay.split('\n').filter((line) => /^\d{4}-/.test(line))
+    expect(rows).toEqual([
+      expect.stringMatching(new RegExp(`^${dayOf(Date.now())} +12 `)),
+      expect.stringMatching(new RegExp(`^${dayOf(Date.now(), 3)} +13 .* ~0\\.25 `)),
+    ])
+    expect(byDay.match(/through copilot-proxy$/gm)).toHaveLength(1)
+    expect(await user.run('usage --by hour')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('model, key, day'),
+    })
+  })
+
+  test('shows premium requests only to who is billed by them', async () => {
+    const github = await openGithub({ settings: { tokenBasedBilling: true } })
+    const user = await createUser(github)
+    await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })
+    storeTotals(user)
+    const { stdout } = await user.run('usage')
+    expect(stdout).toMatch(/^AI credits +\[#/m)
+    expect(stdout).toMatch(
+      /^ {2}through copilot-proxy +\[-{20}\] ~1\.3 % {2}~12\.8 credits used since \d{4}-\d{2}-01$/m,
+    )
+    expect(stdout).not.toMatch(/premium/i)
   })
 
   test('says that nothing was counted', async () => {
@@ -85,10 +147,24 @@ describe('usage without a daemon', () => {
         input_tokens: 34_200,
         output_tokens: 5100,
         cached_input_tokens: 20_000,
+        cache_write_tokens: 0,
+        cache_hit_rate: 20_000 / 34_200,
+        credits: 12.5,
+        estimated_credits: null,
+        estimated: false,
+        premium_requests: 4,
       },
     ])
-    expect(totals.last_7_days).toHaveLength(2)
-    expect(totals.last_30_days).toHaveLength(2)
+    expect(totals.last_7_days).toHaveLength(3)
+    expect(totals.last_30_days).toHaveLength(3)
+    expect(totals.by_key.last_7_days).toMatchObject([{ key: 'work' }, { key: null, credits: null }])
+    expect(totals.by_day).toHaveLength(2)
+    expect(totals.month).toMatchObject({
+      credits: 12.75,
+      estimated_credits: 0.25,
+      estimated: true,
+      premium_requests: 5,
+    })
   })
 
   test('shows totals also to who is not logged in to Copilot, and exits with 3 all the same', async () => {
@@ -118,7 +194,7 @@ describe('usage without a daemon', () => {
     storeTotals(user)
     expect(await user.run('usage --line')).toEqual({
       code: 0,
-      stdout: 'today 12 req 34k in 5.1k out\n',
+      stdout: 'today 12 req 34k in 5.1k out 12.5 credits\n',
       stderr: '',
     })
     expect(github.log.length).toBe(asked)
@@ -141,14 +217,16 @@ describe('usage of a running daemon', () => {
     expect(stdout).toMatch(/^Copilot Pro of demo-user$/m)
     expect(stdout).toMatch(/^gpt-5-mini +1 /m)
     const line = await user.run('usage --line')
-    expect(line.stdout).toMatch(/^premium 89 % left · resets [A-Z][a-z]{2} 1 · today 1 req \d+ in \d+ out\n$/)
+    expect(line.stdout).toMatch(
+      /^premium 89 % left · resets [A-Z][a-z]{2} 1 · today 1 req \d+ in \d+ out 0\.\d+ credits\n$/,
+    )
     expect(proxy.demo.count('/copilot_internal/user')).toBe(1)
   })
 
   test('--line does not wait for a daemon that is busy', async () => {
     const user = await userOf((_request, _response) => {})
     storeTotals(user)
-    expect((await user.run('usage --line')).stdout).toBe('today 12 req 34k in 5.1k out\n')
+    expect((await user.run('usage --line')).stdout).toBe('today 12 req 34k in 5.1k out 12.5 credits\n')
   })
 
   test.each(['{}', 'no JSON', '{"totals":{"today":7}}', '{"plan":"free","quotas":7,"totals":null}'])(
@@ -156,7 +234,7 @@ describe('usage of a running daemon', () => {
     async (body) => {
       const user = await userOf((_request, response) => void response.end(body))
       storeTotals(user)
-      expect((await user.run('usage --line')).stdout).toMatch(/today 12 req 34k in 5\.1k out\n$/)
+      expect((await user.run('usage --line')).stdout).toMatch(/today 12 req 34k in 5\.1k out 12\.5 credits\n$/)
     },
   )
 })
@@ -237,7 +315,7 @@ async function userOf(answer: RequestListener): Promise<TestUser> {
 }
 
 describe('the line', () => {
-  const none = { today: [], last_7_days: [], last_30_days: [] }
+  const none = toTotals([], 0)
   const premium = { id: 'premium_interactions', unlimited: false, percentRemaining: 37.4 }
   const account = { plan: 'individual', tokenBasedBilling: false, quotas: [premium] }
 
@@ -263,5 +341,21 @@ describe('the line', () => {
     ['an account of which nothing is told', { ...account, quotas: [] }, 'today 0 req 0 in 0 out'],
   ])('tells of %s', (_what, of, expected) => {
     expect(usageLine(of, none)).toBe(expected)
+  })
+
+  test('tells of credits that are in part an estimate', () => {
+    const nowMs = Date.now()
+    const estimate = { model: 'b', measuredNanoAiu: null, estimatedNanoAiu: 2e5 }
+    const { today, ...others } = toTotals(
+      [
+        { ...tally, ...on(0) },
+        { ...tally, ...on(0), ...estimate },
+      ],
+      nowMs,
+    )
+    expect(usageLine(undefined, { ...others, today })).toBe('today 24 req 68k in 10k out ~12.5 credits')
+    expect(usageLine(undefined, { ...others, today: today.slice(0, 1) })).toBe(
+      'today 12 req 34k in 5.1k out ~0.0002 credits',
+    )
   })
 })

@@ -42,6 +42,7 @@ test('a served request is one line that says what it cost', async () => {
         tokensOut: expect.any(Number),
         tokensCached: 0,
         serviceRequestId: expect.stringMatching(/^demo-service-\d+$/),
+        credits: expect.any(Number),
         warnings: [expect.stringContaining('max_completion_tokens')],
       },
     },

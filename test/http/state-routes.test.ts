@@ -74,7 +74,15 @@ test('usage has totals by model, also where the account cannot be asked and that
   const sums = [expect.objectContaining({ provider: 'copilot', model: 'gpt-5-mini', requests: 2, errors: 1 })]
   expect(reply.json()).toEqual({
     problem: expect.stringContaining('COPILOT_GITHUB_TOKEN'),
-    totals: { today: sums, last_7_days: sums, last_30_days: sums },
+    totals: {
+      today: sums,
+      last_7_days: sums,
+      month_to_date: sums,
+      last_30_days: sums,
+      by_key: expect.objectContaining({ month_to_date: [expect.objectContaining({ key: null, requests: 2 })] }),
+      by_day: [expect.objectContaining({ requests: 2 })],
+      month: expect.objectContaining({ since: expect.stringMatching(/-01$/), requests: 2, estimated: false }),
+    },
   })
 })
 

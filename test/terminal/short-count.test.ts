@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shortCount } from '../../src/terminal/short-count.ts'
+import { shortCount, shortCredits } from '../../src/terminal/short-count.ts'
 
 test.each([
   [0, '0'],
@@ -15,4 +15,17 @@ test.each([
   [2_000_000_000_000, '2000G'],
 ])('%d is %s', (amount, expected) => {
   expect(shortCount(amount)).toBe(expected)
+})
+
+test.each([
+  [0, false, '0'],
+  [0.000_213, false, '0.000213'],
+  [0.0421, true, '~0.0421'],
+  [0.5, false, '0.5'],
+  [12.345, false, '12.3'],
+  [100, true, '~100'],
+  [999.6, false, '1000'],
+  [1234.5, false, '1235'],
+])('%d credits, estimated: %s, are %s', (credits, estimated, expected) => {
+  expect(shortCredits(credits, estimated)).toBe(expected)
 })
