@@ -19,17 +19,17 @@ export interface TotalsRow {
   readonly estimated: boolean
 }
 
-export interface ModelTotals extends TotalsRow {
+interface ModelTotals extends TotalsRow {
   readonly provider: string
   readonly model: string
 }
 
-export interface KeyTotals extends TotalsRow {
+interface KeyTotals extends TotalsRow {
   /** Null: requests that needed none. */
   readonly key: string | null
 }
 
-export interface DayTotals extends TotalsRow {
+interface DayTotals extends TotalsRow {
   readonly day: string
 }
 
