@@ -27,7 +27,7 @@ const MOST_NUMBERED = 20_000
 const TEXT = ' prepared'
 
 function costOf(count: number) {
-  return copilotUsage({ input: 125, cacheRead: 12.5, output: 1000 }, { input: 10, output: count })
+  return copilotUsage({ price: { input: 125, cacheRead: 12.5, output: 1000 } }, { input: 10, output: count })
 }
 
 const CHAT_BASE = {

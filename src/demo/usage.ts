@@ -1,4 +1,4 @@
-import type { CatalogueRow } from './catalogue.ts'
+import type { CataloguePrice, CatalogueRow } from './catalogue.ts'
 import type { HeaderMap } from './outcome.ts'
 import type { DemoSettings } from './settings.ts'
 
@@ -82,31 +82,15 @@ function premium({ tokenBasedBilling }: DemoSettings): Record<string, unknown> {
   }
 }
 
-/** AI credits per million tokens. */
+/** What a model costs, by its catalogue row. */
 export interface DemoPrices {
-  readonly input: number
-  readonly cacheRead: number
-  readonly cacheWrite?: number
-  readonly output: number
+  readonly price: CataloguePrice
+  readonly long?: CatalogueRow['long']
 }
 
 /** Undefined for a model whose replies state no credits: nobody promises that all do. */
-export function pricesOf({ habit, id }: CatalogueRow): DemoPrices | undefined {
-  switch (habit) {
-    case 'gpt-4':
-      return { input: 200, cacheRead: 50, output: 800 }
-    case 'gpt-5':
-      return id === 'gpt-5-mini'
-        ? { input: 25, cacheRead: 2.5, output: 200 }
-        : { input: 125, cacheRead: 12.5, output: 1000 }
-    case 'claude':
-      return { input: 300, cacheRead: 30, cacheWrite: 375, output: 1500 }
-    case 'gemini-2.5':
-    case 'gemini-3':
-      return { input: 125, cacheRead: 12.5, output: 1000 }
-    case 'grok':
-      return undefined
-  }
+export function pricesOf({ habit, price, long }: CatalogueRow): DemoPrices | undefined {
+  return habit === 'grok' || price === undefined ? undefined : { price, ...(long !== undefined && { long }) }
 }
 
 interface ReplyTokens {
@@ -121,11 +105,14 @@ interface ReplyTokens {
 export function copilotUsage(prices: DemoPrices | undefined, tokens: ReplyTokens) {
   if (prices === undefined) return {}
   const { input, cacheRead = 0, cacheWrite = 0, output } = tokens
+  const { long } = prices
+  const isLong = long !== undefined && input + cacheRead + cacheWrite > long.defaultPrompt * 1000
+  const price = isLong ? long.price : prices.price
   const details = [
-    ['input', input, prices.input],
-    ['cache_read', cacheRead, prices.cacheRead],
-    ['cache_write', cacheWrite, prices.cacheWrite ?? prices.input],
-    ['output', output, prices.output],
+    ['input', input, price.input],
+    ['cache_read', cacheRead, price.cacheRead],
+    ['cache_write', cacheWrite, price.cacheWrite ?? price.input],
+    ['output', output, price.output],
   ] as const
   const counted = details.filter(([type, count]) => count > 0 || type === 'input' || type === 'output')
   return {

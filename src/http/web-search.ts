@@ -18,13 +18,19 @@ const route = `copilot/${responsesDialect.id}`
 /**
  * Runs the searches of one answer, each as a request of its own to a GPT model of the same account: it is counted as one.
  * A search that fails is a result like any other.
+ * @param keyName of the caller, whom the search is counted for
  * @param signal of the answer
  */
-export function createWebSearch(deps: ServeDeps, requestId: string, signal: AbortSignal): WebSearch {
+export function createWebSearch(
+  deps: ServeDeps,
+  requestId: string,
+  keyName: string | undefined,
+  signal: AbortSignal,
+): WebSearch {
   return async (asked) => {
     const model = searchModel(deps)
     if (model === undefined) return { failure: 'unavailable' }
-    const meter = createRequestMeter(deps, 'responses')
+    const meter = createRequestMeter(deps, 'responses', keyName)
     meter.routed(model, route)
     const fold = createSearchFold(asked.tool)
     const settle = (status: number): void => {
