@@ -545,13 +545,13 @@ const blocks: readonly Case[] = [
     sent: {
       messages: [
         user('u'),
-        assistant(text('A')),
+        assistant(text('[Web search: q]\nThe web search found nothing.'), text('A')),
         user('v'),
         assistant(text('B'), ...searched('s2')),
         assistant(...searched('s3')),
       ],
     },
-    warnings: ['dropped;messages.1'],
+    warnings: ['adapted;messages.1'],
   },
   {
     rule: 'results of server tools without their call dropped',
