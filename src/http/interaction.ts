@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import { purposeHeaders } from '../config/header-table.ts'
 import type { Initiator, Interaction, Purpose } from '../executors/executor.ts'
@@ -113,14 +113,11 @@ export function interactionOf(
 
 /** Hex digits of the parts' SHA-256, each part told from the next. */
 export function hash(parts: readonly string[]): string {
-  const sum = createHash('sha256')
-  for (const part of parts) sum.update(`${part.length}:`).update(part)
-  return sum.digest('hex')
+  return digest('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'hex')
 }
 
 /** In the form of a random UUID, which is what upstream knows. RFC 9562 §5.4. */
 function toUuid(hex: string): string {
   const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4]
-  const digits = `${hex.slice(0, 12)}4${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
