@@ -43,6 +43,7 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     tokensCached,
     credits,
     estimated,
+    searchCredits,
     ms,
     ...others
   } = fields
@@ -57,6 +58,7 @@ export function formatRequest(message: string, fields: Fields, style: Style): Pr
     typeof ttfbMs === 'number' ? `first byte ${seconds(ttfbMs)}` : '',
     tokens(tokensIn, tokensOut, tokensCached),
     typeof credits === 'number' ? `${shortCredits(credits, estimated === true)} credits` : '',
+    typeof searchCredits === 'number' ? `${shortCredits(searchCredits, estimated === true)} for searches` : '',
     typeof ms === 'number' ? seconds(ms) : '',
   ].filter((step) => step !== '')
   const failure = formatError(error)

@@ -12,6 +12,7 @@ const lines = [
   { ...served, ...tokens, stream: true, status: 200, ttfbMs: 412, ms: 3105 },
   { ...served, ...tokens, tokensCached: 8000, stream: false, status: 200, ms: 61_250, key: 'laptop' },
   { ...served, ...tokens, credits: 0.0288, stream: false, status: 200, ms: 900 },
+  { ...served, ...tokens, credits: 0.16, searchCredits: 0.007, stream: false, status: 200, ms: 900 },
   { ...served, ...tokens, credits: 12.345, estimated: true, stream: true, status: 200, ttfbMs: 5, ms: 900 },
   { ...served, stream: true, status: 200, ttfbMs: 1, ms: 2, warnings: ['temperature was left out', 'effort: high'] },
   { ...served, stream: false, status: 200, tokenCount: 'estimate', ms: 9, skippedEvents: 2 },

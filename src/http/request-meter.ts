@@ -1,5 +1,5 @@
 import type { Initiator } from '../executors/executor.ts'
-import { creditsOf } from '../models/credits.ts'
+import { addCredits, creditsOf } from '../models/credits.ts'
 import type { Credits } from '../models/credits.ts'
 import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../totals/recorder.ts'
@@ -32,8 +32,10 @@ interface RequestFacts {
   readonly serviceRequestId: string | undefined
   /** AI credits of the reply. */
   readonly credits: number | undefined
-  /** Upstream stated no credits; these are reckoned from the model's prices. */
+  /** Upstream stated no credits, or not all; a part is reckoned from prices. */
   readonly estimated: true | undefined
+  /** AI credits of the web searches that were run for the reply, which have log lines of their own. */
+  readonly searchCredits: number | undefined
   readonly ms: number
 }
 
@@ -51,11 +53,15 @@ export interface RequestMeter {
   /** Upstream has answered with these headers. */
   readonly answered: (headers: Readonly<Record<string, string>>) => void
   readonly used: (usage: Usage | undefined) => void
+  /** A web search was run for the reply; it is counted as a request of its own. */
+  readonly searched: (cost: Credits | undefined) => void
+  /** Of the reply alone. */
+  readonly credits: () => Credits | undefined
   /** It is over; the first word counts. */
   readonly end: (status: number) => void
   /** For the line of the request in the log, times from its arrival on, as those that are counted. */
   readonly facts: () => RequestFacts
-  /** Header of the reply that says what it costs; none where that is not known. To be asked when the answer is complete. */
+  /** Header that says what the reply costs, its web searches included; none where that is not known. To be asked when the answer is complete. */
   readonly creditsHeader: () => Readonly<Record<string, string>>
 }
 
@@ -85,6 +91,7 @@ export function createRequestMeter(
   let tokens: TokenCounts | undefined
   let serviceRequestId: string | undefined
   let credits: Credits | undefined
+  let searchCredits: Credits | undefined
   let premiumRequests: number | undefined
   let hasEnded = false
   return {
@@ -108,6 +115,10 @@ export function createRequestMeter(
       const cost = found && tokens && creditsOf({ ...tokens, nanoAiu: found.nanoAiu }, model?.prices)
       credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, mostNanoAiu) }
     },
+    searched(cost) {
+      searchCredits = addCredits(searchCredits, cost)
+    },
+    credits: () => credits,
     answered(headers) {
       serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
     },
@@ -150,14 +161,16 @@ export function createRequestMeter(
       tokensCached: tokens?.cachedInputTokens,
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,
-      estimated: credits?.estimated || undefined,
+      estimated: addCredits(credits, searchCredits)?.estimated || undefined,
+      searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
     }),
     creditsHeader() {
-      if (credits === undefined) return {}
+      const whole = addCredits(credits, searchCredits)
+      if (whole === undefined) return {}
       // Never in the form 1e-7.
-      const amount = (credits.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
-      return { 'x-copilot-proxy-credits': credits.estimated ? `${amount};estimated` : amount }
+      const amount = (whole.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
+      return { 'x-copilot-proxy-credits': whole.estimated ? `${amount};estimated` : amount }
     },
   }
 

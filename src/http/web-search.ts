@@ -1,5 +1,6 @@
 import { Fault, faultFields, statusOf } from '../errors.ts'
 import { createSseDecoder } from '../sse/decode.ts'
+import type { Credits } from '../models/credits.ts'
 import type { SearchQuery } from '../translate/dialect.ts'
 import { responsesDialect } from '../translate/responses/dialect.ts'
 import { createSearchFold, searchTurn } from '../translate/responses/search-request.ts'
@@ -20,12 +21,14 @@ const route = `copilot/${responsesDialect.id}`
  * A search that fails is a result like any other.
  * @param keyName of the caller, whom the search is counted for
  * @param signal of the answer
+ * @param onCredits told what each search costs
  */
 export function createWebSearch(
   deps: ServeDeps,
   requestId: string,
   keyName: string | undefined,
   signal: AbortSignal,
+  onCredits: (cost: Credits | undefined) => void,
 ): WebSearch {
   return async (asked) => {
     const model = searchModel(deps)
@@ -35,6 +38,7 @@ export function createWebSearch(
     const fold = createSearchFold(asked.tool)
     const settle = (status: number): void => {
       meter.used(fold.usage())
+      onCredits(meter.credits())
       meter.end(status)
     }
     try {

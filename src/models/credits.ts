@@ -16,6 +16,12 @@ export function creditsOf(usage: Usage, prices: ModelPrices | undefined): Credit
   return nanoAiu === undefined ? undefined : { nanoAiu, estimated: true }
 }
 
+/** An estimate where either part is one. What is not known of one of them is left out. */
+export function addCredits(one: Credits | undefined, other: Credits | undefined): Credits | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return { nanoAiu: one.nanoAiu + other.nanoAiu, estimated: one.estimated || other.estimated }
+}
+
 /** Prices are credits per million tokens. */
 const nanoPerPrice = 1e9 / 1e6
 

@@ -119,6 +119,15 @@ describe.each([
     expect(reason).toBe('end_turn')
     expect(usage).toMatchObject({ server_tool_use: { web_search_requests: 1 } })
 
+    const lineOf = (sought: string) => proxy.log.find(({ message }) => message === sought)?.fields
+    const searchCredits = Number(lineOf('web search run')?.['credits'])
+    expect(searchCredits).toBeGreaterThan(0)
+    expect(lineOf('request served')).toMatchObject({ searchCredits })
+    if (!stream) {
+      const whole = Number(lineOf('request served')?.['credits']) + searchCredits
+      expect(Number(reply.headers['x-copilot-proxy-credits'])).toBeCloseTo(whole, 9)
+    }
+
     const [first, second, ...more] = sentTo(proxy, route)
     expect(more).toEqual([])
     expect([first, second].map((each) => each?.headers['x-initiator'])).toEqual(['user', 'agent'])
