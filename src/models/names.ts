@@ -31,7 +31,7 @@ export function resolveName<Found>(
 ): NameResult<Found> {
   const exact = find({ name })
   if (exact !== undefined) return { ok: true, value: exact }
-  const target = aliases.get(name)
+  const target = aliases.get(name) ?? markedTarget(name, aliases)
   for (const form of nameForms(target ?? name)) {
     const value = find(form)
     if (value !== undefined) return { ok: true, value }
@@ -42,6 +42,13 @@ export function resolveName<Found>(
 /** Whose model a name asks for, where it is `copilot/…` or `codex/…`. */
 export function providerOfName(name: string): ProviderId | undefined {
   return providers.find((provider) => name.startsWith(`${provider}/`))
+}
+
+/** What an alias with a mark of long context stands for: the long tier of the alias's model. */
+function markedTarget(name: string, aliases: ReadonlyMap<string, string>): string | undefined {
+  const mark = longContextMarks.find((end) => name.endsWith(end))
+  const target = mark && aliases.get(name.slice(0, -mark.length))
+  return target && !longContextMarks.some((end) => target.endsWith(end)) ? `${target}${mark}` : target
 }
 
 /** Claude Code's way of asking for the long context tier of a model, and that of clients that cannot send brackets. */

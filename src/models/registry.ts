@@ -1,5 +1,6 @@
 import type { ProxyError } from '../errors.ts'
 import type { ProviderId } from '../executors/executor.ts'
+import { isAutoModel } from './auto-model.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
 import { isOpen, type Model, type ModelNotice } from './model.ts'
@@ -71,7 +72,9 @@ export function createModelRegistry(
 
   function rebuild(): void {
     aliases = new Map(Object.entries(naming.aliases))
-    catalogue = buildCatalogue([...clients.values()].flat(), naming.hide)
+    // A name that the user has given goes before one that is of this program's making.
+    const models = [...clients.values()].flat().filter((model) => !(isAutoModel(model) && aliases.has(model.id)))
+    catalogue = buildCatalogue(models, naming.hide)
   }
 
   /** @param suits narrows the suggestions to models that would serve the request */

@@ -104,6 +104,13 @@ describe('aliases', () => {
     expect(resolve('d', aliases)).toBe('gpt-4.1')
   })
 
+  test('an alias with a mark of long context is the long tier of its target', () => {
+    const aliases = { big: 'gpt-5.4', long: 'gpt-5.4[1m]', small: 'gpt-4.1' }
+    for (const name of ['big[1m]', 'big-long-context', 'long[1m]']) expect(resolve(name, aliases)).toBe('gpt-5.4[1m]')
+    expect(resolve('small[1m]', aliases)).toBeUndefined()
+    expect(resolve('nobody[1m]', aliases)).toBeUndefined()
+  })
+
   test('an alias whose target is missing fails instead of falling back to the name', () => {
     const result = resolveName('claude-haiku-4-5', new Map([['claude-haiku-4-5', 'gpt-9']]), find)
     expect(result).toEqual({ ok: false, wanted: 'gpt-9', viaAlias: true })
