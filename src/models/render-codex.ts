@@ -31,6 +31,8 @@ export function renderCodexCatalogue(models: readonly ListedModel[]): CodexCatal
 
 function renderCodexModel({ id, model }: ListedModel, priority: number): CodexModel {
   const { supports } = model
+  // Codex compacts by the window, and a prompt may be no longer than its own limit.
+  const window = model.maxPromptTokens ?? model.contextWindow ?? null
   const efforts = supports.reasoningEffort ?? []
   const isListed = (effort: string | undefined) => effort !== undefined && efforts.includes(effort)
   return {
@@ -40,8 +42,8 @@ function renderCodexModel({ id, model }: ListedModel, priority: number): CodexMo
     visibility: 'list',
     priority,
     supported_in_api: true,
-    context_window: model.contextWindow ?? null,
-    max_context_window: model.maxContextWindow ?? model.contextWindow ?? null,
+    context_window: window,
+    max_context_window: model.maxContextWindow ?? window,
     input_modalities: supports.vision === true ? ['text', 'image'] : ['text'],
     supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effort })),
     default_reasoning_level: [model.defaultReasoningEffort, 'medium'].find(isListed) ?? efforts[0] ?? null,

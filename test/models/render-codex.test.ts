@@ -8,7 +8,7 @@ test('Codex sees the models that chat, in the order of the list', () => {
   const { models } = renderCodexCatalogue([
     { id: 'a', model: model('a', { name: 'A', contextWindow: 264_000, supports }) },
     { id: 'vectors', model: model('vectors', { type: 'embeddings' }) },
-    { id: 'b', model: model('b') },
+    { id: 'b', model: model('b', { contextWindow: 264_000, maxPromptTokens: 128_000 }) },
   ])
   expect(models.map(({ slug, priority }) => [slug, priority])).toEqual([
     ['a', 0],
@@ -26,6 +26,8 @@ test('Codex sees the models that chat, in the order of the list', () => {
     supports_parallel_tool_calls: true,
   })
   expect(models[1]).toMatchObject({ default_reasoning_level: null, input_modalities: ['text'] })
+  // Codex compacts by the window: beyond this upstream takes no prompt.
+  expect(models[1]).toMatchObject({ context_window: 128_000, max_context_window: 128_000 })
 })
 
 test('Codex sees the models of both providers, its own with the window and the effort its maker states', () => {
