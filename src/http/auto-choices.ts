@@ -102,8 +102,11 @@ export function createAutoChoices(
   }
 
   async function askUpstream(key: string, ask: AutoAsk, requestId: string): Promise<AutoChoice> {
+    // One limit for all ways: the caller waits for the sum of them.
+    const signal = AbortSignal.timeout(waitMs)
     for (const { path, body } of ways) {
-      const reply = await post(path, JSON.stringify(body(ask)), requestId)
+      if (signal.aborted) break
+      const reply = await post(path, JSON.stringify(body(ask)), requestId, signal)
       const parsed = reply === undefined ? undefined : parseAutoReply(reply)
       const model = parsed && (parsed.candidates.map(known).find((found) => found) ?? parsed.candidates[0])
       if (parsed === undefined || model === undefined) continue
@@ -119,8 +122,7 @@ export function createAutoChoices(
   }
 
   /** Undefined where upstream has no such way of choosing, or does not choose in time. */
-  async function post(path: string, body: string, requestId: string): Promise<unknown> {
-    const signal = AbortSignal.timeout(waitMs)
+  async function post(path: string, body: string, requestId: string, signal: AbortSignal): Promise<unknown> {
     try {
       return await executor().json({ path, body, initiator: 'agent', hasImage: false, requestId }, { signal })
     } catch (error) {
@@ -147,8 +149,10 @@ export function createAutoChoices(
       // Another request of the conversation may have chosen anew meanwhile.
       if (kept !== undefined && (stale === undefined || kept.sessionToken !== stale.sessionToken)) return kept
       // A client's first requests come at once, and are answered by one model. Whoever leaves takes nobody's choice along.
-      const flight = flights.get(key) ?? askUpstream(key, ask, requestId).finally(() => flights.delete(key))
-      flights.set(key, flight)
+      // A model that is chosen for text alone may not see an image.
+      const flightKey = `${key} ${ask.hasImage}`
+      const flight = flights.get(flightKey) ?? askUpstream(key, ask, requestId).finally(() => flights.delete(flightKey))
+      flights.set(flightKey, flight)
       return await flight
     },
   }

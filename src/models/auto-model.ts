@@ -93,6 +93,7 @@ export function parseAutoReply(reply: unknown): AutoReply | undefined {
   if (!parsed.success) return undefined
   const { session_token: sessionToken, expires_at: expiresAt, selected_model: selected } = parsed.data
   const available = (parsed.data.available_models ?? []).flatMap((id) => (id ? [{ id }] : []))
-  const candidates = (selected ? [selected] : available).map(toCopilotModel)
+  // A choice of `auto` is none.
+  const candidates = (selected ? [selected] : available).map(toCopilotModel).filter((model) => !isAutoModel(model))
   return candidates.length === 0 ? undefined : { sessionToken, expiresAtSeconds: expiresAt ?? undefined, candidates }
 }

@@ -193,6 +193,13 @@ test('auto is in every list, and where nobody is logged in it is in none', async
   expect((await chat({ model: 'auto' })).status).toBe(503)
 })
 
+test('an alias of that name goes before the model, in requests and in lists', async () => {
+  const proxy = await openProxy({ file: 'models: {aliases: {auto: gpt-4.1}}' })
+  expect((await proxy.chat({ model: 'auto' })).json()).toMatchObject({ model: expect.stringContaining('gpt-4.1') })
+  expect((await proxy.send('/v1/models')).text).not.toContain('"id":"auto"')
+  expect(choicesOf(proxy)).toEqual([])
+})
+
 test('auto never reaches Codex, embeddings or a token count', async () => {
   const proxy = await openProxy({ codexLogin: 'stored' })
   expect((await proxy.chat({ model: 'codex/auto' })).status).toBe(404)
@@ -214,9 +221,15 @@ const reply = (token: number, expiresAt?: number) => ({
   ...(expiresAt !== undefined && { expires_at: expiresAt }),
 })
 
-function choicesWith(json: (call: { path: string }) => Promise<unknown>, waitMs?: number) {
+function choicesWith(
+  json: (call: { path: string }, options: { signal: AbortSignal }) => Promise<unknown>,
+  waitMs?: number,
+) {
   const registry = createModelRegistry({ aliases: {}, hide: [] })
-  registry.register('one', [model('gpt-4.1'), model('gpt-5', { isChatDefault: true })])
+  registry.register('one', [
+    model('gpt-4.1', { supports: { vision: false } }),
+    model('gpt-5', { isChatDefault: true, supports: { vision: true } }),
+  ])
   let nowMs = 0
   const log = recordingLog()
   const choices = createAutoChoices({ executor: () => ({ json }), registry, now: () => nowMs, log }, waitMs)
@@ -254,12 +267,25 @@ describe('choices', () => {
   })
 
   test('are not waited for longer than GitHub’s clients wait', async () => {
-    const { choices } = choicesWith(never as (call: object) => Promise<unknown>, 5)
+    const asked: string[] = []
+    const { choices } = choicesWith((call, options) => {
+      asked.push(call.path)
+      return never(call, options)
+    }, 5)
     expect(await choices.choose(ask, 'r')).toMatchObject({
       model: { id: 'gpt-5' },
       sessionToken: undefined,
       warnings: [{ code: 'auto_unavailable', field: 'model' }],
     })
+    // The limit is for both ways together.
+    expect(asked).toEqual(['/auto'])
+  })
+
+  test('of requests that come at once are one, and another one for those with an image', async () => {
+    const replies = [reply(1, 1e9), { ...reply(2, 1e9), selected_model: 'gpt-5' }]
+    const { choices } = choicesWith(() => Promise.resolve(replies.shift()))
+    const made = await Promise.all([ask, { ...ask, hasImage: true }, ask].map((each) => choices.choose(each, 'r')))
+    expect(made.map(({ model: { id } }) => id)).toEqual(['gpt-4.1', 'gpt-5', 'gpt-4.1'])
   })
 
   test('that fail for the account are not kept', async () => {

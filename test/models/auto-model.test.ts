@@ -70,6 +70,7 @@ test.each([
   [{ selected_model: 'one' }],
   [{ session_token: '', selected_model: 'one' }],
   [{ session_token: 't' }],
+  [{ session_token: 't', selected_model: 'auto' }],
   [{ session_token: 't', selected_model: { name: 'no id' }, available_models: [] }],
 ])('%j is no choice', (reply) => {
   expect(parseAutoReply(reply)).toBeUndefined()
