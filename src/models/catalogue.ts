@@ -1,4 +1,5 @@
 import type { ProviderId } from '../executors/executor.ts'
+import { isAutoModel } from './auto-model.ts'
 import { isOpen, type Model } from './model.ts'
 import { longContextMarks, providerOfName, providers } from './names.ts'
 
@@ -53,12 +54,21 @@ export interface Catalogue {
  * @param models of all clients, each provider's in the order they are to be listed; Copilot's come first
  * @param hide exact names or patterns with `*`, matched against listed ids and `<provider>/<id>`. A hidden model is
  * not shown or suggested; it still answers to its name.
+ * @param aliases of the user's, by their names
  */
-export function buildCatalogue(models: readonly Model[], hide: readonly string[]): Catalogue {
+export function buildCatalogue(
+  models: readonly Model[],
+  hide: readonly string[],
+  aliases: ReadonlyMap<string, string>,
+): Catalogue {
   const ordered = providers.flatMap((provider) => models.filter((model) => model.provider === provider))
   const known = withoutDuplicates(withoutReplacedSeeds(ordered))
   const copilotIds = new Set(known.filter((model) => model.provider === 'copilot').map((model) => model.id))
-  const listed = known.map((model) => ({ id: listedId(model, copilotIds), model }))
+  const listed = known.map((model) => {
+    // The name `auto` is of this program's making, and goes behind one that the user has given.
+    const isTaken = isAutoModel(model) && aliases.has(model.id)
+    return { id: isTaken ? qualifiedId(model) : listedId(model, copilotIds), model }
+  })
   const offered = new Set(offeredModels(known))
   const isHidden = (entry: ListedModel, mark = '') =>
     namesOf(entry).some((name) => hide.some((pattern) => matchesGlob(pattern, `${name}${mark}`)))

@@ -1,6 +1,5 @@
 import type { ProxyError } from '../errors.ts'
 import type { ProviderId } from '../executors/executor.ts'
-import { isAutoModel } from './auto-model.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
 import { isOpen, type Model, type ModelNotice } from './model.ts'
@@ -68,13 +67,11 @@ export function createModelRegistry(
   let naming = initialNaming
   // A Map, because `aliases.constructor` of a plain object is not an alias.
   let aliases: ReadonlyMap<string, string> = new Map()
-  let catalogue: Catalogue = buildCatalogue([], [])
+  let catalogue: Catalogue = buildCatalogue([], [], aliases)
 
   function rebuild(): void {
     aliases = new Map(Object.entries(naming.aliases))
-    // A name that the user has given goes before one that is of this program's making.
-    const models = [...clients.values()].flat().filter((model) => !(isAutoModel(model) && aliases.has(model.id)))
-    catalogue = buildCatalogue(models, naming.hide)
+    catalogue = buildCatalogue([...clients.values()].flat(), naming.hide, aliases)
   }
 
   /** @param suits narrows the suggestions to models that would serve the request */

@@ -193,11 +193,17 @@ test('auto is in every list, and where nobody is logged in it is in none', async
   expect((await chat({ model: 'auto' })).status).toBe(503)
 })
 
-test('an alias of that name goes before the model, in requests and in lists', async () => {
+test('an alias of that name goes before the model, which keeps its full name', async () => {
   const proxy = await openProxy({ file: 'models: {aliases: {auto: gpt-4.1}}' })
   expect((await proxy.chat({ model: 'auto' })).json()).toMatchObject({ model: expect.stringContaining('gpt-4.1') })
-  expect((await proxy.send('/v1/models')).text).not.toContain('"id":"auto"')
   expect(choicesOf(proxy)).toEqual([])
+  const listed = (await proxy.send('/v1/models')).text
+  expect(listed).toContain('"id":"copilot/auto"')
+  expect(listed).not.toContain('"id":"auto"')
+  expect((await proxy.chat({ model: 'copilot/auto' })).json()).toMatchObject({
+    model: expect.stringContaining('gpt-5-mini'),
+  })
+  expect(choicesOf(proxy)).toEqual(['/auto'])
 })
 
 test('auto never reaches Codex, embeddings or a token count', async () => {
