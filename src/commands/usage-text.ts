@@ -165,7 +165,7 @@ function monthText(month: MonthTotals, isPremium: boolean): string {
   const parts = [
     `${requests} ${requests === 1 ? 'request' : 'requests'}`,
     ...(credits === null ? [] : [`${shortCredits(credits, estimated)} credits`]),
-    ...(isPremium && premium !== null ? [`${round(premium)} premium requests`] : []),
+    ...(isPremium && premium !== null ? [`${round(premium)} premium ${premium === 1 ? 'request' : 'requests'}`] : []),
   ]
   return `This month, since ${visible(since)}: ${parts.join(', ')}.\n`
 }

@@ -64,6 +64,14 @@ async function loggedIn(): Promise<TestUser> {
 }
 
 describe('usage without a daemon', () => {
+  test('one request is no plural', async () => {
+    const user = await loggedIn()
+    const store = openUsageStore(join(user.home, 'usage.sqlite'), { waitMs: 0 })
+    store.add([{ ...tally, ...on(0), requests: 1, premiumRequests: 1 }])
+    store.close()
+    expect((await user.run('usage')).stdout).toContain(': 1 request, 12.5 credits, 1 premium request.\n')
+  })
+
   test('ends in what went through copilot-proxy, a table for each period that adds something', async () => {
     const user = await loggedIn()
     storeTotals(user)
