@@ -35,7 +35,8 @@ export function createCounter(family: Family, labels: readonly string[]): Counte
       formatFamily(
         family,
         'counter',
-        [...series.values()].map((each) => `${family.name}${each.labels} ${each.value}`),
+        // Without the last digits, where sums of fractions go wrong: 0.1 + 0.2.
+        [...series.values()].map((each) => `${family.name}${each.labels} ${Number(each.value.toPrecision(15))}`),
       ),
   }
 }

@@ -19,6 +19,12 @@ describe('the text format', () => {
     expect(formatGauge({ name: 'now', help: 'Now.' }, 3)).toBe('# HELP now Now.\n# TYPE now gauge\nnow 3\n')
   })
 
+  test('adds up fractions as people do', () => {
+    const counter = createCounter(family, [])
+    for (const amount of [0.1, 0.2]) counter.add([], amount)
+    expect(counter.render()).toContain('jobs_total 0.3\n')
+  })
+
   test('counts a value on a bound in its bucket, and one beyond all in the last', () => {
     const histogram = createHistogram({ name: 'took_seconds', help: 'Took.' }, [], [1, 2.5])
     for (const value of [0, 1, 1.5, 2.5, 99]) histogram.observe([], value)
