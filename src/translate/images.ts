@@ -82,7 +82,7 @@ export function limitImages(
 function unfitness({ mediaType, sizeBytes }: PlacedImage, { model }: EncodeContext): string | undefined {
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
-    return `has ${inMegabytes(sizeBytes)}, and ${model.id} takes at most ${inMegabytes(maxImageBytes)}`
+    return `has ${sizeBytes} bytes, and ${model.id} takes at most ${maxImageBytes}`
   }
   if (mediaTypes === undefined || mediaTypes.length === 0 || mediaType === undefined) return undefined
   // How some clients spell it.

@@ -71,7 +71,7 @@ test.each([
     image(small, 'image/gif'),
     /is of a type that .* \(image\/png, image\/jpeg\)/,
   ],
-  ['a new image that is too large', image(large), /has 0\.00 MB/],
+  ['a new image that is too large', image(large), /has 31 bytes, and .* takes at most 30\b/],
 ])('refuses %s, in the last turn alone', (_, odd, detail) => {
   const refusal = refusalOf(() =>
     send([user(text), call, user({ type: 'tool_result', tool_use_id: 't', content: [odd] })]),
