@@ -87,8 +87,14 @@ function sessionText({ session, named, model, requests, inputTokens, cachedInput
     inputTokens === 0 ? 'no tokens counted yet' : `${percent(cachedInputTokens / inputTokens)} from the cache`
   const name = named ? `Session ${session}` : `Session ${session} (not named by its client)`
   const lines = changes.map((change) => `  ${changeText(change)}\n`)
-  const unbroken = '  The beginning of the prompt stayed the same.\n'
-  return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || unbroken}`
+  return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || `  ${unchangedText(requests, inputTokens, cachedInputTokens)}\n`}`
+}
+
+function unchangedText(requests: number, inputTokens: number, cachedInputTokens: number): string {
+  if (requests === 1) return 'There is nothing to compare yet.'
+  const same = 'The beginning of the prompt stayed the same.'
+  if (inputTokens === 0 || cachedInputTokens > 0) return same
+  return `${same} Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.`
 }
 
 function changeText({ request, since, segment, idleSeconds, cachedTokens }: Change): string {

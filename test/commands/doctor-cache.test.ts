@@ -22,6 +22,8 @@ test('tells for each session its hit rate, and what changed from one request to 
   await send('one', { system: [{ type: 'text', text: 's' }] })
   await send('one', { system: [{ type: 'text', text: 't' }], messages: [user, assistant, user] })
   await send('one', { system: [{ type: 'text', text: 't' }], messages: [user, { ...assistant, content: 'no' }, user] })
+  await send('same', {})
+  await send('same', { messages: [user, assistant, user] })
   await send('', {})
 
   const someone = await userOf(proxy.port)
@@ -30,7 +32,10 @@ test('tells for each session its hit rate, and what changed from one request to 
   expect(stdout.replaceAll(/[0-9a-f]{12}/g, 'HASH')).toBe(
     [
       'Session HASH (not named by its client): claude-sonnet-4.5, 1 request, 0 % from the cache',
-      '  The beginning of the prompt stayed the same.',
+      '  There is nothing to compare yet.',
+      '',
+      'Session HASH: claude-sonnet-4.5, 2 requests, 0 % from the cache',
+      '  The beginning of the prompt stayed the same. Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.',
       '',
       'Session HASH: claude-sonnet-4.5, 3 requests, 0 % from the cache',
       '  between request 1 and 2: the system text changed at block 0',
@@ -41,6 +46,7 @@ test('tells for each session its hit rate, and what changed from one request to 
   const { sessions } = JSON.parse((await someone.run('doctor --cache --json')).stdout)
   expect(sessions).toMatchObject([
     { named: false },
+    { changes: [] },
     { changes: [{ segment: 'system[0]' }, { segment: 'messages[1]' }] },
   ])
 })
