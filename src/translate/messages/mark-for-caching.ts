@@ -1,10 +1,10 @@
-import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRequest } from './wire-request.ts'
+import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRequest, MessagesTool } from './wire-request.ts'
 
 const MARK: CacheControl = { type: 'ephemeral' }
 
 /**
- * Marks where GitHub's own client does, for callers whose dialect has no marks: the tools, the system text, and the last
- * two messages, which the next request repeats: four at most. Where the caller set marks, those hold.
+ * Marks where GitHub's own client does: the tools, the system text, and the last two messages, which the next request
+ * repeats: four at most. Where the caller set marks, those hold: then the very body.
  * Source: docs/copilot-wire.md, "messages, cache marks".
  */
 export function markForCaching(body: MessagesRequest): MessagesRequest {
@@ -14,8 +14,8 @@ export function markForCaching(body: MessagesRequest): MessagesRequest {
   if (hasMark(tools) || (typeof system === 'object' && hasMark(system)) || messages.some(isMarked)) return body
   return {
     ...body,
-    ...(tools && { tools: markLastOf(tools) }),
-    ...(system && typeof system === 'object' && { system: markLastOf(system) }),
+    ...(tools && { tools: markLastTool(tools) }),
+    ...(system && { system: markLastOf(blocksOf(system)) }),
     messages: messages.map((message, at) => (at === last || at === before ? markMessage(message) : message)),
   }
 }
@@ -39,13 +39,23 @@ function hasMark(
 
 /** A thought takes none: docs/copilot-wire.md, "messages, cache marks". */
 function takesMark({ role, content }: MessagesMessage): boolean {
-  return role !== 'system' && typeof content === 'object' && content?.at(-1)?.type.endsWith('thinking') === false
+  if (role === 'system' || !content) return false
+  return typeof content === 'string' || content.at(-1)?.type.endsWith('thinking') === false
+}
+
+function blocksOf(content: string | readonly MessagesBlock[]): readonly MessagesBlock[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
 function markMessage(message: MessagesMessage): MessagesMessage {
   const { content } = message
-  if (typeof content !== 'object' || content === null) return message
-  return { ...message, content: markLastOf(content) }
+  return content ? { ...message, content: markLastOf(blocksOf(content)) } : message
+}
+
+/** A deferred tool takes no mark. Source: Anthropic documentation, tool search, 2026-11. */
+function markLastTool(tools: readonly MessagesTool[]): readonly MessagesTool[] {
+  const at = tools.findLastIndex(({ defer_loading: isDeferred }) => isDeferred !== true)
+  return at === -1 ? tools : [...markLastOf(tools.slice(0, at + 1)), ...tools.slice(at + 1)]
 }
 
 function markLastOf<Element extends object>(elements: readonly Element[]): readonly Element[] {

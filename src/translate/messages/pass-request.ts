@@ -5,11 +5,13 @@ import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { isCallersOwn } from './adapt/tool-rules.ts'
 import { encodeHeaders } from './encode-headers.ts'
-import { isBlock, messagesBodyOf, type MessagesMessage, type MessagesRequest } from './wire-request.ts'
+import { markForCaching } from './mark-for-caching.ts'
+import { isBlock, messagesBodyOf } from './wire-request.ts'
+import type { MessagesBody, MessagesMessage, MessagesRequest } from './wire-request.ts'
 
 /**
  * The body for Copilot's native Messages: the caller's own text, in which only the members that must change are written
- * anew. It always streams, because the reply is made from the events.
+ * anew; those of a long conversation without any cache mark get marks. It always streams, because the reply is made from the events.
  *
  * @returns undefined where a tool's name is refused by upstream, or a web search is to be run here: only a translated reply
  * can give back the name, or hold the search
@@ -19,11 +21,23 @@ export function passMessagesRequest(request: CallerRequest, context: EncodeConte
   const source = messagesBodyOf(request)
   if (needsRenaming(source.value) || (offersSearch(source.value) && context.canSearch?.() === true)) return undefined
   const { body, betas, warnings } = adaptRequest(
-    { body: source.value, betas: source.betas },
+    { body: isWorthCaching(source) ? markForCaching(source.value) : source.value, betas: source.betas },
     targetOf(context.model, context.lessons),
   )
   const upstream: MessagesRequest = { ...body, model: context.model.id, stream: true }
   return { body: spliceMembers(source, changes(source.value, upstream)), headers: encodeHeaders(betas), warnings }
+}
+
+/** Claude caches no prompt of fewer than 1024 tokens. Source: Anthropic documentation, prompt caching, 2026-11. Bytes. */
+const LEAST_CACHED = 4096
+
+/**
+ * The prompt comes again with more behind it, so that a mark pays: what is written to the cache costs more than other
+ * input, and a single question is not asked twice.
+ */
+function isWorthCaching({ bytes, value }: MessagesBody): boolean {
+  if (bytes.length < LEAST_CACHED || value['cache_control']) return false
+  return Boolean(value.tools?.length) || value.messages.some(({ role }) => role === 'assistant')
 }
 
 /** Longest name of a tool, in characters. Source: Anthropic API reference, tools, 2026-11. */

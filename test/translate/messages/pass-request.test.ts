@@ -270,3 +270,63 @@ describe('whatever a caller sends', () => {
     )
   })
 })
+
+const text = (words: string, rest = {}) => ({ type: 'text', text: words, ...rest })
+
+describe('cache marks of our own', () => {
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const long = 'x'.repeat(4096)
+  const tool = { name: 'f', input_schema: { type: 'object', properties: {} } }
+  const talk = [
+    { role: 'user', content: long },
+    { role: 'assistant', content: [text('a')] },
+    { role: 'user', content: [text('b'), text('c')] },
+  ]
+
+  test('go where a long conversation has none: tools, system text, the last two messages', () => {
+    const { value, warnings } = pass({ system: 's', tools: [tool, { ...tool, name: 'g' }], messages: talk })
+    expect(value).toMatchObject({
+      system: [text('s', mark)],
+      tools: [tool, { ...tool, name: 'g', ...mark }],
+      messages: [
+        talk[0],
+        { role: 'assistant', content: [text('a', mark)] },
+        { role: 'user', content: [text('b'), text('c', mark)] },
+      ],
+    })
+    expect(warnings).toEqual([])
+  })
+
+  test('go on a message that is a string', () => {
+    expect(pass({ tools: [tool], messages: talk.slice(0, 1) }).value['messages']).toEqual([
+      { role: 'user', content: [text(long, mark)] },
+    ])
+  })
+
+  test('pass over a deferred tool', () => {
+    const deferred = { ...tool, name: 'later', defer_loading: true }
+    const { value } = pass({ tools: [tool, deferred], messages: talk }, { betas: ['advanced-tool-use-2025-11-20'] })
+    expect(value['tools']).toEqual([{ ...tool, ...mark }, deferred])
+  })
+
+  test.each<[string, object]>([
+    ['a short conversation', { messages: talk.map((message) => ({ ...message, content: 'x' })) }],
+    ['a single question', { messages: [{ role: 'user', content: long }] }],
+    ['marks of the caller', { tools: [{ ...tool, ...mark }], messages: talk }],
+    ['a mark within a tool result', { messages: [...talk, ...marked()] }],
+  ])('leave alone: %s', (_, body) => {
+    const { value } = pass(body)
+    expect(value).toMatchObject(body)
+    expect(JSON.stringify(value).match(/cache_control/g) ?? []).toHaveLength(
+      (JSON.stringify(body).match(/cache_control/g) ?? []).length,
+    )
+  })
+
+  function marked(): readonly object[] {
+    const result = { type: 'tool_result', tool_use_id: 't', content: [text('r', mark)] }
+    return [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+      { role: 'user', content: [result] },
+    ]
+  }
+})
