@@ -1,4 +1,4 @@
-import { fetchCopilotUser } from './auth/github-api.ts'
+import { fetchCopilotUser, isDirectKind } from './auth/github-api.ts'
 import type { GithubFailure } from './auth/github-failure.ts'
 import { findLoginInUse } from './auth/login-in-use.ts'
 import type { CopilotAccount } from './auth/quota.ts'
@@ -18,6 +18,11 @@ export interface AccountDeps {
   readonly now: () => number
 }
 
+/** GitHub keeps plan and quota from tokens of this kind: nothing is wrong with the account. */
+export interface UntoldAccount {
+  readonly problem: string
+}
+
 const timeoutMs = 15_000
 
 /**
@@ -28,7 +33,7 @@ export async function fetchAccountInUse(
   { store, githubToken, fetch, now }: AccountDeps,
   { copilot, copilotOauth }: Config,
   signal: AbortSignal,
-): Promise<CopilotAccount> {
+): Promise<CopilotAccount | UntoldAccount> {
   const sources = { store, githubToken, githubApiBaseUrl: copilotOauth.githubApiBaseUrl }
   const login = await findLoginInUse(sources).catch((cause: unknown) => {
     if (!(cause instanceof RecordStoreError)) throw cause
@@ -45,6 +50,9 @@ export async function fetchAccountInUse(
   const api = { fetch, now, headers: copilot.headers, timeoutMs, apiBaseUrl, tokenOrigin }
   const answer = await fetchCopilotUser(api, login.githubToken, signal)
   if (answer.kind === 'ok') return answer.account
+  if (answer.kind === 'not_available' && isDirectKind(login.githubToken)) {
+    return { problem: `${answer.detail}. ${answer.fix}` }
+  }
   throw answer.kind === 'aborted' ? signal.reason : toFault(answer)
 }
 

@@ -47,3 +47,16 @@ test.each([
 ])('a %i is %s', async (status, kind) => {
   expect(await refusal(status, undefined)).toMatchObject({ error: { kind } })
 })
+
+test.each(['gho_example', 'github_pat_example'])(
+  'a 404 or 403 to %s is no failure: such tokens are never told',
+  async (token) => {
+    const store = createMemoryRecordStore(copilotRecordKind, [])
+    for (const status of [403, 404]) {
+      const fetch = () => Promise.resolve(Response.json({ message: 'no' }, { status }))
+      const asked = fetchAccountInUse({ store, githubToken: token, fetch, now: Date.now }, loaded().config, never)
+      expect(await asked).toEqual({ problem: expect.stringContaining('does not tell plan and quota') })
+    }
+    expect(await refusal(401, token)).toMatchObject({ error: { kind: 'copilot_unavailable' } })
+  },
+)

@@ -4,6 +4,7 @@ import { Fault } from '../errors.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CopilotTokenStatus } from '../auth/copilot-token.ts'
+import type { UntoldAccount } from '../account-in-use.ts'
 import type { CopilotAccount } from '../auth/quota.ts'
 import { firstDay, toTotals } from '../totals/periods.ts'
 import type { UsageTotals } from '../totals/periods.ts'
@@ -30,7 +31,7 @@ export interface StateDeps {
   /** The configuration file has changed to something that is not valid; older settings are in force. */
   readonly isConfigRefused: () => boolean
   /** @throws Fault; the signal's reason on abort */
-  readonly account: (signal: AbortSignal) => Promise<CopilotAccount>
+  readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UntoldAccount>
   readonly totals: Pick<UsageRecorder, 'since'>
   readonly metrics: Pick<Metrics, 'render'>
   readonly admission: Pick<Admission, 'active' | 'queued'>
@@ -47,7 +48,7 @@ type UsageReport = Partial<CopilotAccount> & {
   readonly totals: UsageTotals
   readonly codex?: PlanUse | undefined
   readonly demo?: true
-  /** Why there is nothing of the account; with `?partial=true` only. */
+  /** Why there is nothing of the account: GitHub does not tell it to this kind of token, or, with `?partial=true`, a failure. */
   readonly problem?: string
 }
 

@@ -20,6 +20,23 @@ test('usage is what GitHub says of the account', async () => {
   expect(reply.text).not.toMatch(/ghu_|tid=/)
 })
 
+test('usage of a login that GitHub tells no quota has the totals, and nothing in it failed', async () => {
+  const { send, demo, store, log } = await openProxy({ login: 'none' })
+  const token = demo.tokens.issueGithub('gho_')
+  await store.write({
+    id: 'copilot-direct',
+    provider: 'copilot',
+    label: 'direct',
+    attributes: { base_url: demo.url },
+    metadata: { github_access_token: token },
+  })
+  const reply = await send('/usage')
+  expect(reply.status).toBe(200)
+  expect(reply.json()).toMatchObject({ problem: expect.stringContaining('does not tell'), totals: { today: [] } })
+  expect(reply.text).not.toContain(token)
+  expect(log.filter(({ level }) => level === 'error')).toEqual([])
+})
+
 test.each([
   [401, 503, 'copilot_unavailable'],
   [403, 503, 'copilot_unavailable'],
