@@ -13,13 +13,23 @@ interface PurposeRule {
 }
 
 /**
- * The clients that say it, the most telling header first.
+ * The clients that say it, the most telling header first: GitHub's own before those of others.
  * - Claude Code: code.claude.com/docs/en/llm-gateway; the class and the compaction only with
  *   `CLAUDE_CODE_GATEWAY_HINT_HEADERS=1`, which `launch` and `setup` set.
  * - Codex CLI: openai/codex, codex-rs/core/src/client.rs.
  * - opencode: anomalyco/opencode, packages/opencode/src/session/llm.ts.
  */
 const purposeRules: readonly PurposeRule[] = [
+  {
+    header: 'x-interaction-type',
+    values: {
+      'conversation-agent': 'agent',
+      'conversation-panel': 'panel',
+      'conversation-subagent': 'subagent',
+      'conversation-compaction': 'compaction',
+      'conversation-background': 'background',
+    },
+  },
   {
     header: 'x-claude-code-request-class',
     values: {
@@ -42,10 +52,11 @@ const purposeRules: readonly PurposeRule[] = [
   { header: 'x-parent-session-id', other: 'subagent' },
 ]
 
-type PurposeFacts = Pick<CallerRequest, 'isCompaction' | 'hasTools'>
+type PurposeFacts = Pick<CallerRequest, 'isCompaction' | 'hasTools' | 'prompts'>
 
 /** What a request is for, by what its client says and what it holds. */
-export function purposeOf(headers: CallerHeaders, { isCompaction, hasTools }: PurposeFacts): Purpose {
+export function purposeOf(headers: CallerHeaders, facts: PurposeFacts): Purpose {
+  const { isCompaction, hasTools } = facts
   if (isCompaction) return 'compaction'
   for (const { header, values = {}, other } of purposeRules) {
     const value = headers[header]
@@ -54,7 +65,24 @@ export function purposeOf(headers: CallerHeaders, { isCompaction, hasTools }: Pu
     const purpose = Object.hasOwn(values, word) ? values[word] : other
     if (purpose !== undefined) return purpose
   }
-  return hasTools ? 'agent' : 'panel'
+  return opencodePurpose(headers, facts) ?? (hasTools ? 'agent' : 'panel')
+}
+
+/** What opencode's own prompts begin with, in the versions that are known (1.0 to 1.18). */
+const opencodePrompts = {
+  background: /^Generate a title for this conversation/,
+  compaction:
+    /^(?:Here is the conversation so far:|(?:Create a new|Update the) anchored summary |Provide a detailed prompt for continuing our conversation )/,
+} as const
+
+/**
+ * opencode says in no header which of its agents asks. Those that write titles and summaries have no tools, and prompts of
+ * their own (recorded with 1.18.33; anomalyco/opencode, packages/opencode/src/session/compaction.ts).
+ */
+function opencodePurpose(headers: CallerHeaders, { hasTools, prompts }: PurposeFacts): Purpose | undefined {
+  if (hasTools || !String(headers['user-agent']).startsWith('opencode/')) return undefined
+  if (opencodePrompts.background.test(prompts.first)) return 'background'
+  return opencodePrompts.compaction.test(prompts.last) ? 'compaction' : undefined
 }
 
 /** Purposes that no prompt of the user's causes by itself, whatever the history looks like. */
@@ -107,8 +135,9 @@ export function interactionOf(
   salt: string,
 ): Interaction {
   const { first, last, lastAt } = prompts
-  const id = toUuid(hash([salt, sessionId ?? first, String(lastAt), last]))
-  return { purpose, id, stated: statedIn(headers) }
+  const stated = statedIn(headers)
+  const id = stated['x-interaction-id'] ?? toUuid(hash([salt, sessionId ?? first, String(lastAt), last]))
+  return { purpose, id, stated }
 }
 
 /** Hex digits of the parts' SHA-256, each part told from the next. */

@@ -6,14 +6,22 @@ import { chatBody } from './client.ts'
 
 const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }]
 const ofChat = (messages: readonly unknown[]) => ({ model: 'gpt-5-mini', tools, messages })
-const withTools = { isCompaction: false, hasTools: true }
-const plain = { isCompaction: false, hasTools: false }
+const saying = (first: string, last = first) => ({ prompts: { first, last, lastAt: 0 } })
+const withTools = { isCompaction: false, hasTools: true, ...saying('Build it') }
+const plain = { ...withTools, hasTools: false }
+const opencode = { 'user-agent': 'opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14' }
+const summary = 'Here is the conversation so far:\n\n<conversation>\n[User]: hi'
 
 describe('what a request is for', () => {
   test.each([
     [{}, plain, 'panel'],
     [{}, withTools, 'agent'],
-    [{}, { isCompaction: true, hasTools: true }, 'compaction'],
+    [{}, { ...withTools, isCompaction: true }, 'compaction'],
+    // GitHub's own label
+    [{ 'x-interaction-type': 'conversation-subagent' }, withTools, 'subagent'],
+    [{ 'x-interaction-type': 'conversation-compaction', 'x-parent-session-id': 's1' }, plain, 'compaction'],
+    [{ 'x-interaction-type': 'conversation-edits' }, withTools, 'agent'],
+    [{ 'x-interaction-type': 'subagent' }, plain, 'panel'],
     // Claude Code
     [{ 'x-claude-code-agent-id': 'a1' }, withTools, 'subagent'],
     [{ 'x-claude-code-parent-agent-id': 'a1' }, plain, 'subagent'],
@@ -34,6 +42,12 @@ describe('what a request is for', () => {
     [{ 'x-codex-parent-thread-id': 't1' }, withTools, 'subagent'],
     // opencode
     [{ 'x-parent-session-id': 's1' }, withTools, 'subagent'],
+    [opencode, plain, 'panel'],
+    [opencode, { ...plain, ...saying('Generate a title for this conversation:\n', 'hi') }, 'background'],
+    [opencode, { ...plain, ...saying(summary) }, 'compaction'],
+    [opencode, { ...plain, ...saying('Build it', 'Update the anchored summary below using …') }, 'compaction'],
+    [opencode, { ...withTools, ...saying(summary) }, 'agent'],
+    [{ 'user-agent': 'my-opencode/1' }, { ...plain, ...saying(summary) }, 'panel'],
     [{ 'x-parent-session-id': '  ', 'x-openai-subagent': '' }, withTools, 'agent'],
     [{ 'x-openai-subagent': 'constructor' }, withTools, 'subagent'],
   ] as const)('%j with %j is %s', (headers, facts, purpose) => {
@@ -174,8 +188,9 @@ describe('upstream', () => {
     const id = '5b3f1e0a-1c2d-4e5f-8a9b-0c1d2e3f4a5b'
     const own = { 'x-interaction-type': 'conversation-subagent', 'x-interaction-id': id, 'openai-intent': 'a b' }
     expect(await sentWith({ ...own, 'editor-version': 'mine/1', 'x-agent-task-id': id })).toMatchObject({
-      'openai-intent': 'conversation-panel',
+      'openai-intent': 'conversation-agent',
       'x-interaction-type': 'conversation-subagent',
+      'x-initiator': 'agent',
       'x-interaction-id': id,
       'editor-version': 'vscode/1.126.0',
       'x-agent-task-id': expect.not.stringMatching(id),
