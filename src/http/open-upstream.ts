@@ -105,15 +105,14 @@ async function openRouted(
 
   const purpose = purposeOf(request.headers, call)
   const initiator = initiatorOf(request.headers, purpose, call, copilot.initiator)
+  // The other provider has no place for these.
+  const isCopilot = model.provider === 'copilot'
+  const interaction = isCopilot ? interactionOf(request.headers, purpose, call, deps.salt) : undefined
   const upstreamCall = {
     path,
     hasImage: call.hasImage,
     requestId: request.id,
-    // The other provider has no place for these.
-    ...(model.provider === 'copilot' && {
-      interaction: interactionOf(request.headers, purpose, call, deps.salt),
-      sessionToken: choice?.sessionToken,
-    }),
+    ...(isCopilot && { interaction, sessionToken: choice?.sessionToken }),
   }
   const ask = createAsk(deps, executor, upstreamCall, signal)
 
@@ -127,6 +126,7 @@ async function openRouted(
         upstream,
         sent: exchange.reader.continuesPauses ? exchange.request : undefined,
         ask,
+        interaction,
         upstreamDialect,
         profile: executor.profile,
         model,

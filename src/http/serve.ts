@@ -79,7 +79,7 @@ async function serve(
       sent: opened.sent,
       redact: deps.redact,
     }
-    const search = createWebSearch(deps, request.id, request.keyName, signal, meter.searched)
+    const search = createWebSearch(deps, request.id, request.keyName, opened.interaction, signal, meter.searched)
     const goOn = createGoOn(deps, opened, search, request.id)
     const onUsage = (usage: Usage | undefined): void => {
       meter.used(usage)

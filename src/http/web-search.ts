@@ -1,4 +1,5 @@
 import { Fault, faultFields, statusOf } from '../errors.ts'
+import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Credits } from '../models/credits.ts'
 import type { SearchQuery } from '../translate/dialect.ts'
@@ -20,6 +21,7 @@ const route = `copilot/${responsesDialect.id}`
  * Runs the searches of one answer, each as a request of its own to a GPT model of the same account: it is counted as one.
  * A search that fails is a result like any other.
  * @param keyName of the caller, whom the search is counted for
+ * @param turn that the answer belongs to, and the search with it
  * @param signal of the answer
  * @param onCredits told what each search costs
  */
@@ -27,9 +29,11 @@ export function createWebSearch(
   deps: ServeDeps,
   requestId: string,
   keyName: string | undefined,
+  turn: Interaction | undefined,
   signal: AbortSignal,
   onCredits: (cost: Credits | undefined) => void,
 ): WebSearch {
+  const interaction: Interaction | undefined = turn && { purpose: 'subagent', id: turn.id, stated: {} }
   return async (asked) => {
     const model = searchModel(deps)
     if (model === undefined) return { failure: 'unavailable' }
@@ -45,7 +49,7 @@ export function createWebSearch(
       const to = { model, route, upstreamDialect: responsesDialect }
       const request = responsesDialect.encodeTurn(searchTurn(asked, model), encodeContext(deps, model, route))
       const upstream = await askRecovering(deps, to, request, ({ body, headers }) => {
-        const call = { path: responsesDialect.upstreamPath, body, headers, hasImage: false, requestId }
+        const call = { path: responsesDialect.upstreamPath, body, headers, hasImage: false, requestId, interaction }
         return deps.executorOf('copilot').stream({ ...call, initiator: 'agent' }, { signal })
       })
       const frames = createSseDecoder()

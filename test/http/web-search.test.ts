@@ -138,6 +138,20 @@ describe.each([
   })
 })
 
+test('a search belongs to the turn of its answer, and is the work of an agent', async () => {
+  const proxy = await openProxy()
+  await ask(proxy, 'messages', { tools: [search, read] })
+  const [answer] = sentTo(proxy, '/v1/messages')
+  const [searched] = sentTo(proxy, '/responses')
+  expect(searched?.headers).toMatchObject({
+    'x-initiator': 'agent',
+    'openai-intent': 'conversation-agent',
+    'x-interaction-type': 'conversation-subagent',
+    'x-interaction-id': answer?.headers['x-interaction-id'],
+  })
+  expect(answer?.headers['x-interaction-id']).toMatch(/^[\da-f-]{36}$/)
+})
+
 test('the search is told before it has ended', async () => {
   const proxy = await openProxy()
   const body = bodyOfPrompt('messages', claude, calling('herons [demo:slow 40]'), { tools: [search], stream: true })
