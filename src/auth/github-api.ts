@@ -25,6 +25,9 @@ export function isDirectKind(githubToken: string): boolean {
   return /^(?:gho_|github_pat_)/.test(githubToken)
 }
 
+const otherTokenFix =
+  'Set COPILOT_GITHUB_TOKEN to a fine-grained token (github_pat_…) with the permission Copilot Requests, or unset it and log in: copilot-proxy login'
+
 /** The host of an account can change with its plan. */
 const directLookupSeconds = 24 * 3600
 
@@ -35,7 +38,10 @@ export async function obtainCopilotToken(
   auth: CopilotAuth,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
-  if (githubToken.startsWith('ghp_')) return personalTokenFailure
+  if (githubToken.startsWith('ghp_')) {
+    // A login would not be used for as long as the variable is set.
+    return deps.tokenOrigin === 'environment' ? { ...personalTokenFailure, fix: otherTokenFix } : personalTokenFailure
+  }
   if (auth === 'exchange' && !githubToken.startsWith('github_pat_')) {
     const outcome = await exchangeCopilotToken(deps, githubToken, signal)
     // The apps whose `gho_` tokens are exchanged are not known; the others get 404.

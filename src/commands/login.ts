@@ -1,5 +1,5 @@
 import type { ExchangedToken } from '../auth/copilot-exchange.ts'
-import { fetchCopilotUser, fetchGithubUser, isDirectKind, obtainCopilotToken } from '../auth/github-api.ts'
+import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../auth/github-api.ts'
 import type { GithubFailure } from '../auth/github-failure.ts'
 import { parseGithubHost } from '../auth/github-hosts.ts'
 import type { GithubHosts } from '../auth/github-hosts.ts'
@@ -99,7 +99,7 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const untold = [...(name === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
   const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
   stdout.write(`\n${stdout.style.green(words)}${note}\n`)
-  if (account.opened.direct) stdout.write(directNote(githubToken))
+  if (account.opened.direct) stdout.write(directNote(account, settings))
   stdout.write(`The login is stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
   await leaveOtherStore(context, settings, copilotRecordKind, record.id)
   if (tokenOfEnvironment(context) !== undefined) {
@@ -108,12 +108,14 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
 }
 
 /** Why the login is not exchanged, and what differs. */
-function directNote(githubToken: string): string {
-  const isKind = isDirectKind(githubToken)
-  const why = isKind ? 'GitHub gives no Copilot token for a token of this kind' : 'copilot.auth is direct'
+function directNote({ plan }: Account, { config }: LoadedSettings): string {
+  const why =
+    config.copilot.auth === 'direct'
+      ? 'copilot.auth is direct'
+      : 'GitHub gives no Copilot token for a token of this kind'
   const differences = [
     'Models and policies are those of GitHub’s CLI (copilot-integration-id: copilot-developer-cli).',
-    ...(isKind ? ['Plan and quota are not shown.'] : []),
+    ...(plan === undefined ? ['Plan and quota are not shown.'] : []),
     'It is good until it is revoked; then a new login is needed.',
   ]
   return `${why}, so the login itself is sent to Copilot. What differs:\n${differences.map((line) => `  ${line}\n`).join('')}`
@@ -193,7 +195,11 @@ async function tryDirectly(
   if (outcome.kind === 'unusable') throw loginFailed('Copilot answered with something that is not a model list.', '\n')
   const { error } = outcome
   const said = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toChatError(error, '').error.message
-  throw loginFailed(`Copilot does not take this login. ${said}`, '\n')
+  const isRefusal =
+    error.kind === 'upstream_unauthorized' ||
+    (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)
+  const what = isRefusal ? 'Copilot does not take this login.' : 'Copilot did not say whether it takes this login.'
+  throw loginFailed(`${what} ${said}`, '\n')
 }
 
 /** The record to store; what the user configured in an older record of the account stays. */

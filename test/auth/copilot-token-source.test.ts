@@ -686,6 +686,7 @@ describe('a GitHub token that is sent to Copilot itself', () => {
       expect(await faultOf(start(memory(), { githubToken: 'ghp_environment', auth }).get(never))).toMatchObject({
         kind: 'copilot_unavailable',
         detail: 'A classic personal access token (ghp_…) cannot be used for Copilot.',
+        fix: expect.stringMatching(/^Set COPILOT_GITHUB_TOKEN to a fine-grained token/),
       })
     }
     expect(accounts.count).toBe(1)

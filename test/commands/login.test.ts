@@ -254,7 +254,8 @@ describe('login with a token from standard input', () => {
   test.each([
     [401, 'unauthorized: token expired', 'Copilot does not take this login. unauthorized: token expired'],
     [403, 'access to this endpoint is forbidden', 'Copilot does not take this login. access to this endpoint'],
-    [503, 'busy', 'Copilot does not take this login. busy'],
+    [429, 'slow down', 'Copilot did not say whether it takes this login. slow down'],
+    [503, 'busy', 'Copilot did not say whether it takes this login. busy'],
   ])('is not stored where Copilot answers it with %i', async (status, said, words) => {
     const github = await openGithub()
     const user = await createUser(github)
@@ -266,6 +267,18 @@ describe('login with a token from standard input', () => {
     expect(stderr).toContain(words)
     expect(stderr).toContain('Nothing was stored.')
     expect(await recordsOf(user.home)).toEqual([])
+  })
+
+  test('a gho_ token under copilot.auth direct is not said to be of a kind that GitHub refuses', async () => {
+    const github = await openGithub()
+    const user = await createUser(github)
+    user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = github.url
+    user.env['COPILOT_PROXY_COPILOT_AUTH'] = 'direct'
+    const stdin = inputOf(github.tokens.issueGithub('gho_'))
+    const { code, stdout } = await user.run('login --token-stdin', { stdin })
+    expect(code).toBe(0)
+    expect(stdout).toContain('copilot.auth is direct, so the login itself is sent')
+    expect(stdout).not.toContain('GitHub gives no Copilot token')
   })
 
   test('can be interrupted while it waits for the token', async () => {
