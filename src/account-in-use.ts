@@ -1,7 +1,7 @@
 import { fetchCopilotUser, isDirectKind } from './auth/github-api.ts'
 import type { GithubFailure } from './auth/github-failure.ts'
 import { findLoginInUse } from './auth/login-in-use.ts'
-import type { CopilotAccount } from './auth/quota.ts'
+import type { CopilotAccount, UntoldAccount } from './auth/quota.ts'
 import { RecordStoreError } from './auth/record-fs.ts'
 import type { RecordStore } from './auth/record-store.ts'
 import { loginFix } from './auth/token-origin.ts'
@@ -16,11 +16,6 @@ export interface AccountDeps {
   readonly fetch: typeof globalThis.fetch
   /** Ms since epoch. */
   readonly now: () => number
-}
-
-/** GitHub keeps plan and quota from tokens of this kind: nothing is wrong with the account. */
-export interface UntoldAccount {
-  readonly problem: string
 }
 
 const timeoutMs = 15_000

@@ -13,6 +13,12 @@ export interface CopilotAccount {
   readonly resetsAt?: string | undefined
 }
 
+/** GitHub keeps plan and quota from tokens of this kind: nothing is wrong with the account. */
+export interface UntoldAccount {
+  /** A sentence for a person. */
+  readonly problem: string
+}
+
 export interface Quota {
   /** `premium_interactions`, `chat`, `completions` or one not seen before. */
   readonly id: string
