@@ -144,6 +144,8 @@ describe('upstream', () => {
       'conversation-agent',
       'agent',
     ])
+    const note = { role: 'system', content: 'Be brief' }
+    expect((await ask(chat, ofChat([user, note])))[2]).toBe('user')
     expect(new Set(ids).size).toBe(1)
     await ask(chat, ofChat([user, called, result, { role: 'assistant', content: 'Seen' }, user]))
     expect(new Set(ids).size).toBe(2)

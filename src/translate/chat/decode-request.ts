@@ -39,7 +39,8 @@ export function decodeChatRequest(
     wantsUsage: value.stream_options?.include_usage === true,
     hasImage: value.messages.some(hasImage),
     hasAgentHistory: value.messages.some(isFromAgent),
-    endsWithUser: value.messages.at(-1)?.role === 'user',
+    // Some clients put notes to the model behind the user's prompt.
+    endsWithUser: value.messages.findLast(({ role }) => role !== 'system' && role !== 'developer')?.role === 'user',
     hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
