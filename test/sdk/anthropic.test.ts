@@ -201,14 +201,21 @@ test('a web search runs where the model can', async () => {
   }
   const plain = await anthropic.messages.create(request)
   const streamed = await anthropic.messages.stream(request).finalMessage()
+  const url = 'https://example.com/simulated'
+  const use = { type: 'server_tool_use', name: 'web_search', input: { query: 'figs' } }
+  const result = { type: 'web_search_tool_result', content: [{ type: 'web_search_result', url }] }
+  const text = { type: 'text', text: 'Simulated search results say so.', citations: [{ url }] }
+  expect(plain.content.filter(({ type }) => type !== 'thinking')).toMatchObject([use, result, text])
+  // The pages are known once the text has named them, and the text does not wait for that.
+  expect(streamed.content.filter(({ type }) => type !== 'thinking')).toMatchObject([use, text, result])
   for (const { content, stop_reason: reason } of [plain, streamed]) {
-    const found = content.filter(({ type }) => type !== 'thinking')
     expect(reason).toBe('end_turn')
-    expect(found).toMatchObject([
-      { type: 'server_tool_use', name: 'web_search', input: { query: 'figs' } },
-      { type: 'web_search_tool_result' },
-      { type: 'text', text: 'Simulated search results say so.', citations: [{ url: 'https://example.com/simulated' }] },
-    ])
+    const { role } = plain
+    const messages = [...request.messages, { role, content }, { role: 'user' as const, content: 'and now?' }]
+    for (const model of ['gpt-5.3-codex', 'claude-opus-4.7']) {
+      const next = await anthropic.messages.create({ ...request, model, messages })
+      expect(next.stop_reason).toBe('end_turn')
+    }
   }
 })
 

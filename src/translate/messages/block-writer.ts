@@ -3,7 +3,7 @@ import { sealOpaque } from '../parts/opaque-envelope.ts'
 import type { Citation, Opaque, TurnEvent } from '../turn.ts'
 import { startJsonPrefix, takeJson, type JsonPrefix } from './json-prefix.ts'
 import { toResultContent } from './search-results.ts'
-import type { BlockDelta, ContentBlock, MessagesEvent, WebSearchContent } from './wire-event.ts'
+import type { BlockDelta, ContentBlock, MessagesEvent, WebSearchContent, WebSearchResult } from './wire-event.ts'
 
 /** An event that says something of one part of the reply. Whose thought it is comes last, with `closeBlock`. */
 export type PartEvent = Exclude<TurnEvent, { readonly type: 'start' | 'think.sign' | 'part.close' | 'usage' | 'stop' }>
@@ -25,8 +25,16 @@ export interface BlockWriter {
   calls: number
   /** Searches upstream ran. */
   searches: number
+  /** The last search upstream ran, while its result is not written: the texts behind it name its pages. */
+  citedSearch: CitedSearch | undefined
   /** The model has written words of refusal. */
   refused: boolean
+}
+
+interface CitedSearch {
+  readonly id: string
+  /** By address, in the order they were cited. */
+  readonly pages: Map<string, WebSearchResult>
 }
 
 interface LateThought {
@@ -60,17 +68,17 @@ export function writeEvent(writer: BlockWriter, event: PartEvent): void {
     case 'think.delta':
       return writeThought(writer, event.text)
     case 'tool.open':
+      writeCitedPages(writer)
       return openTool(writer, event.id, event.name, event.kind)
     case 'tool.args':
       return writeArguments(writer, event.text)
     case 'citation':
       return writeCitation(writer, event.citation)
     case 'search':
+      writeCitedPages(writer)
       writer.searches += 1
-      openSearch(writer, event.id, event.query)
-      // The results are not known yet, or not at all: other dialects name their pages only where the text quotes them.
-      // `fillSearchResults` adds those to a body.
-      return closeSearch(writer, event.id, [])
+      writer.citedSearch = { id: event.id, pages: new Map() }
+      return openSearch(writer, event.id, event.query)
     case 'search.open':
       return openSearch(writer, event.id, event.query)
     case 'search.result':
@@ -89,6 +97,18 @@ export function closeBlock(writer: BlockWriter, signature: Opaque | undefined): 
   else if (open.type === 'custom_tool') writeDelta(writer, { type: 'input_json_delta', partial_json: '"}' })
   writer.emit({ type: 'content_block_stop', index: open.index })
   writer.open = undefined
+}
+
+/**
+ * Writes the result of the last search that upstream ran, before the next search, the next call or the end of the answer.
+ * Other dialects name the pages only where a text cites them, so that text is written first.
+ */
+export function writeCitedPages(writer: BlockWriter): void {
+  const { citedSearch } = writer
+  if (citedSearch === undefined) return
+  writer.citedSearch = undefined
+  // Late thoughts keep waiting for the block that they lead to.
+  writeResult(writer, citedSearch.id, [...citedSearch.pages.values()])
 }
 
 function writeText(writer: BlockWriter, text: string): void {
@@ -174,6 +194,10 @@ function writeJson(writer: BlockWriter, partial_json: string): void {
 
 function writeCitation(writer: BlockWriter, { url, title, start, end, quote }: Citation): void {
   const { said } = textBlock(writer)
+  const pages = writer.citedSearch?.pages
+  if (pages?.has(url) === false) {
+    pages.set(url, { type: 'web_search_result', url, title, encrypted_content: '', page_age: null })
+  }
   const cited_text = quote ?? (start === undefined || end === undefined ? '' : said.slice(start, end))
   writeDelta(writer, {
     type: 'citations_delta',
@@ -194,13 +218,22 @@ function openSearch(writer: BlockWriter, searchId: string, query: string): void 
 }
 
 function closeSearch(writer: BlockWriter, searchId: string, content: WebSearchContent): void {
+  writeLate(writer)
+  writeResult(writer, searchId, content)
+}
+
+function writeResult(writer: BlockWriter, searchId: string, content: WebSearchContent): void {
   const tool_use_id = searchIdOf(searchId)
-  const index = startBlock(writer, { type: 'web_search_tool_result', tool_use_id, content, caller: direct })
+  const index = addBlock(writer, { type: 'web_search_tool_result', tool_use_id, content, caller: direct })
   writer.emit({ type: 'content_block_stop', index })
 }
 
 function startBlock(writer: BlockWriter, content_block: ContentBlock): number {
   writeLate(writer)
+  return addBlock(writer, content_block)
+}
+
+function addBlock(writer: BlockWriter, content_block: ContentBlock): number {
   writer.endsWithText = content_block.type === 'text'
   const index = writer.next
   writer.next += 1

@@ -3,11 +3,11 @@ import type { ReplySeed, TurnFold, TurnStream } from '../dialect.ts'
 import { mintId } from '../parts/mint-id.ts'
 import { stringify } from '../parts/wire-json.ts'
 import type { TurnEvent, Usage } from '../turn.ts'
-import { closeBlock, writeEvent, type BlockWriter, type PartEvent } from './block-writer.ts'
+import { closeBlock, writeCitedPages, writeEvent, type BlockWriter, type PartEvent } from './block-writer.ts'
 import { deferThoughts, startThoughtDeferral, type ThoughtDeferral } from './defer-thoughts.ts'
 import { foldEvent, startFold, toMessage } from './fold.ts'
 import { nextPart, partOf, startPartQueue, type Part, type PartQueue } from './part-queue.ts'
-import { fillSearchResults } from './search-results.ts'
+import { placeSearchResults } from './search-results.ts'
 import { toRefusalDetails, toStopReason } from './stop-reason.ts'
 import { toDeltaUsage, toStartUsage } from './usage.ts'
 import type { MessageEnd, MessagesEvent } from './wire-event.ts'
@@ -27,13 +27,13 @@ export function createMessagesTurnStream(seed: ReplySeed): TurnStream {
   }
 }
 
-/** The events a streaming caller would have got, as one body. */
+/** The events a streaming caller would have got, as one body, in which the result of each search is behind its call. */
 export function createMessagesTurnFold(seed: ReplySeed): TurnFold {
   const fold = startFold()
   const encoder = startEncoder(seed, (event) => foldEvent(fold, event))
   return {
     push: (event) => encodeStep(encoder, event),
-    body: () => fillSearchResults(toMessage(fold)),
+    body: () => placeSearchResults(toMessage(fold)),
   }
 }
 
@@ -64,6 +64,7 @@ function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): En
       late: [],
       calls: 0,
       searches: 0,
+      citedSearch: undefined,
       refused: false,
     },
     queue: startPartQueue(),
@@ -133,6 +134,7 @@ function finish(encoder: Encoder, stop: Extract<TurnEvent, { type: 'stop' }>): v
   const { emit } = writer
   while (queue.first !== undefined) closeFirst(writer, queue, queue.first)
   startMessage(encoder)
+  writeCitedPages(writer)
   emit({ type: 'message_delta', delta: endOf(encoder, stop), usage: toDeltaUsage(encoder.usage, writer.searches) })
   emit({ type: 'message_stop' })
   encoder.done = true

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { isFilled, objectsOf } from '../parts/wire-json.ts'
 import type { SearchFailure, SearchOutcome } from '../turn.ts'
-import type { WebSearchContent, WebSearchResult } from './wire-event.ts'
+import type { WebSearchContent } from './wire-event.ts'
 
 /** What stands in `encrypted_content`: callers return it as it came, and only whoever runs the search reads it. */
 const prefix = 'cpw1.'
@@ -41,49 +41,23 @@ const failures: readonly SearchFailure[] = [
 ]
 
 /**
- * A message whose searches have as results the pages that the text behind them quotes. In a stream a search is written
- * before that text is known, so there its results stay empty.
+ * A message with the result of each search right behind its call, as Anthropic orders them. In a stream the result of a
+ * search that another dialect's upstream ran comes behind the text that cites its pages.
  */
-export function fillSearchResults(message: JsonObject): JsonObject {
+export function placeSearchResults(message: JsonObject): JsonObject {
   const { content } = message
-  if (!Array.isArray(content) || !content.some(isSearchResult)) return message
-  /** Of the last search so far: grows as its quotes are met. */
-  let pages = new Map<string, WebSearchResult>()
-  const searches = new Map<unknown, typeof pages>()
-  for (const block of content) {
-    if (isSearchResult(block)) {
-      pages = new Map()
-      searches.set(block, pages)
-    }
-    for (const citation of citationsOf(block)) notePage(pages, citation)
-  }
-  return { ...message, content: content.map((block) => withResults(block, searches.get(block))) }
-}
-
-function withResults(block: unknown, pages: ReadonlyMap<string, WebSearchResult> | undefined): unknown {
-  return pages === undefined || !isObject(block) ? block : { ...block, content: [...pages.values()] }
-}
-
-/** Results that are there already are those of a search that was run here. */
-function isSearchResult(block: unknown): boolean {
-  if (!isObject(block) || block['type'] !== 'web_search_tool_result') return false
-  return Array.isArray(block['content']) && block['content'].length === 0
-}
-
-function citationsOf(block: unknown): readonly unknown[] {
-  const citations = isObject(block) ? block['citations'] : undefined
-  return Array.isArray(citations) ? citations : []
-}
-
-function notePage(pages: Map<string, WebSearchResult>, citation: unknown): void {
-  if (!isObject(citation)) return
-  const { url, title } = citation
-  if (typeof url !== 'string' || pages.has(url)) return
-  pages.set(url, {
-    type: 'web_search_result',
-    url,
-    title: typeof title === 'string' ? title : '',
-    encrypted_content: '',
-    page_age: null,
+  if (!Array.isArray(content)) return message
+  const blocks = objectsOf(content)
+  const results = new Map(blocks.filter(isSearchResult).map((block) => [block['tool_use_id'], block]))
+  if (results.size === 0) return message
+  const placed = blocks.flatMap((block) => {
+    if (isSearchResult(block)) return []
+    const result = results.get(block['id'])
+    return result === undefined ? [block] : [block, result]
   })
+  return { ...message, content: placed }
+}
+
+function isSearchResult({ type }: JsonObject): boolean {
+  return type === 'web_search_tool_result'
 }

@@ -165,7 +165,7 @@ describe('worked cases', () => {
     expectMatch(eventsOf(stream.push(text(0, 'He'))).slice(-1), worked('26').A.slice(0, 1))
   })
 
-  test('32: a search is a tool of the server and its result, filled in a body with the pages that were quoted', () => {
+  test('32: a search is a tool of the server and its result, which names the pages that were quoted', () => {
     const search: TurnEvent = { type: 'search', slot: 0, id: 'ws_1', query: 'q' }
     const citation: TurnEvent = {
       type: 'citation',
@@ -180,14 +180,69 @@ describe('worked cases', () => {
       stop_reason,
       usage: counts,
     })
-    expect(outline(events).slice(1, 8)).toEqual([
+    // In a stream the text is not held back until its citations are known.
+    const lines = outline(events)
+    expect(lines.slice(1, 6)).toEqual([
       'content_block_start 0 server_tool_use',
       'content_block_delta 0 {"query":"q"}',
       'content_block_stop 0',
-      'content_block_start 1 web_search_tool_result',
+      'content_block_start 1 text',
+      'content_block_delta 1 See A',
+    ])
+    expect(lines.slice(-5)).toEqual([
       'content_block_stop 1',
-      'content_block_start 2 text',
-      'content_block_delta 2 See A',
+      'content_block_start 2 web_search_tool_result',
+      'content_block_stop 2',
+      'message_delta',
+      'message_stop',
+    ])
+    const result = events.find(({ content_block: block }) => block?.['type'] === 'web_search_tool_result')
+    expectMatch(result?.content_block, content[1])
+  })
+
+  test('the result of a search comes before the next search, the next call and the end, and before no thought', () => {
+    const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
+    const cite = (slot: number, url: string): TurnEvent => {
+      return { type: 'citation', slot, citation: { url, title: 'A' } }
+    }
+    const sign: TurnEvent = {
+      type: 'think.sign',
+      slot: 4,
+      opaque: { vendor: 'openai', family: 'gpt', form: 'encrypted_content', value: 'v' },
+    }
+    const first = [search(0), close(0), text(1, 'One'), cite(1, 'https://e.x/1'), close(1)]
+    const second = [search(2), close(2), text(3, 'Two'), cite(3, 'https://e.x/2'), close(3), sign, close(4)]
+    const called = encode([...first, ...second, call(5, 'call_1'), close(5), stop('tool_calls')])
+    const started = called.events.flatMap(({ content_block: block }) => (block ? [String(block['type'])] : []))
+    expect(started).toEqual([
+      'server_tool_use',
+      'text',
+      'web_search_tool_result',
+      'server_tool_use',
+      'text',
+      'web_search_tool_result',
+      'thinking',
+      'tool_use',
+    ])
+    expectMatch(called.body, {
+      content: [
+        { id: 'srvtoolu_ws_0' },
+        { tool_use_id: 'srvtoolu_ws_0', content: [{ url: 'https://e.x/1' }] },
+        { text: 'One' },
+        { id: 'srvtoolu_ws_2' },
+        { tool_use_id: 'srvtoolu_ws_2', content: [{ url: 'https://e.x/2' }] },
+        { text: 'Two' },
+        { type: 'thinking' },
+        { type: 'tool_use' },
+      ],
+    })
+    const ended = outline(encode([...first, ...second, stop()]).events)
+    expect(ended.filter((line) => line.includes('thinking'))).toEqual([])
+    expect(ended.slice(-4)).toEqual([
+      'content_block_start 5 web_search_tool_result',
+      'content_block_stop 5',
+      'message_delta',
+      'message_stop',
     ])
   })
 })
