@@ -117,8 +117,8 @@ function emulatedSearch(turn: Turn, { canSearch }: EncodeContext): EmulatedTurn 
 }
 
 function withoutSearches(turn: Turn, { webSearch }: TurnAccepts): Turn {
-  const isTold = !webSearch && turn.items.some((item) => item.type === 'web_search' && item.outcome !== undefined)
-  return isTold ? { ...turn, items: tellSearches(turn.items) } : turn
+  const hasOutcome = turn.items.some((item) => item.type === 'web_search' && item.outcome !== undefined)
+  return hasOutcome ? { ...turn, items: tellSearches(turn.items, webSearch) } : turn
 }
 
 /** Holds the Turn as long as the answer lasts: each search makes a request of it. In a function of its own: nothing else. */

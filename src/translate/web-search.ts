@@ -105,10 +105,14 @@ function callOf(item: SearchItem, name: string): readonly TurnItem[] {
   ]
 }
 
-/** Searches of earlier answers as words of the assistant, for a request that offers no search. */
-export function tellSearches(items: readonly TurnItem[]): readonly TurnItem[] {
+/**
+ * Searches of earlier answers as words of the assistant, for a request that offers no emulated search.
+ * @param searches whether upstream searches itself: then what its own searches found is in the texts behind them
+ */
+export function tellSearches(items: readonly TurnItem[], searches: boolean): readonly TurnItem[] {
   return items.map((item): TurnItem => {
     if (item.type !== 'web_search' || item.outcome === undefined) return item
+    if (searches && ('failure' in item.outcome || item.outcome.text === '')) return item
     const text = tellSearch(item.query, item.outcome)
     return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: item.path }
   })
