@@ -222,7 +222,7 @@ export function createGoOn(
 
 /** Sends a request, and again without what upstream refuses of it. For requests whose replies are read in any form. */
 export async function askRecovering(
-  deps: Pick<ServeDeps, 'config' | 'lessons' | 'registry'>,
+  deps: Pick<ServeDeps, 'config' | 'lessons' | 'log' | 'registry'>,
   to: { readonly model: Route['model']; readonly route: string; readonly profile?: UpstreamProfile | undefined } & {
     readonly upstreamDialect: Dialect
   },
@@ -294,7 +294,7 @@ function upstreamKey(route: string, profile: UpstreamProfile | undefined): strin
 
 /** What a dialect is told about the model and the settings it encodes for. */
 export function encodeContext(
-  deps: Pick<ServeDeps, 'config' | 'lessons' | 'registry'>,
+  deps: Pick<ServeDeps, 'config' | 'lessons' | 'log' | 'registry'>,
   model: Route['model'],
   route: string,
   profile?: UpstreamProfile,
@@ -308,8 +308,20 @@ export function encodeContext(
     strict: chat.strict,
     lessons: deps.lessons.of(upstreamKey(route, profile), model.id),
     // What a caller asks one provider goes to no other.
-    canSearch: () => model.provider === 'copilot' && searchModel(deps) !== undefined,
+    canSearch: () => model.provider === 'copilot' && canRunSearch(deps),
   }
+}
+
+function canRunSearch(deps: Pick<ServeDeps, 'config' | 'log' | 'registry'>): boolean {
+  const { webSearchModel } = deps.config().messages
+  const found = searchModel(deps) !== undefined
+  if (!found && webSearchModel !== '') {
+    deps.log.warn(
+      { webSearchModel },
+      'no web search: no Copilot model behind /responses is what messages.web-search-model asks for',
+    )
+  }
+  return found
 }
 
 const longestWarningHeader = 2000

@@ -373,7 +373,7 @@ test('a call of the caller’s own tool beside a search is the caller’s, and b
   ])
 })
 
-test.each([claude, 'gemini-3-pro-preview'])(
+test.each([claude, 'gemini-3-pro-preview', 'gpt-5.4'])(
   'searches of the history are readable without the tool: %s',
   async (model) => {
     const proxy = await openProxy()
@@ -385,8 +385,9 @@ test.each([claude, 'gemini-3-pro-preview'])(
     ]
     const reply = await ask(proxy, 'messages', { messages }, { model })
     expect(reply.status).toBe(200)
-    const [sent] = sentTo(proxy, model === claude ? '/v1/messages' : '/chat/completions').slice(-1)
-    const text = JSON.stringify(sent?.body.messages[1])
+    const route = { [claude]: '/v1/messages', 'gpt-5.4': '/responses' }[model] ?? '/chat/completions'
+    const [sent] = sentTo(proxy, route).slice(-1)
+    const text = JSON.stringify(sent?.body.messages?.[1] ?? sent?.body.input)
     expect(text).toContain('[Web search: herons]')
     expect(text).toContain('https://example.org/herons')
   },
@@ -409,6 +410,8 @@ describe('messages.web-search-model', () => {
       const left = await ask(proxy, 'messages', { tools: [search, read] }, { prompt: 'Hello' })
       expect(left.headers['x-copilot-proxy-warnings']).toBe('dropped;tools.0')
       expect(proxy.demo.count('/responses')).toBe(0)
+      const told = proxy.log.filter(({ message }) => message.startsWith('no web search'))
+      expect(told.length > 0).toBe(name !== '""')
     },
   )
 })
