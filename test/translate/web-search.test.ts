@@ -144,15 +144,19 @@ describe('what a search found', () => {
 
   test.each([
     [{}, ['One (a)', '. Two (b)', '. Three (c). Rest.']],
-    [{ allowedDomains: ['b.x'] }, [text]],
-    [{ allowedDomains: ['b.x/docs'] }, [text]],
+    [{ allowedDomains: ['b.x'] }, ['. Two (b)']],
+    [{ allowedDomains: ['b.x/docs'] }, ['. Two (b)']],
+    [{ allowedDomains: ['b.x/*'] }, ['. Two (b)']],
+    [{ allowedDomains: ['b.x/d*/1'] }, ['. Two (b)']],
+    [{ allowedDomains: ['b.x/d*/2'] }, []],
     [{ allowedDomains: ['b.x/blog'] }, []],
-    [{ blockedDomains: ['B.x'] }, ['One (a)', text.slice(7)]],
+    [{ blockedDomains: ['B.x'] }, ['One (a)', '. Three (c). Rest.']],
   ])('is cut by page, within the domains %j', (limits, expected) => {
     const fold = createSearchFold({ ...tool, ...limits })
     fold.push(events)
     const outcome = fold.outcome()
     expect('pages' in outcome && outcome.pages.map((each) => each.text)).toEqual(expected)
+    expect(outcome).toMatchObject({ text: expected.length === 0 ? '' : text })
     expect(fold.isDone()).toBe(true)
   })
 

@@ -1,3 +1,4 @@
+import { checkLocation, checkLocationType } from '../parts/check-location.ts'
 import { refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { isFilled } from '../parts/wire-json.ts'
@@ -65,14 +66,24 @@ function decodeWebSearch(options: unknown): WebSearchTool | undefined {
   if (size !== undefined && size !== null && !SIZES.has(size)) {
     refuseValue('web_search_options.search_context_size', 'expected low, medium or high', 'invalid_value')
   }
-  const approximate = isObject(location) && isObject(location['approximate']) ? location['approximate'] : undefined
   return {
     type: 'web_search',
     path: 'web_search_options',
-    ...(approximate && { userLocation: { type: 'approximate', ...approximate } }),
+    userLocation: decodeLocation(location),
     ...(isFilled(size) && { contextSize: size }),
     onlyThere: Object.keys(others),
   }
+}
+
+/** Its members stand one level deeper here than in the Responses API. */
+function decodeLocation(location: unknown): JsonObject | undefined {
+  if (location === undefined || location === null) return undefined
+  if (!isObject(location)) refuseType('web_search_options.user_location', 'an object', location)
+  const { type, approximate } = location
+  if (!isObject(approximate)) refuseType('web_search_options.user_location.approximate', 'an object', approximate)
+  checkLocationType(type, 'web_search_options.user_location')
+  checkLocation(approximate, 'web_search_options.user_location.approximate')
+  return { type, ...approximate }
 }
 
 /** @throws Fault `invalid_request` for a choice of another kind */

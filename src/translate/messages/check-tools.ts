@@ -1,3 +1,4 @@
+import { checkLocation, checkLocationType } from '../parts/check-location.ts'
 import { refuseType, refuseValue } from '../parts/invalid.ts'
 import { isObject, type JsonObject } from '../parts/is-object.ts'
 import { checkCacheControl, checkOptionalString, type Path } from './check-values.ts'
@@ -40,17 +41,37 @@ export function checkTool(tool: unknown, path: Path): void {
 /** Source: Anthropic documentation, web search tool, 2026-11. */
 function checkSearch(tool: JsonObject, path: Path): void {
   const { max_uses: uses, user_location: location, allowed_domains: allowed, blocked_domains: blocked } = tool
-  if (isStated(uses) && !(Number.isSafeInteger(uses) && Number(uses) > 0)) {
-    refuseType(`${path()}.max_uses`, 'a whole number above 0', uses)
+  if (isStated(uses)) {
+    if (typeof uses !== 'number') refuseType(`${path()}.max_uses`, 'a whole number above 0', uses)
+    if (!Number.isSafeInteger(uses) || uses < 1) {
+      refuseValue(`${path()}.max_uses`, `expected a whole number above 0, got ${uses}`, 'invalid_value')
+    }
   }
-  if (isStated(location) && !isObject(location)) refuseType(`${path()}.user_location`, 'an object', location)
+  if (isStated(location)) {
+    const at = `${path()}.user_location`
+    if (!isObject(location)) refuseType(at, 'an object', location)
+    checkLocationType(location['type'], at)
+    checkLocation(location, at)
+  }
   for (const [member, domains] of Object.entries({ allowed_domains: allowed, blocked_domains: blocked })) {
     const isList = Array.isArray(domains) && domains.every((domain) => typeof domain === 'string')
     if (isStated(domains) && !isList) refuseType(`${path()}.${member}`, 'an array of domains', domains)
+    if (isList) checkDomains(domains, `${path()}.${member}`)
   }
   if (isFilledList(allowed) && isFilledList(blocked)) {
     refuseValue(`${path()}.blocked_domains`, 'expected either allowed_domains or blocked_domains', 'invalid_value')
   }
+}
+
+/** With a scheme it would match no page, and the search would seem to find nothing. */
+function checkDomains(domains: readonly string[], path: string): void {
+  const at = domains.findIndex((domain) => !/^[^\s/:]+(?:\/\S*)?$/.test(domain))
+  if (at === -1) return
+  refuseValue(
+    `${path}[${at}]`,
+    'expected a domain without https://, such as example.com or example.com/blog',
+    'invalid_value',
+  )
 }
 
 function isStated(value: unknown): boolean {

@@ -5,6 +5,7 @@ import { isStrictSchema } from '../parts/strict-schema.ts'
 import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { isRefusedTool } from './lessons.ts'
+import { hostOf } from './search-request.ts'
 
 /**
  * `tools`, `tool_choice` and `parallel_tool_calls`; none of them without tools, which upstream refuses.
@@ -78,9 +79,15 @@ function encodeSearch(
       detail: 'web search of this model has no such setting',
     })
   }
+  // OpenAI's filter has domains without a path.
+  const hosts = allowedDomains?.map(hostOf)
+  if (allowedDomains?.some((domain) => domain.includes('/'))) {
+    const detail = 'web search of this model is limited to the whole domains'
+    warnings.push({ code: 'adapted', field: `${path}.allowed_domains`, detail })
+  }
   return {
     type: 'web_search',
-    ...(allowedDomains !== undefined && { filters: { allowed_domains: allowedDomains } }),
+    ...(hosts !== undefined && { filters: { allowed_domains: [...new Set(hosts)] } }),
     ...(userLocation !== undefined && { user_location: userLocation }),
     ...(contextSize !== undefined && { search_context_size: contextSize }),
   }

@@ -12,7 +12,7 @@ const INSTRUCTIONS =
 export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTraits): Turn {
   const { blockedDomains = [] } = tool
   // Upstream has a filter for allowed domains alone; this is how a search engine is told, and the results are looked at.
-  const words = [query, ...blockedDomains.map((domain) => `-site:${domain}`)].join(' ')
+  const words = [query, ...blockedDomains.map((domain) => `-site:${domain.replace(/\*.*/, '')}`)].join(' ')
   const effort = supports.reasoningEffort?.includes('low') === true ? 'low' : undefined
   return {
     fieldNames: responsesFieldNames,
@@ -59,7 +59,10 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
     outcome() {
       const pages = new Map<string, FoundPage>()
       for (const each of texts.values()) cutByPage(each.text, each.citations, tool, pages)
-      return { pages: [...pages.values()], text: [...texts.values()].map(({ text }) => text).join('') }
+      const isCited = [...texts.values()].some(({ citations }) => citations.length > 0)
+      // What only pages of other domains say is not told.
+      const text = isCited && pages.size === 0 ? '' : [...texts.values()].map((each) => each.text).join('')
+      return { pages: [...pages.values()], text }
     },
     usage: () => usage,
   }
@@ -72,25 +75,36 @@ function cutByPage(
   tool: WebSearchTool,
   pages: Map<string, FoundPage>,
 ): void {
-  const allowed = citations.filter(({ url }) => isAllowed(url, tool))
+  const cited = citations.filter(({ url }) => isWebPage(url))
   let from = 0
-  allowed.forEach(({ url, title, end = text.length }, at) => {
-    const until = at === allowed.length - 1 ? text.length : Math.max(from, end)
-    const known = pages.get(url)
-    pages.set(url, { url, title: title === '' ? url : title, text: (known?.text ?? '') + text.slice(from, until) })
+  cited.forEach(({ url, title, end = text.length }, at) => {
+    const until = at === cited.length - 1 ? text.length : Math.max(from, end)
+    const words = text.slice(from, until)
     from = until
+    if (!isAllowed(url, tool)) return
+    pages.set(url, { url, title: title === '' ? url : title, text: (pages.get(url)?.text ?? '') + words })
   })
+}
+
+function isWebPage(url: string): boolean {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+}
+
+/** Without the path, which OpenAI's filter does not have. */
+export function hostOf(domain: string): string {
+  return domain.toLowerCase().split('/')[0] ?? ''
 }
 
 /** Upstream filters too; what the caller was promised holds whether it does or not. */
 function isAllowed(url: string, { allowedDomains = [], blockedDomains = [] }: WebSearchTool): boolean {
-  if (!URL.canParse(url)) return false
-  const { hostname, pathname, protocol } = new URL(url)
-  if (protocol !== 'https:' && protocol !== 'http:') return false
+  const { hostname, pathname } = new URL(url)
   const isOf = (domain: string): boolean => {
-    const [host = '', ...path] = domain.toLowerCase().split('/')
+    const host = hostOf(domain)
     const isHost = hostname === host || hostname.endsWith(`.${host}`)
-    return isHost && pathname.toLowerCase().startsWith(['', ...path].join('/'))
+    // One wildcard may stand in the path. Source: Anthropic documentation, web search tool, 2026-11.
+    const [start = '', after = ''] = domain.toLowerCase().slice(host.length).split('*')
+    const path = pathname.toLowerCase()
+    return isHost && path.startsWith(start) && path.includes(after, start.length)
   }
   return (allowedDomains.length === 0 || allowedDomains.some(isOf)) && !blockedDomains.some(isOf)
 }

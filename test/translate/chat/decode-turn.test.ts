@@ -310,6 +310,16 @@ describe('tools', () => {
   })
 
   test.each([
+    ['DE', 'web_search_options.user_location'],
+    [{ type: 'approximate', country: 'DE' }, 'web_search_options.user_location.approximate'],
+    [{ type: 'exact', approximate: {} }, 'web_search_options.user_location.type'],
+    [{ type: 'approximate', approximate: { city: 5 } }, 'web_search_options.user_location.approximate.city'],
+  ])('the location of a web search %j is refused', (location, path) => {
+    const decodeLocation = () => decode({ web_search_options: { user_location: location } })
+    expect(decodeLocation).toThrow(expect.objectContaining({ error: expect.objectContaining({ path }) }))
+  })
+
+  test.each([
     ['auto', { type: 'auto' }],
     ['none', { type: 'none' }],
     ['required', { type: 'required' }],

@@ -242,8 +242,20 @@ test.each([
     'expected an object that is a JSON schema, got a boolean',
   ],
   [{ tools: [{ name: 'f', strict: 1 }] }, 'tools[0].strict', 'expected true or false, got a number'],
-  [{ tools: [search({ max_uses: 0 })] }, 'tools[0].max_uses', 'expected a whole number above 0, got a number'],
+  [{ tools: [search({ max_uses: 0 })] }, 'tools[0].max_uses', 'expected a whole number above 0, got 0'],
+  [{ tools: [search({ max_uses: '1' })] }, 'tools[0].max_uses', 'expected a whole number above 0, got a string'],
   [{ tools: [search({ user_location: 'DE' })] }, 'tools[0].user_location', 'expected an object, got a string'],
+  [{ tools: [search({ user_location: { type: 'exact' } })] }, 'tools[0].user_location.type', 'expected approximate'],
+  [
+    { tools: [search({ user_location: { type: 'approximate', city: 5 } })] },
+    'tools[0].user_location.city',
+    'expected text, got a number',
+  ],
+  [
+    { tools: [search({ blocked_domains: ['e.x/blog/*', 'https://e.x'] })] },
+    'tools[0].blocked_domains[1]',
+    'expected a domain without https://, such as example.com or example.com/blog',
+  ],
   [
     { tools: [search({ allowed_domains: 'e.x' })] },
     'tools[0].allowed_domains',

@@ -263,6 +263,18 @@ describe('worked cases', () => {
     expect(body['tools']).toEqual(out.tools)
     expect(warnings).toEqual(warn)
   })
+
+  test('a search is limited to whole domains, which is told', () => {
+    const search = {
+      type: 'web_search' as const,
+      allowedDomains: ['e.x/blog', 'E.x/docs/*', 'f.x'],
+      onlyThere: [],
+      path: 'tools.0',
+    }
+    const { body, warnings } = encode(turn({ tools: [search] }))
+    expect(body['tools']).toEqual([{ type: 'web_search', filters: { allowed_domains: ['e.x', 'f.x'] } }])
+    expect(warnings).toEqual(['adapted;tools.0.allowed_domains'])
+  })
 })
 
 test('is stateless, streams and asks for reasoning that can be handed back', () => {
