@@ -192,10 +192,10 @@ function createAsk(
 }
 
 /**
- * Has upstream go on with an answer that it has paused, or that waits for web searches; undefined where it is not asked or
+ * Continues an answer that upstream has paused, or that waits for web searches; undefined where upstream is not asked or
  * refuses, and the answer ends where it is.
  */
-export function createGoOn(
+export function createContinue(
   deps: Pick<ServeDeps, 'config' | 'lessons' | 'log' | 'registry'>,
   opened: Pick<Awaited<ReturnType<typeof openUpstream>>, 'ask' | 'model' | 'route' | 'profile' | 'upstreamDialect'>,
   search: WebSearch,
@@ -207,13 +207,13 @@ export function createGoOn(
     const found = await Promise.all(searches.map(search))
     const next = request(found, encodeContext(deps, model, route, profile))
     if (next === undefined) return undefined
-    log.info({ requestId, model: model.id, searches: found.length }, 'going on with an answer')
+    log.info({ requestId, model: model.id, searches: found.length }, 'continuing an answer')
     try {
       return await askRecovering(deps, opened, next, (each) => ask(each, 'agent'))
     } catch (error) {
       if (!(error instanceof Fault && refusesContinuation(error))) throw error
       // To the caller the beginning of an answer is worth more than a failure.
-      log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not go on with the answer')
+      log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not continue the answer')
       refused()
       return undefined
     }

@@ -14,7 +14,7 @@ export interface ReplyContext {
   readonly reader: ReplyReader
   readonly upstream: UpstreamStream
   /** Asks for the rest of an answer that upstream has paused. Undefined where upstream does not take it. */
-  readonly goOn: (continuation: Continuation) => Promise<UpstreamStream | undefined>
+  readonly continueAnswer: (continuation: Continuation) => Promise<UpstreamStream | undefined>
   readonly seed: ReplySeed
   readonly requestId: string
   /** Aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request. */
@@ -72,7 +72,7 @@ export async function streamReply(stream: EventStream, context: ReplyContext): P
       // A slow caller is waited for with the next chunk.
       if (text !== '') stream.write(text)
       text = ''
-      const upstream = await context.goOn(more)
+      const upstream = await context.continueAnswer(more)
       if (upstream !== undefined) await read(upstream)
     }
     // In one write.
@@ -126,7 +126,7 @@ export async function foldReply(
   try {
     await read(context.upstream)
     for (let more = fold.continuation?.(); more !== undefined; more = fold.continuation?.()) {
-      const upstream = await context.goOn(more)
+      const upstream = await context.continueAnswer(more)
       if (upstream !== undefined) await read(upstream)
     }
     const body = fold.end()

@@ -10,7 +10,7 @@ import type { Admitted } from './admit.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
 import { flatHeaders } from './flat-headers.ts'
-import { createGoOn, openUpstream } from './open-upstream.ts'
+import { createContinue, openUpstream } from './open-upstream.ts'
 import { endsInEvent, foldReply, streamReply, toFault } from './reply.ts'
 import type { ReplyReport } from './reply.ts'
 import type { ServeDeps } from './serve-deps.ts'
@@ -79,13 +79,19 @@ async function serve(
       sent: opened.sent,
       redact: deps.redact,
     }
-    const search = createWebSearch(deps, request.id, request.keyName, opened.interaction, signal, meter.searched)
-    const goOn = createGoOn(deps, opened, search, request.id)
+    const search = createWebSearch(deps, {
+      requestId: request.id,
+      keyName: request.keyName,
+      turn: opened.interaction,
+      signal,
+      onCredits: meter.searched,
+    })
+    const continueAnswer = createContinue(deps, opened, search, request.id)
     const onUsage = (usage: Usage | undefined): void => {
       meter.used(usage)
       opened.watchUsage?.(usage)
     }
-    const context = { dialect, reader, upstream, goOn, seed, requestId: request.id, signal, onUsage }
+    const context = { dialect, reader, upstream, continueAnswer, seed, requestId: request.id, signal, onUsage }
     if (stream !== undefined) {
       const report = await streamReply(stream, context)
       reply.hijack()

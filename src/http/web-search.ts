@@ -17,21 +17,25 @@ export type WebSearch = (query: SearchQuery) => Promise<SearchOutcome>
 
 const route = `copilot/${responsesDialect.id}`
 
+/** The answer that searches are for. */
+interface SearchedAnswer {
+  readonly requestId: string
+  /** Of the caller, for whom the searches are counted. */
+  readonly keyName: string | undefined
+  /** The user's turn that the answer belongs to, and its searches too. */
+  readonly turn: Interaction | undefined
+  readonly signal: AbortSignal
+  /** Told what each search costs. */
+  readonly onCredits: (cost: Credits | undefined) => void
+}
+
 /**
  * Runs the searches of one answer, each as a request of its own to a GPT model of the same account: it is counted as one.
  * A search that fails is a result like any other.
- * @param keyName of the caller, whom the search is counted for
- * @param turn that the answer belongs to, and the search with it
- * @param signal of the answer
- * @param onCredits told what each search costs
  */
 export function createWebSearch(
   deps: ServeDeps,
-  requestId: string,
-  keyName: string | undefined,
-  turn: Interaction | undefined,
-  signal: AbortSignal,
-  onCredits: (cost: Credits | undefined) => void,
+  { requestId, keyName, turn, signal, onCredits }: SearchedAnswer,
 ): WebSearch {
   const interaction: Interaction | undefined = turn && { purpose: 'subagent', id: turn.id, stated: {} }
   return async (asked) => {

@@ -18,7 +18,7 @@ import { prepareTurn } from './prepare/prepare-turn.ts'
 import { createRestorer } from './restore/restore-events.ts'
 import type { Turn, TurnEvent, TurnToolChoice, Usage } from './turn.ts'
 import { refuseLosses, type Warning } from './warning.ts'
-import { createSearchRounds, emulateSearch, tellSearches } from './web-search.ts'
+import { createSearchRounds, emulateSearch, describeSearches } from './web-search.ts'
 import type { EmulatedTurn, SearchPlan, SearchRounds } from './web-search.ts'
 
 /** One request on its way: what upstream is sent, and how its reply is read. */
@@ -118,7 +118,7 @@ function emulatedSearch(turn: Turn, { canSearch }: EncodeContext): EmulatedTurn 
 
 function withoutSearches(turn: Turn, { webSearch }: TurnAccepts): Turn {
   const hasOutcome = turn.items.some((item) => item.type === 'web_search' && item.outcome !== undefined)
-  return hasOutcome ? { ...turn, items: tellSearches(turn.items, webSearch) } : turn
+  return hasOutcome ? { ...turn, items: describeSearches(turn.items, webSearch) } : turn
 }
 
 /** Holds the Turn as long as the answer lasts: each search makes a request of it. In a function of its own: nothing else. */
@@ -189,7 +189,7 @@ function createTranslatedFold(caller: Dialect, upstream: Dialect, seed: ReplySee
 }
 
 /** A paused answer is continued this often; one that is still not whole then ends where it is. */
-const mostContinuations = 5
+const maxContinuations = 5
 
 /** Upstream's events as the caller's encoder gets them. */
 function createSource(upstream: Dialect, seed: ReplySeed) {
@@ -276,7 +276,7 @@ function createSource(upstream: Dialect, seed: ReplySeed) {
       },
       refused() {
         done = true
-        pending = [...pending, ...rounds.giveUp()]
+        pending = [...pending, ...rounds.endAnswer()]
       },
     }
   }
@@ -285,7 +285,7 @@ function createSource(upstream: Dialect, seed: ReplySeed) {
     const stop = pause
     if (stop === undefined || request === undefined) return undefined
     pause = undefined
-    const next = continuations < mostContinuations ? decoder.continuation?.(request) : undefined
+    const next = continuations < maxContinuations ? decoder.continuation?.(request) : undefined
     const refused = (): void => {
       done = true
       pending = [...pending, stop]

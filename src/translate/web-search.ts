@@ -15,17 +15,17 @@ import type {
 import type { Warning } from './warning.ts'
 
 // Web search for models that have none. The search tool is offered as a function; each call of it is held back from the
-// caller, answered with a search that another model of the same provider runs, and told as a search of upstream's own.
+// caller, answered with a search that another model of the same provider runs, and emitted as a search of upstream's own.
 // This file says what is to be searched for and what becomes of the results; `http/web-search.ts` runs the searches.
 
 /** Searches in one answer whose request states no `max_uses`. */
-const usualUses = 8
+const defaultMaxUses = 8
 
-/** Requests that continue one answer with search results; the last one may call no tool. */
-const mostRounds = 10
+/** Continuations of one answer; the last one may call no tool. */
+const maxContinuations = 10
 
 /** Characters of a query. Anthropic states no limit; a query of this length is not one. */
-const longestQuery = 1000
+const maxQueryLength = 1000
 
 /** What an emulated search needs while the answer is made. */
 export interface SearchPlan {
@@ -109,16 +109,16 @@ function callOf(item: SearchItem, name: string): readonly TurnItem[] {
  * Searches of earlier answers as words of the assistant, for a request that offers no emulated search.
  * @param searches whether upstream searches itself: then what its own searches found is in the texts behind them
  */
-export function tellSearches(items: readonly TurnItem[], searches: boolean): readonly TurnItem[] {
+export function describeSearches(items: readonly TurnItem[], searches: boolean): readonly TurnItem[] {
   return items.map((item): TurnItem => {
     if (item.type !== 'web_search' || item.outcome === undefined) return item
     if (searches && ('failure' in item.outcome || item.outcome.text === '')) return item
-    const text = tellSearch(item.query, item.outcome)
+    const text = describeSearch(item.query, item.outcome)
     return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: item.path }
   })
 }
 
-export function tellSearch(query: string, outcome: SearchOutcome): string {
+export function describeSearch(query: string, outcome: SearchOutcome): string {
   return `[Web search: ${query}]\n${describeOutcome(outcome)}`
 }
 
@@ -168,11 +168,11 @@ export interface SearchRounds {
   readonly searches: () => readonly SearchQuery[]
   /**
    * @param found by those searches, in their order
-   * @returns what the caller hears, and the request that upstream goes on with; none where the answer ends here
+   * @returns the events for the caller, and the request for the continuation; none where the answer ends here
    */
   readonly resume: (found: readonly SearchOutcome[], context: EncodeContext) => Resumed
-  /** What the caller hears where upstream does not go on. */
-  readonly giveUp: () => readonly TurnEvent[]
+  /** The events that end the answer where upstream refuses the continuation. */
+  readonly endAnswer: () => readonly TurnEvent[]
   /** Searches that were run and did not fail. */
   readonly count: () => number
 }
@@ -185,9 +185,10 @@ interface Resumed {
 const nothing: readonly TurnEvent[] = []
 
 export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRounds {
-  const mostUses = Math.max(0, tool.maxUses ?? usualUses)
+  const maxUses = tool.maxUses ?? defaultMaxUses
   /** Of this round, by slot as the caller knows it. */
   let drafts = new Map<number, Draft>()
+  /** The answer so far, as a continuation sends it back. */
   let said: readonly TurnItem[] = []
   const pages = new Map<string, FoundPage>()
   let waiting: readonly SearchCall[] = []
@@ -268,9 +269,9 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
       const query = parseObject(draft.text)?.['query']
       if (!isFilled(query) || query.trim() === '')
         return [{ slot, id: draft.id, query: '', failure: 'invalid_tool_input' }]
-      if (query.length > longestQuery) return [{ slot, id: draft.id, query, failure: 'query_too_long' }]
+      if (query.length > maxQueryLength) return [{ slot, id: draft.id, query, failure: 'query_too_long' }]
       uses += 1
-      return [{ slot, id: draft.id, query, failure: uses > mostUses ? 'max_uses_exceeded' : undefined }]
+      return [{ slot, id: draft.id, query, failure: uses > maxUses ? 'max_uses_exceeded' : undefined }]
     })
   }
 
@@ -331,14 +332,14 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
       waiting = []
       // The caller has to answer its own calls before upstream can go on; it sends the searches back with them.
       if (isCallers) return { events: [...events, ...end()], request: undefined }
-      if (rounds === mostRounds) return { events: [...events, ...end('end')], request: undefined }
+      if (rounds === maxContinuations) return { events: [...events, ...end('end')], request: undefined }
       rounds += 1
       said = [...said, ...itemsOfRound(outcomes)]
       drafts = new Map()
       base = next
-      return { events, request: resume(said, rounds === mostRounds, context) }
+      return { events, request: resume(said, rounds === maxContinuations, context) }
     },
-    giveUp: () => end('end'),
+    endAnswer: () => end('end'),
     count: () => succeeded,
   }
 }
@@ -367,12 +368,12 @@ function citationsIn(text: string, pages: ReadonlyMap<string, FoundPage>): reado
 }
 
 /** Characters, as many as Anthropic quotes of a page. Source: Anthropic documentation, web search tool, 2026-11. */
-const longestQuote = 150
+const maxQuoteLength = 150
 
 function quoteOf({ text }: FoundPage): string | undefined {
   const quote = text
     .replace(/^[\s.,;:]+/, '')
-    .slice(0, longestQuote)
+    .slice(0, maxQuoteLength)
     .trimEnd()
   return quote === '' ? undefined : quote
 }

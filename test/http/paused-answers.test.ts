@@ -195,7 +195,7 @@ describe('upstream that does not go on', () => {
     }
     expect(proxy.log.filter(({ level }) => level === 'warn')).toMatchObject(
       Array.from({ length: 2 }, () => ({
-        message: 'upstream did not go on with the answer',
+        message: 'upstream did not continue the answer',
         fields: { error: { status } },
       })),
     )

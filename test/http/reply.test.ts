@@ -29,7 +29,7 @@ function endedForSlowCaller() {
     dialect: chatDialect,
     reader: { notes: seed.notes, continuesPauses: false, createStream, createFold },
     upstream: { body: source.body, idleMs: 60_000, headers: {} },
-    goOn: () => Promise.resolve(undefined),
+    continueAnswer: () => Promise.resolve(undefined),
     seed,
     requestId: 'request-1',
     signal: controller.signal,

@@ -334,15 +334,18 @@ test('a caller that leaves while upstream continues the answer ends that request
   expect(proxy.demo.aborted()).toBe(1)
 })
 
-test.each([true, false])('upstream that dies after a search is an error, not an answer (stream: %s)', async (stream) => {
-  const proxy = await openProxy()
-  proxy.demo.script('/v1/messages', { outcome: callOf('herons') }, { outcome: streamReply([]) })
-  const reply = await ask(proxy, 'messages', { tools: [search], stream })
-  expect(reply.status).toBe(stream ? 200 : 502)
-  expect(reply.text).toMatch(/"type":"error".*broke off/)
-  expect(reply.text).not.toContain('message_stop')
-  expect(proxy.demo.openStreams()).toBe(0)
-})
+test.each([true, false])(
+  'upstream that dies after a search is an error, not an answer (stream: %s)',
+  async (stream) => {
+    const proxy = await openProxy()
+    proxy.demo.script('/v1/messages', { outcome: callOf('herons') }, { outcome: streamReply([]) })
+    const reply = await ask(proxy, 'messages', { tools: [search], stream })
+    expect(reply.status).toBe(stream ? 200 : 502)
+    expect(reply.text).toMatch(/"type":"error".*broke off/)
+    expect(reply.text).not.toContain('message_stop')
+    expect(proxy.demo.openStreams()).toBe(0)
+  },
+)
 
 test('where upstream does not go on, the answer ends with what was found', async () => {
   const proxy = await openProxy()

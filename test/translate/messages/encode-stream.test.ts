@@ -25,6 +25,8 @@ const usage = (counts: Partial<Usage>): TurnEvent => ({
   type: 'usage',
   usage: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, ...counts },
 })
+const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
+const cite = (slot: number, url: string): TurnEvent => ({ type: 'citation', slot, citation: { url, title: 'A' } })
 const notes = seed.notes
 
 const encrypted: Opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_content', id: 'rs_9', value: 'ENC9' }
@@ -166,14 +168,21 @@ describe('worked cases', () => {
   })
 
   test('32: a search is a tool of the server and its result, which names the pages that were quoted', () => {
-    const search: TurnEvent = { type: 'search', slot: 0, id: 'ws_1', query: 'q' }
     const citation: TurnEvent = {
       type: 'citation',
       slot: 1,
       citation: { url: 'https://e.x/a', title: 'A', start: 4, end: 5 },
     }
     const { content, stop_reason, usage: counts } = worked('32')
-    const { events, body } = encode([search, close(0), text(1, 'See A'), citation, citation, close(1), stop()])
+    const { events, body } = encode([
+      { type: 'search', slot: 0, id: 'ws_1', query: 'q' },
+      close(0),
+      text(1, 'See A'),
+      citation,
+      citation,
+      close(1),
+      stop(),
+    ])
     const quotes = [content[2].citations[0], content[2].citations[0]]
     expectMatch(body, {
       content: [content[0], content[1], { ...content[2], citations: quotes }],
@@ -201,17 +210,16 @@ describe('worked cases', () => {
   })
 
   test('the result of a search comes before the next search, the next call and the end, and before no thought', () => {
-    const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
-    const cite = (slot: number, url: string): TurnEvent => {
-      return { type: 'citation', slot, citation: { url, title: 'A' } }
-    }
-    const sign: TurnEvent = {
-      type: 'think.sign',
-      slot: 4,
-      opaque: { vendor: 'openai', family: 'gpt', form: 'encrypted_content', value: 'v' },
-    }
     const first = [search(0), close(0), text(1, 'One'), cite(1, 'https://e.x/1'), close(1)]
-    const second = [search(2), close(2), text(3, 'Two'), cite(3, 'https://e.x/2'), close(3), sign, close(4)]
+    const second = [
+      search(2),
+      close(2),
+      text(3, 'Two'),
+      cite(3, 'https://e.x/2'),
+      close(3),
+      sign(4, encrypted),
+      close(4),
+    ]
     const called = encode([...first, ...second, call(5, 'call_1'), close(5), stop('tool_calls')])
     const started = called.events.flatMap(({ content_block: block }) => (block ? [String(block['type'])] : []))
     expect(started).toEqual([

@@ -1,6 +1,6 @@
 import { isObject } from '../../parts/is-object.ts'
 import { openOpaque, isSealed } from '../../parts/opaque-envelope.ts'
-import { tellSearch } from '../../web-search.ts'
+import { describeSearch } from '../../web-search.ts'
 import { contentBlocks, isBlankBlock, tellTool } from '../reminder.ts'
 import { readResultContent } from '../search-results.ts'
 import { isBlock, type MessagesBlock } from '../wire-request.ts'
@@ -118,7 +118,7 @@ export const blockRows: readonly BlockRow[] = [
     adapt(block, { droppedCalls }) {
       const query = droppedCalls.get(textOf(block['tool_use_id']))
       if (query === undefined) return block
-      return query === '' ? NONE : { type: 'text', text: tellSearch(query, readResultContent(block['content'])) }
+      return query === '' ? NONE : { type: 'text', text: describeSearch(query, readResultContent(block['content'])) }
     },
   },
   {
