@@ -1,23 +1,30 @@
 import { z } from 'zod'
 import { count, lenient, modelId, price, strings } from './lenient.ts'
 
+// Fields of one kind share a schema: each is an object of some kilobytes, which an idle daemon keeps.
+const flag = lenient(z.boolean())
+const amount = lenient(count)
+const cost = lenient(price)
+const text = lenient(z.string())
+const texts = lenient(strings)
+
 /**
  * The price of tokens in one context tier: AI credits (US$0.01 each) per `batch_size` tokens. API versions before
  * 2026-08-01 write `cache_price` and `context_max`. Source: docs/copilot-wire.md, "Context tiers and prices".
  */
 const tierPrices = z.looseObject({
-  input_price: lenient(price),
-  output_price: lenient(price),
-  cache_read_price: lenient(price),
-  cache_price: lenient(price),
-  cache_write_price: lenient(price),
+  input_price: cost,
+  output_price: cost,
+  cache_read_price: cost,
+  cache_price: cost,
+  cache_write_price: cost,
   /** Tokens of a prompt: where this tier ends. */
-  context_max: lenient(count),
-  max_prompt_tokens: lenient(count),
+  context_max: amount,
+  max_prompt_tokens: amount,
 })
 
 /** A notice on a model, e.g. that it is about to be retired. */
-const notices = lenient(z.array(lenient(z.looseObject({ code: lenient(z.string()), message: lenient(z.string()) }))))
+const notices = lenient(z.array(lenient(z.looseObject({ code: text, message: text }))))
 
 /**
  * One entry of upstream's `GET /models`. Only `id` is always there; `policy`, `supports`, `limits` and
@@ -25,62 +32,62 @@ const notices = lenient(z.array(lenient(z.looseObject({ code: lenient(z.string()
  */
 export const copilotModelEntry = z.looseObject({
   id: modelId,
-  name: lenient(z.string()),
+  name: text,
   vendor: lenient(z.string().min(1)),
-  preview: lenient(z.boolean()),
-  model_picker_enabled: lenient(z.boolean()),
+  preview: flag,
+  model_picker_enabled: flag,
   /** GitHub's clients take it where the user has chosen none. */
-  is_chat_default: lenient(z.boolean()),
+  is_chat_default: flag,
   /** Seconds since epoch. Not sent by Copilot so far; read where a compatible endpoint sends it. */
   created: lenient(z.number().int().nonnegative()),
-  policy: lenient(z.looseObject({ state: lenient(z.string()) })),
+  policy: lenient(z.looseObject({ state: text })),
   capabilities: lenient(
     z.looseObject({
       /** `chat`, `embeddings` or `completion` so far. */
-      type: lenient(z.string()),
+      type: text,
       family: lenient(z.string().min(1)),
       limits: lenient(
         z.looseObject({
-          max_context_window_tokens: lenient(count),
-          max_prompt_tokens: lenient(count),
-          max_output_tokens: lenient(count),
-          max_inputs: lenient(count),
+          max_context_window_tokens: amount,
+          max_prompt_tokens: amount,
+          max_output_tokens: amount,
+          max_inputs: amount,
           vision: lenient(
             z.looseObject({
-              max_prompt_images: lenient(count),
+              max_prompt_images: amount,
               /** Bytes of one image. */
-              max_prompt_image_size: lenient(count),
-              supported_media_types: lenient(strings),
+              max_prompt_image_size: amount,
+              supported_media_types: texts,
             }),
           ),
         }),
       ),
       supports: lenient(
         z.looseObject({
-          tool_calls: lenient(z.boolean()),
-          parallel_tool_calls: lenient(z.boolean()),
-          vision: lenient(z.boolean()),
-          structured_outputs: lenient(z.boolean()),
-          prediction: lenient(z.boolean()),
-          adaptive_thinking: lenient(z.boolean()),
-          min_thinking_budget: lenient(count),
-          max_thinking_budget: lenient(count),
-          reasoning_effort: lenient(strings),
-          tool_search: lenient(z.boolean()),
-          context_editing: lenient(z.boolean()),
+          tool_calls: flag,
+          parallel_tool_calls: flag,
+          vision: flag,
+          structured_outputs: flag,
+          prediction: flag,
+          adaptive_thinking: flag,
+          min_thinking_budget: amount,
+          max_thinking_budget: amount,
+          reasoning_effort: texts,
+          tool_search: flag,
+          context_editing: flag,
         }),
       ),
     }),
   ),
   billing: lenient(
     z.looseObject({
-      multiplier: lenient(price),
+      multiplier: cost,
       /** The part of the price that is left off where upstream chooses the model. Since API version 2026-08-01. */
-      auto_discount: lenient(price),
+      auto_discount: cost,
       token_prices: lenient(
         z.looseObject({
           /** Tokens that the prices are for. */
-          batch_size: lenient(count),
+          batch_size: amount,
           default: lenient(tierPrices),
           long_context: lenient(tierPrices),
         }),
@@ -89,8 +96,8 @@ export const copilotModelEntry = z.looseObject({
   ),
   info_messages: notices,
   warning_messages: notices,
-  warning_message: lenient(z.string()),
-  supported_endpoints: lenient(strings),
+  warning_message: text,
+  supported_endpoints: texts,
 })
 export type CopilotModelEntry = z.infer<typeof copilotModelEntry>
 
