@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { measure } from 'mitata'
 
-/** Prints what one event costs, for code that runs through `events` of them: the fastest and the median run. */
+/** Prints the cost of one event, in the fastest and the median run. @param run handles `events` events */
 export async function perEvent(title: string, events: number, run: () => void): Promise<void> {
   const { min, p50, heap } = await measure(run, { heap: () => getHeapStatistics().used_heap_size })
   const cell = (value: number) => String(Math.round(value / events)).padStart(8)

@@ -1,8 +1,8 @@
 import { Agent, createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// The yardstick: the least a Node program can do between a caller and Copilot. It forwards bytes both ways, adds the
-// headers upstream insists on, and looks at nothing.
+// The yardstick: the least that a Node program between a caller and Copilot can do. It forwards bytes both ways and adds
+// the headers that upstream requires.
 
 const upstream = new URL(process.argv[2] ?? '')
 const agent = new Agent({ keepAlive: true })
@@ -23,7 +23,7 @@ const server = createServer((incoming, reply) => {
       host: upstream.hostname,
       port: upstream.port,
       method: incoming.method,
-      // Only the Messages path has its version upstream too.
+      // Upstream has `/v1` on the Messages path only.
       path: incoming.url?.replace(/^\/v1(?!\/messages)/, ''),
       headers: { ...headers, 'content-length': incoming.headers['content-length'] },
     },

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
-import { askMany, dialects, hold, load, longChat } from './lib/load.ts'
-import type { DialectName } from './lib/load.ts'
+import { unstreamed, askMany, dialects, hold, load, longChat } from './lib/load.ts'
+import type { DialectName, Load } from './lib/load.ts'
 import { askProbe, cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
 
-// The speed table: copilot-proxy and a raw node:http byte pipe in front of the same simulated Copilot, on loopback,
-// in turns. CPU time is the operating system's count for the process, so the load generator does not disturb it.
+// The speed table: compares copilot-proxy with a raw node:http byte pipe, in turns, in front of the same simulated
+// Copilot on loopback. CPU time is the operating system's count for the process and excludes the load generator.
 // Needs Linux (/proc) and a build: `npm run bench` makes one.
 
 const rounds = Number(process.argv[2] ?? 5)
@@ -51,27 +51,34 @@ async function cpuPer(target: Target, units: number, work: () => Promise<unknown
 }
 
 const short = load('chat', '[demo:frames 3 1]')
+const unstreamedShort = unstreamed(short)
 const eventCount = 300
 const streamPrompt = `[demo:frames ${eventCount} 1][demo:slow 4]`
 const history = longChat('[demo:frames 3 1]', 8 * 1024 * 1024)
 const historyMegabytes = history.body.length / 1024 / 1024
 
-async function measure(target: Target) {
+async function measure(target: Target, single: Load) {
   const perRequest = await cpuPer(target, 8000, () => askMany(target.url, short, 8000, 8))
+  const perSingleRequest = await cpuPer(target, 3000, () => askMany(target.url, single, 3000, 1))
   const perMegabyte = await cpuPer(target, 10 * historyMegabytes, () => askMany(target.url, history, 10, 1))
   const firstBytes = await askMany(target.url, short, 300, 1)
-  return { perRequest, perMegabyte, firstByteMs: median(firstBytes.map((answer) => answer.firstByteMs)) }
+  return {
+    perRequest,
+    perSingleRequest,
+    perMegabyte,
+    firstByteMs: median(firstBytes.map((answer) => answer.firstByteMs)),
+  }
 }
 
-/** CPU time of one upstream event on its way to a caller. Microseconds. */
+/** CPU time per upstream event that reaches a caller. Microseconds. */
 function cpuPerEvent(target: Target, caller: DialectName, behind: DialectName): Promise<number> {
-  const what = load(caller, streamPrompt, behind)
-  return cpuPer(target, 32 * eventCount, () => askMany(target.url, what, 32, 32))
+  const request = load(caller, streamPrompt, behind)
+  return cpuPer(target, 32 * eventCount, () => askMany(target.url, request, 32, 32))
 }
 
 /**
- * Every caller in front of every upstream, beside the pipe, which gives each upstream's stream as it is. What comes first
- * does not count: it is charged with what the work before it has left to collect and to compile.
+ * Every caller dialect with every upstream dialect, and the pipe with each upstream dialect. The first run does not
+ * count: it pays for garbage and compilation that earlier work left behind.
  */
 async function measureEvents() {
   for (const target of [pipe, proxy]) await cpuPerEvent(target, 'chat', 'chat')
@@ -87,16 +94,17 @@ async function measureEvents() {
 
 type DeskFigures = readonly [perSecond: number, stallMs: number]
 
-async function sitDown(target: Target): Promise<DeskFigures> {
+async function measureDesk(target: Target): Promise<DeskFigures> {
   return [await eventsPerSecond(target), await stallMs(target, history)]
 }
 
-/** The desk of agents, in processes of their own: the probe in them is not what is measured elsewhere. */
+/** Many agents at once. Uses processes of its own, because the probe in them would disturb other figures. */
 async function measureAgents() {
   const [pipe, proxy] = [await startPipe(probe), await startProxy(probe)]
   for (const target of [pipe, proxy]) for (let i = 0; i < 3; i++) await stallMs(target, history)
   const seen: { pipe: DeskFigures; proxy: DeskFigures }[] = []
-  for (let round = 0; round < rounds; round++) seen.push({ pipe: await sitDown(pipe), proxy: await sitDown(proxy) })
+  for (let round = 0; round < rounds; round++)
+    seen.push({ pipe: await measureDesk(pipe), proxy: await measureDesk(proxy) })
   await Promise.all([stop(pipe), stop(proxy)])
   return seen
 }
@@ -106,7 +114,7 @@ async function startSeconds(): Promise<number> {
   const proxy = await startProxy()
   const answer = await fetch(`${proxy.url}/healthz`)
   const seconds = (performance.now() - startedAt) / 1000
-  // Ended as a user ends it, so that the compiled code is kept for the next start.
+  // SIGTERM lets the process save its compiled code for the next start.
   await stop(proxy, 'SIGTERM')
   if (!answer.ok) throw new Error(`/healthz answered ${answer.status}`)
   return seconds
@@ -120,9 +128,18 @@ async function idleBytes(): Promise<number> {
   return idle
 }
 
+/** CPU time per request, for the first requests of a new process, one at a time. Microseconds. */
+async function firstRequests(start: () => Promise<Target>): Promise<number> {
+  const target = await start()
+  await sleep(1000)
+  const micros = await cpuPer(target, 300, () => askMany(target.url, short, 300, 1))
+  await stop(target)
+  return micros
+}
+
 const heldStreams = 300
 
-/** What one more stream keeps in memory while its model thinks; garbage of its beginning does not count. */
+/** Memory that one more open stream takes, without garbage. Bytes. */
 async function heldBytes(target: Target): Promise<number> {
   await askMany(target.url, short, 300, 8)
   await askProbe(target, 'collect')
@@ -139,14 +156,15 @@ async function heldBytes(target: Target): Promise<number> {
 const pipe = await startPipe()
 const proxy = await startProxy()
 /**
- * Rounds that do not count: a daemon runs for days, and what counts is what it costs once its code is compiled. V8 goes on
- * compiling, on other threads, until the different kinds of work have come in turns for some 40,000 requests.
+ * Rounds that do not count: a daemon runs for days, so the cost of compiled code matters. V8 keeps compiling on other
+ * threads until it has seen some 40,000 requests of all kinds.
  */
 const warmUps = 3
 const events: Awaited<ReturnType<typeof measureEvents>>[] = []
 const seen: { pipe: Awaited<ReturnType<typeof measure>>; proxy: Awaited<ReturnType<typeof measure>> }[] = []
 for (let round = 1 - warmUps; round <= rounds; round++) {
-  const figures = { pipe: await measure(pipe), proxy: await measure(proxy) }
+  // The pipe can only stream.
+  const figures = { pipe: await measure(pipe, short), proxy: await measure(proxy, unstreamedShort) }
   const cells = await measureEvents()
   if (round < 1) continue
   seen.push(figures)
@@ -157,6 +175,10 @@ await Promise.all([stop(pipe), stop(proxy)])
 const starts: number[] = []
 await startSeconds()
 for (let i = 0; i < rounds; i++) starts.push(await startSeconds())
+const fresh: { pipe: number; proxy: number }[] = []
+for (let i = 0; i < rounds; i++) {
+  fresh.push({ pipe: await firstRequests(startPipe), proxy: await firstRequests(startProxy) })
+}
 const idle = await idleBytes()
 const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldBytes(await startProxy(probe)) }
 const desk = await measureAgents()
@@ -169,7 +191,7 @@ const ratioRow = (label: string, figure: Figure, unit: string, budget: string) =
   const [base, ours] = [of('pipe', figure), of('proxy', figure)]
   return [label, `${base.toFixed(1)} ${unit}`, `${ours.toFixed(1)} ${unit}`, `${(ours / base).toFixed(2)} ×`, budget]
 }
-/** The median over rounds of the ratio within a round: the machine's mood touches both sides of it. */
+/** The median over rounds of the ratio within a round: a slow machine slows both sides of a round. */
 const eventRow = (pair: string) => {
   const cells = events.flatMap((round) => round.get(pair) ?? [])
   const [base, ours] = [median(cells.map((cell) => cell.pipe)), median(cells.map((cell) => cell.proxy))]
@@ -191,6 +213,13 @@ const rows = [
   ['figure', 'pipe', 'copilot-proxy', 'result', 'budget'],
   ['---', '---', '---', '---', '---'],
   ratioRow('CPU per request, one short answer', 'perRequest', 'µs', '≤ 1.5 ×'),
+  ratioRow('CPU per request, one after the other, not streamed', 'perSingleRequest', 'µs', ''),
+  [
+    'CPU per request, the first 300 of a new process',
+    ...(['pipe', 'proxy'] as const).map((side) => `${median(fresh.map((round) => round[side])).toFixed(1)} µs`),
+    `${median(fresh.map((round) => round.proxy / round.pipe)).toFixed(2)} ×`,
+    '',
+  ],
   [
     'time to first byte, median',
     `${of('pipe', 'firstByteMs').toFixed(2)} ms`,

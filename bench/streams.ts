@@ -3,8 +3,8 @@ import { readStream } from '../test/translate/chat/fixture-streams.ts'
 const deltas = 1000
 
 /**
- * A long answer in the manner of a fixture: its first events, one of its deltas again and again, its last events.
- * @param at which event of the fixture is repeated
+ * A long answer: the events of a fixture, with one delta repeated.
+ * @param at index of the repeated event
  */
 export function longStream(name: string, at: number): string[] {
   const events = readStream(name).split(/(?<=\n\n)/)
@@ -12,12 +12,12 @@ export function longStream(name: string, at: number): string[] {
   return [...events.slice(0, at), ...Array.from({ length: deltas }, () => delta), ...events.slice(at + 1)]
 }
 
-/** What a byte pipe sees: one chunk per event, as upstream flushes them. */
+/** One chunk per event, as upstream flushes them. */
 export function toChunks(events: readonly string[]): Uint8Array[] {
   return events.map((event) => Buffer.from(event))
 }
 
-/** The habits that cost differently: a delta forwarded as it is, with filter results, rewritten, and of a tool call. */
+/** Deltas that differ in cost: forwarded unchanged, with filter results, rewritten, and of a tool call. */
 export const longStreams = {
   'GPT text': longStream('gpt-text', 3),
   'GPT arguments': longStream('gpt-tools', 2),

@@ -1,7 +1,7 @@
 import { startDemoServer } from '../src/demo/server.ts'
 
-// The simulated Copilot in a process of its own, so that its CPU time is not the proxy's. Prints where it is and two
-// credentials it will take: a GitHub token for the proxy, a Copilot token for the pipe.
+// The simulated Copilot in a process of its own, so that its CPU time is not the proxy's. Prints its address and
+// two credentials that it accepts: a GitHub token for the proxy, a Copilot token for the pipe.
 
 const server = await startDemoServer()
 const { token } = server.tokens.issueCopilot({

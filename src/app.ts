@@ -1,102 +1,75 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Engine } from './engine.ts'
 import { Fault } from './errors.ts'
-import { createAutoChoices } from './http/auto-choices.ts'
-import { createAdmission } from './http/admission.ts'
-import { registerChatRoutes } from './http/chat-routes.ts'
-import { limitConnections } from './http/connection-limit.ts'
-import { currentRequest } from './http/current-request.ts'
-import { currentResponse } from './http/current-response.ts'
-import { defaultDeadlines } from './http/deadlines.ts'
-import type { Deadlines } from './http/deadlines.ts'
-import { registerEmbeddingsRoutes } from './http/embeddings-routes.ts'
+import type { ModelRouteDeps } from './http/call-model.ts'
+import {
+  acceptAlso,
+  answerHalfClosed,
+  currentRequest,
+  currentResponse,
+  defaultDeadlines,
+  limitConnections,
+  watchUnusedConnections,
+} from './http/connections.ts'
+import type { Deadlines } from './http/connections.ts'
 import { createFailedKeys } from './http/failed-keys.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
-import { answerHalfClosed } from './http/half-closed.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
+import type { Engine } from './http/engine-memory.ts'
 import { createKeySessions } from './http/key-sessions.ts'
-import { createCacheWatch } from './http/cache-watch.ts'
-import { createLessons } from './http/lessons.ts'
 import { createLifetimes } from './http/lifetimes.ts'
-import { createMetrics } from './http/metrics.ts'
-import type { Metrics } from './http/metrics.ts'
-import { registerMessagesRoutes } from './http/messages-routes.ts'
+import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/model-routes.ts'
-import { registerProbeRoutes } from './http/probe-routes.ts'
 import { createRateLimit } from './http/rate-limit.ts'
-import { createReasoningCache } from './http/reasoning-cache.ts'
-import { createResponseStore } from './http/response-store.ts'
-import { hasOneAuthority } from './http/request-target.ts'
-import { registerResponsesRoutes } from './http/responses-routes.ts'
-import { acceptAlso } from './http/second-address.ts'
+import { hasOneAuthority } from './http/origin-policy.ts'
+import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
-import type { ServeDeps } from './http/serve-deps.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
-import { watchUnusedConnections } from './http/unused-connections.ts'
 import type { ModelRegistry } from './models/registry.ts'
-import { createUsageRecorder } from './totals/recorder.ts'
-import type { UsageRecorder } from './totals/recorder.ts'
+import type { UsageRecorder } from './usage/recorder.ts'
 
 export interface AppDeps
   extends
-    Omit<
-      ServeDeps,
-      | 'admission'
-      | 'rateLimit'
-      | 'uploadIdleMs'
-      | 'lifetimes'
-      | 'lessons'
-      | 'cacheWatch'
-      | 'responses'
-      | 'reasoning'
-      | 'autoChoices'
-      | 'salt'
-      | 'metrics'
-      | 'totals'
-    >,
-    Omit<StateDeps, 'admission' | 'cacheWatch' | 'metrics' | 'totals'> {
-  /** Its own by default. */
-  readonly metrics?: Metrics
-  /** Kept in memory alone by default. */
-  readonly totals?: UsageRecorder
+    Omit<ModelRouteDeps, 'rateLimit' | 'uploadIdleMs' | 'lifetimes'>,
+    Omit<StateDeps, 'admission' | 'cacheWatch'> {
   readonly registry: ModelRegistry
+  readonly metrics: Metrics
+  readonly totals: UsageRecorder
   readonly randomId: () => string
   readonly deadlines?: Partial<Deadlines>
-  /** Told how to use memory; where absent, it does as it likes. */
+  /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
 }
 
 export interface App {
   readonly fastify: FastifyInstance
-  /** @throws what `listen` threw, untouched */
+  /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
-  /** The configuration has changed. */
+  /** Call after the configuration has changed. */
   readonly reconfigured: () => void
-  /** Resolves when every request that runs or waits now has ended. */
+  /** Resolves when every request that runs or waits at the call has ended. */
   readonly drained: () => Promise<void>
   /**
-   * Stops accepting, refuses what still arrives on open connections, lets requests finish for at most `graceMs`, then
+   * Stops accepting, refuses new requests on open connections, lets running requests finish for at most `graceMs`, then
    * ends each with its dialect's error event.
    */
   readonly close: (graceMs: number) => Promise<void>
 }
 
 /**
- * Connections that may wait to be accepted; the system has a limit of its own. A thousand clients that start in the same
- * moment are more than Node's 511, and those that find no place are reset.
+ * Connections that may wait to be accepted; the system has a limit of its own. A thousand clients that start at once
+ * exceed Node's default of 511, and the system resets those beyond it.
  */
 const backlog = 4096
-/** For the error events that a shutdown writes to leave. Ms. */
-const lastWordsMs = 1000
+/** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
+const errorEventMs = 1000
 const sweepIntervalMs = 50
 
-/** The HTTP surface, wired to what it needs. It does not listen. */
+/** Builds the HTTP surface without listening. */
 export function buildApp(deps: AppDeps): App {
   const deadlines = { ...defaultDeadlines, ...deps.deadlines }
   const fastify = Fastify({
@@ -107,15 +80,15 @@ export function buildApp(deps: AppDeps): App {
     keepAliveTimeout: deadlines.keepAliveMs,
     requestTimeout: deadlines.requestMs,
     forceCloseConnections: 'idle',
-    // While closing, requests on kept-alive connections get our own envelope instead of Fastify's.
+    // During shutdown, requests on keep-alive connections get our own envelope instead of Fastify's.
     return503OnClosing: false,
-    // A missing Host is the guard's to refuse: Node would answer without a body.
+    // The guard refuses a missing Host, because Node would answer without a body.
     http: {
       headersTimeout: deadlines.headersMs,
       connectionsCheckingInterval: deadlines.checkEveryMs,
       requireHostHeader: false,
     },
-    // Bodies are checked by the dialects; Fastify's schema compilers would cost 30 ms at start and never be used.
+    // The dialects check bodies. Fastify's schema compilers would cost 30 ms at start, unused.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     clientErrorHandler: (error, socket) => {
       const status = answerClientError(error, socket, deps.randomId())
@@ -123,28 +96,16 @@ export function buildApp(deps: AppDeps): App {
     },
     frameworkErrors: refuseUrl,
   })
-  const admission = createAdmission(() => {
-    const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
-    return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
-  })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
   const lifetimes = createLifetimes(memory)
-  const { metrics = createMetrics() } = deps
-  const { totals = createUsageRecorder({ file: undefined, now: deps.now, setTimer, log: deps.log }) } = deps
-  const serveDeps: ServeDeps & StateDeps = {
+  const { metrics, pipeline } = deps
+  const routeDeps: ModelRouteDeps & StateDeps = {
     ...deps,
-    metrics,
-    totals,
-    admission,
     rateLimit: createRateLimit(monotonicMs),
     uploadIdleMs: deadlines.uploadIdleMs,
     lifetimes,
-    lessons: createLessons(),
-    cacheWatch: createCacheWatch(deps.now),
-    responses: createResponseStore(deps.now),
-    reasoning: createReasoningCache(deps.now),
-    autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
-    salt: randomBytes(16).toString('hex'),
+    admission: pipeline.admission,
+    cacheWatch: pipeline.cacheWatch,
   }
   const sessions = createKeySessions()
   const guard = createGuard({
@@ -158,14 +119,14 @@ export function buildApp(deps: AppDeps): App {
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
   answerHalfClosed(fastify.server)
-  let going = false
-  /** Stops accepting at the second address, where there is one. */
-  let stopAlso: (() => void) | undefined
+  let isClosing = false
+  /** Stops accepting at the second address, if there is one. */
+  let stopSecond: (() => void) | undefined
 
   function receive(request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void): void {
     unused.markUsed(request.raw.socket)
     reply.header('x-request-id', request.id)
-    // Anthropic's SDK reads its own name for it.
+    // Anthropic's SDK reads `request-id`.
     if (request.routeOptions.config.dialect === 'messages') reply.header('request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     if (!hasOneAuthority(request.raw)) {
@@ -176,7 +137,7 @@ export function buildApp(deps: AppDeps): App {
       })
     }
     guard.check(request, reply, (refusal) => {
-      const isLate = going && request.routeOptions.config.always !== true
+      const isLate = isClosing && request.routeOptions.config.always !== true
       next(refusal ?? (isLate ? new Fault({ kind: 'shutting_down' }) : undefined))
     })
   }
@@ -204,55 +165,51 @@ export function buildApp(deps: AppDeps): App {
   fastify.decorateRequest('meter', undefined)
   fastify.addHook('onRequest', receive)
 
-  /** Whoever came in with a key that has been removed goes, after a last word. */
+  /** Ends the requests of removed keys with an error event, then closes their connections. */
   function endRevoked(): void {
     const keys = guard.keys()
-    // Where no key is asked for any more, nobody is refused for having had one.
+    // Without configured keys everybody has access.
     if (keys.length === 0) return
     lifetimes.endWhere(
       (response) => sessions.isRevoked(response, keys),
       new Fault({ kind: 'key_required', removed: true }),
     )
-    // Keys may change once more in that moment.
+    // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
-    }, lastWordsMs)
+    }, errorEventMs)
   }
 
-  registerStateRoutes(fastify, serveDeps)
+  registerStateRoutes(fastify, routeDeps)
   registerModelRoutes(fastify, deps.registry, deps.config)
-  registerProbeRoutes(fastify)
-  registerChatRoutes(fastify, serveDeps)
-  registerResponsesRoutes(fastify, serveDeps)
-  registerMessagesRoutes(fastify, serveDeps)
-  registerEmbeddingsRoutes(fastify, serveDeps)
+  registerDialectRoutes(fastify, routeDeps)
 
   return {
     fastify,
     async listen({ host, port }) {
-      // The start itself needs more than what comes after it.
+      // Returns the memory that the start needed.
       memory.idle()
       if (host !== 'localhost') {
         await fastify.listen({ host, port, backlog })
         return
       }
-      // Some systems give the name one family, some both, in either order; whichever a client tries, it is answered.
+      // Systems resolve `localhost` to IPv4, IPv6 or both, in either order, so listen on both.
       await fastify.listen({ host: '127.0.0.1', port, backlog })
-      stopAlso = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
+      stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
     },
     address: () => addressOf(fastify),
     reconfigured() {
-      admission.limitsChanged()
+      pipeline.admission.limitsChanged()
       endRevoked()
     },
     drained: lifetimes.drained,
     async close(graceMs) {
-      going = true
+      isClosing = true
       const endRequests = setTimeout(() => lifetimes.endAll(new Fault({ kind: 'shutting_down' })), graceMs)
-      const endConnections = setTimeout(() => fastify.server.closeAllConnections(), graceMs + lastWordsMs)
-      // Node closes idle connections once, when asked to close; those that become idle later have to be looked for.
+      const endConnections = setTimeout(() => fastify.server.closeAllConnections(), graceMs + errorEventMs)
+      // Node's `close` closes idle connections once; this closes those that become idle later.
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
-      stopAlso?.()
+      stopSecond?.()
       unused.closeAll()
       await fastify.close()
       clearTimeout(endRequests)
@@ -273,7 +230,6 @@ function setTimer(run: () => void, delayMs: number): () => void {
   return () => clearTimeout(timer)
 }
 
-/** A clock that nobody sets. */
 function monotonicMs(): number {
   return performance.now()
 }
@@ -288,9 +244,9 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 }
 
 /**
- * What Node could not parse as HTTP never becomes a request; it is answered on the bare socket, unless an answer is under
- * way there, which a second one would corrupt, or has been given already to the request that breaks off.
- * @returns the status it was answered with; undefined where it was not
+ * Answers data that Node cannot parse as HTTP, directly on the socket. Destroys the socket instead if an answer is being
+ * sent there, which a second one would corrupt, or if the interrupted request has been answered already.
+ * @returns the status of the answer; undefined if there was none
  */
 function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): number | undefined {
   const response = currentResponse(socket)

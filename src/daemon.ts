@@ -1,81 +1,84 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { AddressInfo } from 'node:net'
-import { fetchAccountInUse } from './account-in-use.ts'
-import { completeModels, createAccountModels } from './account-models.ts'
+import { fetchAccountInUse } from './auth/copilot/account-in-use.ts'
+import { completeModels, createAccountModels } from './models/account-models.ts'
 import { buildApp } from './app.ts'
-import { createClientIdHeaders } from './auth/client-ids.ts'
+import { createClientIdHeaders } from './auth/copilot/client-ids.ts'
 import type { CodexAccount, CodexLoginStatus } from './auth/codex/credentials.ts'
 import { readPlanUse } from './auth/codex/plan-use.ts'
 import type { PlanUse } from './auth/codex/plan-use.ts'
 import { codexRecordKind, toCodexRecord } from './auth/codex/record.ts'
 import type { CodexRecord } from './auth/codex/record.ts'
-import { copilotRecordKind } from './auth/copilot-record-kind.ts'
-import type { CopilotToken } from './auth/copilot-token.ts'
-import { createSystemKeychain, type Keychain } from './auth/keychain.ts'
-import { createMemoryRecordStore } from './auth/memory-record-store.ts'
-import { openRecordStore, type RecordPlace } from './auth/open-record-store.ts'
-import type { RecordStore } from './auth/record-store.ts'
-import type { CopilotRecord } from './auth/wire.ts'
-import { connectCodex } from './codex-connection.ts'
-import type { CodexConnection } from './codex-connection.ts'
+import { copilotRecordKind } from './auth/copilot/record.ts'
+import type { CopilotToken } from './auth/copilot/token.ts'
+import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
+import { createMemoryRecordStore } from './auth/records/memory-record-store.ts'
+import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
+import type { RecordStore } from './auth/records/record-store.ts'
+import type { CopilotRecord } from './auth/copilot/wire.ts'
+import { connectCodex } from './executors/codex-connection.ts'
+import type { CodexConnection } from './executors/codex-connection.ts'
 import type { Config } from './config/schema.ts'
-import { secretValues } from './config/secret-values.ts'
-import { connectCopilot } from './copilot-connection.ts'
-import type { CopilotConnection } from './copilot-connection.ts'
-import type { Engine } from './engine.ts'
+import { secretValues } from './config/secrets.ts'
+import { connectCopilot } from './executors/copilot-connection.ts'
+import type { CopilotConnection } from './executors/copilot-connection.ts'
+import type { Engine } from './http/engine-memory.ts'
 import { Fault } from './errors.ts'
-import { createMetrics } from './http/metrics.ts'
+import { createMetrics } from './usage/metrics.ts'
 import type { Executor, ProviderId } from './executors/executor.ts'
-import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
-import type { Logger } from './log.ts'
+import { createKnownSecrets, type KnownSecrets } from './redaction/known-secrets.ts'
+import type { Logger } from './logging/logger.ts'
 import { parseCodexModels } from './models/codex-model.ts'
-import { codexSeedClientId, codexSeeds } from './models/codex-seeds.ts'
+import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from './models/seeds.ts'
 import { parseAccountModels } from './models/auto-model.ts'
 import type { Model, ModelListing } from './models/model.ts'
 import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
 import { createModelRegistry } from './models/registry.ts'
-import { copilotSeeds, seedClientId } from './models/seeds.ts'
-import { createSharedFetch } from './shared-fetch.ts'
-import { createUsageRecorder } from './totals/recorder.ts'
+import { createSharedFetch } from './auth/shared-fetch.ts'
+import { createPipeline } from './pipeline/pipeline.ts'
+import type { Pipeline } from './pipeline/pipeline.ts'
+import { createUsageRecorder } from './usage/recorder.ts'
 
 export interface DaemonOptions {
   readonly config: Config
   readonly authDir: string
-  /** Where totals of usage are kept; undefined: in memory alone. */
+  /** The file of usage totals; undefined: totals stay in memory. */
   readonly usageFile?: string | undefined
-  /** Where the ids of this install are kept, for `copilot.client-ids`; undefined: each run has its own. */
+  /** The file of this install's ids, for `copilot.client-ids`; undefined: each run has its own ids. */
   readonly clientIdsFile?: string | undefined
-  /** For `auth.store: keychain`; the system's where absent. */
+  /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly version: string
   readonly log: Logger
-  /** What must not be told; shared with the log. */
+  /** Credentials to redact; shared with the log. */
   readonly secrets?: KnownSecrets | undefined
-  /** Answer from the simulated Copilot; the stored login is left alone. */
+  /** Answer from the simulated Copilot, without the stored login. */
   readonly demo: boolean
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
-  /** Called when requests begin to be made as somebody else; undefined: nobody is logged in (any more). */
+  /** Called when another account is used for requests; undefined: nobody is logged in. */
   readonly onAccount?: (account: string | undefined) => void
-  /** Takes what should end before the process does, also when it is in a hurry. */
+  /** Called with work that must end before the process exits, even on a forced exit. */
   readonly beforeExit?: (work: Promise<void>) => void
-  /** Told how to use memory. */
+  /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
-  /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and for the way to the keychain. */
+  /** Read for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and by the keychain helpers. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 export interface Daemon {
-  /** Where it listens, e.g. `http://127.0.0.1:4141`. */
+  /** E.g. `http://127.0.0.1:4141`. */
   readonly url: string
   readonly models: () => readonly { readonly id: string }[]
-  /** Takes a changed configuration; host and port stay as they are. */
+  /** For programs inside the daemon that need a model. */
+  readonly runTurn: Pipeline['runTurn']
+  /** Applies a changed configuration, except host and port. */
   readonly reconfigure: (config: Config) => void
-  /** Whether the configuration file is not what is in force, because it is not valid; `/healthz` says so. */
+  /** Sets whether the configuration file is invalid and earlier settings stay in force; `/healthz` reports it. */
   readonly setConfigRefused: (isRefused: boolean) => void
   /** Stops accepting, lets streams finish for at most `graceMs`, then ends them with an error event. */
   readonly close: (graceMs: number) => Promise<void>
@@ -83,14 +86,14 @@ export interface Daemon {
 
 /**
  * Starts everything and listens.
- * @throws what `listen` threw, untouched (EADDRINUSE …)
+ * @throws the error of `listen`, unchanged (EADDRINUSE …)
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { version, log, env, beforeExit, secrets = createKnownSecrets() } = options
   const demo = options.demo ? await startDemo() : undefined
   const githubToken = demo?.githubToken ?? options.githubToken
-  const settle = (changed: Config): Config => demo?.redirect(changed) ?? changed
-  let config = settle(options.config)
+  const redirected = (changed: Config): Config => demo?.redirect(changed) ?? changed
+  let config = redirected(options.config)
 
   const stores: Stores = demo?.stores ?? openStores(options)
   const holdSecrets = (): void => secrets.hold('daemon', githubToken, ...secretValues(config))
@@ -108,9 +111,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     githubToken,
     clientIdHeaders: createClientIdHeaders(demo === undefined ? options.clientIdsFile : undefined, log),
   }
-  /** Of the account that was last followed. */
+  /** Plan use of the Codex account `planAccountId`. */
   let planUse: PlanUse | undefined
-  let planUseOf: string | undefined
+  let planAccountId: string | undefined
   const codexDeps = {
     ...shared,
     ...observe('codex'),
@@ -186,39 +189,43 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   function followCopilot(token: CopilotToken | undefined): void {
     accountInUse.forget()
     copilotModels.follow(token?.recordId)
-    tellAccount(token)
+    announceCopilot(token)
   }
 
-  /** Once for each account: a new connection announces the one in use again. */
-  let toldOf: string | undefined
-  function tellAccount(token: CopilotToken | undefined): void {
+  /** `''`: nobody is logged in to Copilot. Undefined: not known yet. */
+  let announcedAccount: string | undefined
+  /** Announces each account once, although every new connection reports its account again. */
+  function announceCopilot(token: CopilotToken | undefined): void {
     const account = token === undefined ? undefined : (copilot.tokens.status().login ?? token.recordId)
     const key = account ?? ''
-    if (key === toldOf) return
-    toldOf = key
-    if (account === undefined) tellNobody()
+    if (key === announcedAccount) return
+    announcedAccount = key
+    if (account === undefined) announceNoAccount()
     else options.onAccount?.(account)
   }
 
-  /** Whether it is known if somebody is logged in to Codex; where it is switched off, nobody is. */
-  let codexRead = codex === undefined
+  /** Whether the Codex login has been read, or Codex is switched off. */
+  let isCodexRead = codex === undefined
   function followCodex(account: CodexAccount | undefined): void {
-    // A new connection announces the account that is in use again.
-    if (account?.id !== planUseOf) planUse = undefined
-    planUseOf = account?.id
+    // Every new connection reports its account, often the same one.
+    if (account?.id !== planAccountId) planUse = undefined
+    planAccountId = account?.id
     codexModels.follow(account?.id)
-    codexRead = true
-    if (account === undefined) tellNobody()
+    isCodexRead = true
+    if (account === undefined) announceNoAccount()
     else log.info({ account: account.label }, 'logged in to Codex')
   }
 
-  /** Once both logins have been looked for; one of them is enough. */
-  function tellNobody(): void {
-    if (codexRead && toldOf === '' && !codexModels.isInUse()) options.onAccount?.(undefined)
+  /** Announces that nobody is logged in, once both logins have been read and neither exists. */
+  function announceNoAccount(): void {
+    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) options.onAccount?.(undefined)
   }
 
-  /** Right after the start nobody can tell whose models there are. What goes wrong is told where a login is needed. */
-  async function loginsRead(name: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits until the logins have been read, because the models depend on them. Ignores failures, which are reported when
+   * a request needs the login.
+   */
+  async function awaitLogins(name: string, signal: AbortSignal): Promise<void> {
     const wanted = providerOfName(name)
     const starting = [
       ...(wanted === 'codex' ? [] : [copilot.tokens]),
@@ -232,26 +239,34 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let unfollowCodex = codex?.credentials.onChange(followCodex)
 
   let isConfigRefused = false
-  const app = buildApp({
+  const common = {
     config: () => config,
-    isConfigRefused: () => isConfigRefused,
     registry,
+    totals,
+    metrics,
+    log,
+    redact: secrets.redact,
+    now: Date.now,
+  }
+  const pipeline = createPipeline({
+    ...common,
     async completeModels(name, how) {
-      await loginsRead(name, how.signal)
+      await awaitLogins(name, how.signal)
       return completeModels([copilotModels, codexModels], name, how)
     },
     executorOf,
+    salt: randomBytes(16).toString('hex'),
+  })
+  const app = buildApp({
+    ...common,
+    pipeline,
+    isConfigRefused: () => isConfigRefused,
     tokenStatus: () => copilot.tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
     account: accountInUse.get,
-    totals,
-    metrics,
     version,
     demo: options.demo,
-    log,
-    redact: secrets.redact,
-    now: Date.now,
     randomId: randomUUID,
     engine: options.engine,
   })
@@ -259,7 +274,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const retiring = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
 
-  /** Requests that are under way end on the connection they began on, also those that still wait for their turn. */
+  /** Closes a replaced connection after all requests that run or wait now have ended, because they use it. */
   function retire(old: CopilotConnection | CodexConnection): void {
     const done = app
       .drained()
@@ -294,10 +309,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return {
     url: urlOf(config.server.host, app.address()),
     models: registry.list,
+    runTurn: pipeline.runTurn,
 
     reconfigure(changed) {
       const before = config
-      config = settle(changed)
+      config = redirected(changed)
       holdSecrets()
       registry.setNaming(config.models)
       app.reconfigured()
@@ -328,7 +344,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** What GitHub says of the account is asked again after this, a failure sooner. Ms. */
+/** How long GitHub's account data is cached, and how long a failure. Ms. */
 const accountKeptMs = 60_000
 const failureKeptMs = 5_000
 
@@ -337,7 +353,7 @@ function setTimer(run: () => void, delayMs: number): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Why there is no Codex model at all. */
+/** The reason why there are no Codex models; undefined if Codex is available. */
 function codexAbsence(
   status: CodexLoginStatus | undefined,
 ): { readonly detail: string; readonly fix: string } | undefined {
@@ -354,14 +370,14 @@ interface Stores {
 
 /** Each provider sees its own records only. */
 function openStores({ authDir, config, env, keychain = createSystemKeychain({ env }), log }: DaemonOptions): Stores {
-  const place: RecordPlace = { dir: authDir, rules: config.auth, keychain, told: new Set() }
+  const location: StoreLocation = { dir: authDir, rules: config.auth, keychain, warned: new Set() }
   return {
-    copilot: openRecordStore(copilotRecordKind, place, log),
-    codex: openRecordStore(codexRecordKind, place, log),
+    copilot: openRecordStore(copilotRecordKind, location, log),
+    codex: openRecordStore(codexRecordKind, location, log),
   }
 }
 
-/** The catalogue names no owner; the simulated Copilot's does, and says what it is. */
+/** Codex's model list names no vendor, so models of the demo get one that says they are simulated. */
 function parseDemoCodexModels(reply: unknown): ModelListing | undefined {
   const listing = parseCodexModels(reply)
   return listing && { ...listing, models: listing.models.map(ownedByDemo) }
@@ -371,15 +387,15 @@ function ownedByDemo(model: Model): Model {
   return { ...model, vendor: 'Simulated OpenAI (demo)' }
 }
 
-/** The simulated Copilot and the simulated Codex, each on a loopback port of its own, and how a configuration is pointed at them. */
+/** Starts the simulated Copilot and Codex on loopback ports; `redirect` points a configuration at them. */
 async function startDemo() {
   const [{ startDemoServer }, { startDemoCodex }] = await Promise.all([
     import('./demo/server.ts'),
     import('./demo/codex/server.ts'),
   ])
-  // A pace at which a person sees the text flow.
-  const settings = { eventDelayMs: 15 }
-  const [copilot, codex] = await Promise.all([startDemoServer({ settings }), startDemoCodex({ settings })])
+  // Slow enough for a person to see the text stream.
+  const pace = { eventDelayMs: 15 }
+  const [copilot, codex] = await Promise.all([startDemoServer(pace), startDemoCodex(pace)])
   const login = toCodexRecord(codex.login(), { nowMs: Date.now(), issuer: codex.issuer })
   return {
     githubToken: copilot.tokens.issueGithub(),

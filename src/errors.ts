@@ -1,27 +1,27 @@
 /**
- * Every way a request can fail, as data. An arm holds what its message needs and nothing secret.
- * `statusOf` maps it to HTTP once; each dialect words it once (`translate/<d>/error.ts`).
+ * Every failure of a request, as data. Each kind holds the data of its message and no secrets. `statusOf` maps it to an
+ * HTTP status; `translate/<d>/error.ts` writes the dialect's message.
  */
 export type ProxyError =
-  /** The caller's body is well-formed JSON but not acceptable. `path` as in `messages[3].content`, '' for the body itself. */
+  /** The caller's body is valid JSON but not acceptable. `path`: e.g. `messages[3].content`, '' for the body itself. */
   | {
       readonly kind: 'invalid_request'
       readonly path: string
       readonly detail: string
       readonly code?: string
-      /** What a client reads in place of the words (`error.details` of the Messages API). */
+      /** Machine-readable details for clients (`error.details` of the Messages API). */
       readonly details?: Readonly<Record<string, unknown>>
     }
   /** The body could not be read as JSON: syntax, encoding, truncation, or a broken content-encoding. */
   | { readonly kind: 'malformed_body'; readonly detail: string }
-  /** `mostExpansion`: it is compressed and would become larger than that many times itself, which is too much. */
+  /** `mostExpansion`: the body is compressed and would expand by more than this factor. */
   | { readonly kind: 'body_too_large'; readonly limitBytes: number; readonly mostExpansion?: number }
-  /** The rest of the body did not arrive. */
+  /** The caller sent no more of the body for `afterMs`. */
   | { readonly kind: 'body_stalled'; readonly afterMs: number }
   | { readonly kind: 'unsupported_media_type'; readonly detail: string }
-  /** The caller did not present one of the configured `server.api-keys`; `removed`: it was one when the request came. */
+  /** The caller presented none of `server.api-keys`; `removed`: its key was removed during the request. */
   | { readonly kind: 'key_required'; readonly removed?: true }
-  /** Wrong keys keep coming from the caller's address. */
+  /** Too many wrong keys come from the caller's address, or from all addresses. */
   | { readonly kind: 'wrong_keys'; readonly retryAfterSeconds: number }
   /** Host, Origin or Fetch-Metadata check refused the caller. */
   | { readonly kind: 'forbidden'; readonly detail: string }
@@ -37,37 +37,37 @@ export type ProxyError =
       readonly path: string
       readonly allow: readonly string[]
     }
-  /** A WebSocket upgrade, which no route takes. */
+  /** The caller asked for a WebSocket upgrade, which no route supports. */
   | { readonly kind: 'upgrade_refused' }
-  /** No response of that id is kept here. */
+  /** No response with that id is stored. */
   | { readonly kind: 'not_stored' }
   | {
       readonly kind: 'model_not_found'
       readonly model: string
       readonly suggestions: readonly string[]
-      /** A sentence for when the model is not simply unknown: switched off for the account, or an alias to nowhere. */
+      /** A sentence if the model is not merely unknown, e.g. switched off for the account or an alias without a model. */
       readonly detail?: string
     }
   /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
-  /** More than `server.max-requests-per-minute` of one caller's. */
+  /** One caller exceeded `server.max-requests-per-minute`. */
   | { readonly kind: 'rate_limited'; readonly perMinute: number; readonly retryAfterSeconds: number }
   | { readonly kind: 'shutting_down' }
-  /** Of that provider: nobody is logged in, or the account has no access. `fix` is the command or page that helps. */
+  /** Nobody is logged in to the provider, or the account has no access. `fix` is the command or page that helps. */
   | {
       readonly kind: 'copilot_unavailable' | 'codex_unavailable'
       readonly detail: string
       readonly fix: string
       readonly retryAfterSeconds?: number
     }
-  /** Upstream still says 401 after the one refresh that is allowed. */
+  /** Upstream still answers 401 after the one allowed refresh. */
   | { readonly kind: 'upstream_unauthorized'; readonly upstreamMessage: string; readonly headers?: PassedHeaders }
   /** Upstream answered with an error status. `message` is upstream's own, redacted, never HTML. */
   | {
       readonly kind: 'upstream_status'
       readonly status: number
       readonly message: string
-      /** When a limit ends, where that is known, and the one thing to do: sentences of ours. */
+      /** Our own sentences: when a limit ends, if known, and what to do. */
       readonly advice?: string
       readonly code?: string
       readonly type?: string
@@ -92,14 +92,14 @@ export type ProxyError =
     }
   /** The stream ended before upstream said it was finished. */
   | { readonly kind: 'upstream_truncated'; readonly headers?: PassedHeaders }
-  /** Upstream answered something that is not the API: HTML, a wrong content type, endless whitespace. */
+  /** Upstream sent something that is not the API's format: HTML, a wrong content type, endless whitespace. */
   | { readonly kind: 'upstream_unusable'; readonly detail: string; readonly headers?: PassedHeaders }
   | { readonly kind: 'internal' }
 
-/** Further headers of upstream's that a caller may see: quota, rate limit, its request id. */
+/** Upstream headers that a caller may see: quota, rate limit, request id. */
 type PassedHeaders = Readonly<Record<string, string>>
 
-/** How a ProxyError travels; `cause` keeps what the library threw, for the log. */
+/** Carries a ProxyError; `cause` keeps the library's error for the log. */
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly error: ProxyError
@@ -110,24 +110,24 @@ export class Fault extends Error {
   }
 }
 
-/** A fault as log fields: what went wrong, and what a library threw, where one did. */
+/** A fault as log fields: the error, and the library's error if there is one. */
 export function faultFields({ error, cause }: Fault): Record<string, unknown> {
   return { error, ...(cause !== undefined && { cause }) }
 }
 
 /**
- * The error with the headers of the answer it was met in, so that whoever reads it has upstream's request id. Its own
- * headers win; errors that are not about an answer of upstream's stay as they are.
+ * The error with the headers of upstream's reply, which include the request id. The error's own headers win; errors
+ * without an upstream reply stay as they are.
  */
 export function withHeaders(error: unknown, headers: PassedHeaders): unknown {
-  if (!(error instanceof Fault) || !isAboutAnswer(error.error)) return error
-  const told = { ...error.error, headers: { ...headers, ...error.error.headers } }
-  return new Fault(told, { cause: error.cause })
+  if (!(error instanceof Fault) || !hasAnswerHeaders(error.error)) return error
+  const merged = { ...error.error, headers: { ...headers, ...error.error.headers } }
+  return new Fault(merged, { cause: error.cause })
 }
 
 type AnswerError = Extract<ProxyError, { readonly headers?: PassedHeaders }>
 
-const aboutAnswers: ReadonlySet<ProxyError['kind']> = new Set([
+const answerErrorKinds: ReadonlySet<ProxyError['kind']> = new Set([
   'upstream_unauthorized',
   'upstream_status',
   'upstream_failed',
@@ -136,16 +136,15 @@ const aboutAnswers: ReadonlySet<ProxyError['kind']> = new Set([
   'upstream_unusable',
 ] satisfies readonly AnswerError['kind'][])
 
-function isAboutAnswer(error: ProxyError): error is AnswerError {
-  return aboutAnswers.has(error.kind)
+function hasAnswerHeaders(error: ProxyError): error is AnswerError {
+  return answerErrorKinds.has(error.kind)
 }
 
-/** The headers of upstream's answer that an error carries. */
 export function headersOf(error: ProxyError): PassedHeaders {
-  return (isAboutAnswer(error) ? error.headers : undefined) ?? {}
+  return (hasAnswerHeaders(error) ? error.headers : undefined) ?? {}
 }
 
-/** Statuses upstream sends that a caller can act on; anything else unexpected becomes 502. */
+/** Passes error statuses on; any other unexpected status becomes 502. */
 function upstreamStatus(status: number): number {
   return status >= 400 && status <= 599 ? status : 502
 }
@@ -197,7 +196,7 @@ export function statusOf(error: ProxyError): number {
   }
 }
 
-/** Seconds or an HTTP date for `Retry-After`, where the error carries one. */
+/** The value of `Retry-After` if the error has one: seconds or an HTTP date. */
 export function retryAfterOf(error: ProxyError): string | undefined {
   switch (error.kind) {
     case 'queue_full':

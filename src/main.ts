@@ -2,19 +2,20 @@ import { fstatSync, readFileSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
-import type { CommandContext, EndingSignal } from './commands/context.ts'
-import { exitCode } from './commands/exit-code.ts'
 import { runProgram } from './commands/program.ts'
+import { exitCode } from './commands/shared/command.ts'
+import type { CommandContext, EndingSignal } from './commands/shared/command.ts'
 import { proxyPasswords } from './config/proxy-variables.ts'
-import { v8Engine } from './engine.ts'
-import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts'
-import { redactText } from './redact.ts'
+import { v8Engine } from './http/engine-memory.ts'
+import { createKnownSecrets } from './redaction/known-secrets.ts'
+import type { KnownSecrets } from './redaction/known-secrets.ts'
+import { redactText } from './redaction/redact.ts'
+import { createStyle, wantsColors } from './terminal/output.ts'
 import type { Output } from './terminal/output.ts'
-import { createStyle, wantsColors } from './terminal/style.ts'
 
-// The process edge: the only file that reads `process`. Everything a command needs is handed to it.
+// The process edge: the only file that reads `process`. It passes everything that a command needs.
 
-/** What an interrupted command exits with: 128 + the number of the signal, as shells have it. */
+/** 128 + the number of the signal, as in shells. */
 const signalExitCodes = new Map<unknown, number>([
   ['SIGHUP', 129],
   ['SIGINT', exitCode.interrupted],
@@ -31,12 +32,12 @@ function readVersion(): string {
 }
 
 /**
- * @param onFailure called once when text could not be written. A reader that left (`models | head -1`) is no failure,
- * and a daemon serves on either way.
+ * @param onFailure called once when text could not be written. A reader that left (`models
+ * head -1`) is no failure.
  */
 function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailure: (error: Error) => void): Output {
   let failed = false
-  // Nobody has to listen to it: each write is told, and earlier.
+  // The callback of each write reports errors earlier.
   stream.on('error', () => {})
   const onWritten = (error?: NodeJS.ErrnoException | null): void => {
     if (failed || !error) return
@@ -47,7 +48,7 @@ function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailur
   const hasColors = wantsColors({ isTty: isTerminal, env: process.env })
   return {
     write: (text) => {
-      // After a failure every further write would fail as well, or leave a gap.
+      // Later writes would fail as well, or leave a gap.
       if (!failed) stream.write(text, onWritten)
     },
     isClosed: () => failed,
@@ -55,7 +56,7 @@ function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailur
       new Promise((resolve) => {
         stream.write('', () => resolve(!failed && !leadsNowhere(stream.fd)))
       }),
-    // A terminal that was told no size, as in some containers, says 0.
+    // Some containers' terminals report 0.
     columns: isTerminal ? stream.columns || 80 : Infinity,
     isTerminal,
     hasColors,
@@ -63,13 +64,13 @@ function toOutput(stream: NodeJS.WriteStream & { readonly fd: number }, onFailur
   }
 }
 
-/** Node opens the null device in the place of a standard stream that was closed. */
+/** Node opens the null device in place of a closed standard stream. */
 function leadsNowhere(fd: number): boolean {
   try {
     const target = fstatSync(fd)
     return target.isCharacterDevice() && target.rdev === statSync(devNull).rdev
   } catch {
-    // Windows cannot be asked about its null device.
+    // The null device of Windows cannot be identified.
     return false
   }
 }
@@ -85,7 +86,7 @@ async function loadUndici(): Promise<void> {
   undici.setGlobalDispatcher(createPool({ connectMs: 10_000, env: process.env }).agent)
 }
 
-/** Loads undici when the first request is made: commands that need no network do not wait for it. */
+/** Loads undici at the first request, so that commands without network access do not wait for it. */
 function createNetwork(): Network {
   let ready: Promise<void> | undefined
   const prepare = (): Promise<void> => (ready ??= loadUndici())
@@ -98,10 +99,9 @@ function createNetwork(): Network {
   }
 }
 
-/** What a second signal waits for, and how long at most. Ms. */
+/** How long a second signal waits for unfinished work. Ms. */
 const mostHeldMs = 5000
 
-/** Work that is not over yet. */
 interface Unfinished {
   readonly add: (work: Promise<void>) => void
   readonly list: () => readonly Promise<void>[]
@@ -121,8 +121,8 @@ function createUnfinished(): Unfinished {
 type SignalTaker = (name: EndingSignal) => void
 
 /**
- * Aborts with the first ending signal, its name as the reason; the second one ends the process on the spot, or, where
- * something is left whose result exists nowhere else, within a few seconds. While somebody takes them, nothing of it.
+ * The first ending signal aborts, with its name as the reason. The second one ends the process, at once or after the
+ * unfinished work. A registered taker receives all signals instead.
  */
 function listenForSignals(
   unfinished: Unfinished,
@@ -157,14 +157,14 @@ function listenForSignals(
   }
 }
 
-/** After either event the state is unknown: say what happened, without secrets, and let a supervisor start afresh. */
+/** The state is unknown after either event: report it without secrets, and let a supervisor restart the process. */
 function reportDefects(stderr: Output, secrets: KnownSecrets): void {
-  // A report that somebody asks for by Node's options would hold every variable, tokens and keys among them.
+  // A report would hold every environment variable, tokens included.
   process.report.excludeEnv = true
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
-      const told = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      stderr.write(redactText(secrets.redact(`copilot-proxy: internal error\n${told}\n`)))
+      const description = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      stderr.write(redactText(secrets.redact(`copilot-proxy: internal error\n${description}\n`)))
       process.exit(exitCode.failed)
     })
   }
@@ -205,10 +205,9 @@ async function main(): Promise<void> {
     secrets,
   }
   const outcome = await runProgram(process.argv.slice(2), context)
-  // A client that was started may have ended with the same code for a reason of its own.
+  // A launched client may have returned the same code for its own reasons.
   const ended = (outcome === exitCode.interrupted ? signalExitCodes.get(context.signal.reason) : undefined) ?? outcome
-  // Idle connections must not hold the process up, but text on its way to a pipe must arrive: Windows writes in the
-  // background.
+  // Idle connections must not keep the process alive, but text for a pipe must arrive: Windows writes asynchronously.
   process.stdout.write('', () => {
     const code = lost && ended === exitCode.done ? exitCode.failed : ended
     process.stderr.write('', () => process.exit(code))

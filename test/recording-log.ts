@@ -1,4 +1,4 @@
-import type { LogMethod, Logger } from '../src/log.ts'
+import type { LogMethod, Logger } from '../src/logging/logger.ts'
 
 export interface LogLine {
   readonly level: keyof Logger

@@ -4,7 +4,7 @@ import type { Load } from './load.ts'
 import { askProbe } from './process.ts'
 import type { Running } from './process.ts'
 
-// What a desk full of agents sees of one process.
+// One process that serves many agents at once.
 
 const agents = 16
 const burst = 5000
@@ -13,20 +13,20 @@ interface Target extends Running {
   readonly url: string
 }
 
-/** Events a second through one process, as fast as upstream gives them to all agents at once. */
+/** Events per second through one process, with upstream sending to all agents as fast as it can. */
 export async function eventsPerSecond({ url }: Target): Promise<number> {
   const startedAt = performance.now()
   await askMany(url, load('chat', `[demo:frames ${burst} 1]`), agents, agents)
   return (agents * burst * 1000) / (performance.now() - startedAt)
 }
 
-/** How long the event loop stands still at most while the agents read tokens and `what` arrives. Ms. */
-export async function stallMs(target: Target, what: Load): Promise<number> {
+/** The longest event loop delay while the agents read tokens and `request` arrives. Ms. */
+export async function stallMs(target: Target, request: Load): Promise<number> {
   const streaming = askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), agents, agents)
   // The streams have begun by then.
   await sleep(200)
   await askProbe(target, 'stall')
-  await ask(target.url, what)
+  await ask(target.url, request)
   await streaming
   return askProbe(target, 'stall')
 }

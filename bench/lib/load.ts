@@ -6,13 +6,12 @@ const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
 export const dialects = ['chat', 'responses', 'messages'] as const
 export type DialectName = (typeof dialects)[number]
 
-/** What is posted, and where. */
 export interface Load {
   readonly path: string
   readonly body: Buffer
 }
 
-/** Models of the simulated Copilot that one upstream dialect alone serves, and that cost it next to nothing. */
+/** Models of the simulated Copilot that are served in one upstream dialect only, at almost no cost. */
 const modelOf: Readonly<Record<DialectName, string>> = {
   chat: 'demo-bench',
   responses: 'demo-bench-responses',
@@ -21,7 +20,7 @@ const modelOf: Readonly<Record<DialectName, string>> = {
 
 /**
  * A streaming request as agents send it, in the caller's dialect, for a model that `upstream` alone serves. The marker in
- * the prompt says what the simulated Copilot does.
+ * the prompt controls the simulated Copilot.
  */
 export function load(caller: DialectName, prompt: string, upstream: DialectName = caller): Load {
   const model = modelOf[upstream]
@@ -40,6 +39,11 @@ export function load(caller: DialectName, prompt: string, upstream: DialectName 
     case 'messages':
       return toLoad('/v1/messages', { model, stream: true, max_tokens: 4096, system, messages: [user] })
   }
+}
+
+/** The same request for a reply that is not streamed. */
+export function unstreamed({ path, body }: Load): Load {
+  return toLoad(path, { ...(JSON.parse(body.toString()) as object), stream: false })
 }
 
 function toLoad(path: string, body: object): Load {
@@ -81,12 +85,12 @@ function post(url: string, { path, body }: Load, onAnswer: (answer: IncomingMess
 }
 
 /** One request, read to its end. */
-export function ask(url: string, what: Load): Promise<Answered> {
+export function ask(url: string, payload: Load): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const sentAt = performance.now()
     let firstByteMs = 0
     let bytes = 0
-    post(url, what, (answer) => {
+    post(url, payload, (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`answered ${answer.statusCode}`))
       answer.on('data', (chunk: Buffer) => {
         if (bytes === 0) firstByteMs = performance.now() - sentAt
@@ -99,28 +103,33 @@ export function ask(url: string, what: Load): Promise<Answered> {
 }
 
 /** `total` requests, `parallel` at a time. */
-export async function askMany(url: string, what: Load, total: number, parallel: number): Promise<readonly Answered[]> {
+export async function askMany(
+  url: string,
+  payload: Load,
+  total: number,
+  parallel: number,
+): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   let left = total
   async function worker(): Promise<void> {
     while (left > 0) {
       left -= 1
-      answers.push(await ask(url, what))
+      answers.push(await ask(url, payload))
     }
   }
   await Promise.all(Array.from({ length: parallel }, worker))
   return answers
 }
 
-/** Opens streams and keeps them open once their first byte is there; returns how to end them. */
-export async function hold(url: string, what: Load, count: number): Promise<() => void> {
+/** Opens streams and keeps them open after their first byte. Returns a function that ends them. */
+export async function hold(url: string, payload: Load, count: number): Promise<() => void> {
   const calls: ClientRequest[] = []
   await Promise.all(
     Array.from(
       { length: count },
       () =>
         new Promise<void>((resolve, reject) => {
-          const call = post(url, what, (answer) => {
+          const call = post(url, payload, (answer) => {
             answer.once('data', () => resolve())
             answer.on('error', () => {})
           })

@@ -2,9 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-// Loaded into the measured process with `--import`; does over the IPC channel what it is asked. `stall`: tells the longest
-// time its event loop was late since the last question, in ms. `collect`: collects garbage, so that what is resident
-// afterwards is in use.
+// Loaded into the measured process with `--import`; answers messages on the IPC channel. `stall`: reports the longest
+// event loop delay since the last message, in ms. `collect`: collects garbage, so that resident memory is memory in use.
 
 const resolutionMs = 1
 const delay = monitorEventLoopDelay({ resolution: resolutionMs })
@@ -23,8 +22,8 @@ function collect(): number {
   return 0
 }
 
-process.on('message', (ask) => {
-  process.send?.(ask === 'collect' ? collect() : longestStallMs())
+process.on('message', (command) => {
+  process.send?.(command === 'collect' ? collect() : longestStallMs())
 })
 // The channel must not keep the process alive.
 process.channel?.unref()

@@ -10,7 +10,7 @@ export interface Running {
   readonly firstLine: string
 }
 
-/** Starts `node <args>` and waits for its first line on stdout. Its log goes nowhere. */
+/** Starts `node <args>` and waits for its first line on stdout. Discards its stderr. */
 export async function startNode(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
@@ -32,11 +32,11 @@ export async function stop({ child }: Running, signal: 'SIGTERM' | 'SIGKILL' = '
   await exited
 }
 
-/** Has the probe that is in the process do something (`probe.ts`), and returns what it says. */
-export async function askProbe({ child }: Running, what: 'stall' | 'collect'): Promise<number> {
-  const told = new Promise<number>((resolve) => child.once('message', (said) => resolve(Number(said))))
-  child.send(what)
-  return told
+/** Sends a command to the probe in the process (`probe.ts`) and returns its answer. */
+export async function askProbe({ child }: Running, command: 'stall' | 'collect'): Promise<number> {
+  const answer = new Promise<number>((resolve) => child.once('message', (value) => resolve(Number(value))))
+  child.send(command)
+  return answer
 }
 
 /** CPU time of all threads of a process so far, from the kernel's own accounting (Linux). Microseconds. */

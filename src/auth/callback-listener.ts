@@ -11,17 +11,70 @@ const LOOPBACK = {
 export interface CallbackOptions {
   /** Tried in this order; one that is taken gives way to the next. 0 takes a free one. */
   readonly ports: readonly number[]
-  /** Host of the redirect address, as it is registered; the browser has to come by this very name. */
+  /** Host of the redirect address, as it is registered; the browser's Host header must name it. */
   readonly host: keyof typeof LOOPBACK
   /** Path of the redirect address, as it is registered. */
   readonly path: string
-  /** Who sends the browser back: a name for the page it then shows. */
+  /** The site that sends the browser back, named on the page that the browser then shows. */
   readonly site: 'GitHub' | 'OpenAI'
   /** The `state` sent along; only a visit that brings it back counts. */
   readonly state: string
   readonly waitMs: number
   /** Called once with the redirect address. */
   readonly onListening: (redirectUri: string) => void
+}
+
+export interface AuthorizationOptions extends Omit<CallbackOptions, 'state' | 'onListening'> {
+  readonly authorizeUrl: string
+  readonly clientId: string
+  /** Space separated. */
+  readonly scope: string
+  /** Further query parameters of the authorize URL. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly verifierBytes: number
+  /** Cryptographically strong. */
+  readonly randomBytes: (size: number) => Uint8Array
+  /** Called once the listener is up: open or show this address. */
+  readonly onUrl: (url: string) => void
+}
+
+export type AuthorizationResult =
+  | { readonly kind: 'code'; readonly code: string; readonly verifier: string; readonly redirectUri: string }
+  | Exclude<CallbackResult, { kind: 'code' }>
+
+/**
+ * Gets an authorization code through a browser on this machine, with PKCE (RFC 7636, S256) and a loopback redirect
+ * (RFC 8252 §7.3). Aborting `signal` closes the listener at once.
+ */
+export async function authorizeInBrowser(
+  options: AuthorizationOptions,
+  signal: AbortSignal,
+): Promise<AuthorizationResult> {
+  const state = toBase64Url(options.randomBytes(32))
+  const verifier = toBase64Url(options.randomBytes(options.verifierBytes))
+  let redirectUri = ''
+  const onListening = (uri: string): void => {
+    redirectUri = uri
+    const url = new URL(options.authorizeUrl)
+    const query = {
+      response_type: 'code',
+      client_id: options.clientId,
+      redirect_uri: redirectUri,
+      scope: options.scope,
+      state,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      ...options.query,
+    }
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    options.onUrl(url.href)
+  }
+  const result = await awaitCallback({ ...options, state, onListening }, signal)
+  return result.kind === 'code' ? { ...result, verifier, redirectUri } : result
+}
+
+function toBase64Url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url')
 }
 
 export type CallbackResult =
@@ -34,8 +87,8 @@ export type CallbackResult =
   | { readonly kind: 'aborted' }
 
 /**
- * Listens on loopback until the browser returns with the right `state`, once. Any page in that browser can knock here,
- * so a visit without the state changes nothing: it gets a 400 and the wait goes on.
+ * Listens on loopback until the browser returns with the right `state`, once. Any page in that browser can send a
+ * request here, so a request without the state gets a 400 and the wait goes on.
  */
 export async function awaitCallback(options: CallbackOptions, signal: AbortSignal): Promise<CallbackResult> {
   if (signal.aborted) return { kind: 'aborted' }
@@ -73,24 +126,27 @@ type Listening =
   | { readonly kind: 'ports_taken' }
   | { readonly kind: 'failed'; readonly detail: string }
 
-/** Opens the first port that is free; trouble other than a taken port is told only when no port can be had. */
+/** Opens the first free port. An error other than a taken port is returned only if no port can be opened. */
 async function listenOnFirst(
   { ports, host }: Pick<CallbackOptions, 'ports' | 'host'>,
   listener: RequestListener,
 ): Promise<Listening> {
-  let trouble: Listening = { kind: 'ports_taken' }
+  let failure: Listening = { kind: 'ports_taken' }
   for (const port of ports) {
     const listening = await listenOnAll(port, LOOPBACK[host], listener)
     if (listening.kind === 'listening') return listening
-    if (trouble.kind === 'ports_taken') trouble = listening
+    if (failure.kind === 'ports_taken') failure = listening
   }
-  return trouble
+  return failure
 }
 
-/** An address that this machine does not have, as `::1` where IPv6 is off. */
+/** The machine does not have the address, e.g. `::1` with IPv6 off. */
 const absentCodes: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
 
-/** One port on every address that there is. Taken on one of them is taken: the browser might meet the other program. */
+/**
+ * Opens one port on every address. A port taken on one address counts as taken: the browser might reach the other
+ * program.
+ */
 async function listenOnAll(port: number, addresses: readonly string[], listener: RequestListener): Promise<Listening> {
   const servers: Server[] = []
   let opened = port
@@ -136,8 +192,7 @@ async function closeAll(servers: readonly Server[]): Promise<void> {
       (server) =>
         new Promise<void>((resolve) => {
           server.close(() => resolve())
-          // The page has been sent by now; what is left are spare connections a browser opens, which would hold
-          // `close` up.
+          // The page has been sent. Spare connections of the browser would hold `close` up.
           server.closeAllConnections()
         }),
     ),

@@ -1,11 +1,11 @@
-import { connectionTrouble, isBeforeSending } from './connection-trouble.ts'
+import { describeConnectionFailure, isBeforeSending } from './connection-failure.ts'
 
 /** Replies of the login and account endpoints are a few KB; more than this is not one of them. */
 const MAX_REPLY_BYTES = 1024 * 1024
 
 export interface RequestDeps {
   readonly fetch: typeof globalThis.fetch
-  /** For one whole exchange, headers and body. */
+  /** For one request and its reply, headers and body. */
   readonly timeoutMs: number
 }
 
@@ -16,12 +16,12 @@ export interface Reply {
   readonly text: string
 }
 
-/** How an exchange ended. `detail` is a sentence without its period; it names hosts, never a credential. */
+/** How a request ended. `detail` is a sentence without its period; it names hosts, never a credential. */
 export type RequestOutcome =
   | Reply
   /** 3xx. Not followed: the request carries a credential that belongs to one host. */
   | { readonly kind: 'redirected'; readonly detail: string }
-  /** `unsent`: no connection came about, so nobody has read the request. */
+  /** `unsent`: there was no connection, so nobody has read the request. */
   | { readonly kind: 'unreachable'; readonly detail: string; readonly unsent?: true }
   | { readonly kind: 'timed_out'; readonly detail: string }
   /** `signal` was aborted. */
@@ -61,13 +61,13 @@ export async function sendRequest(
     if (timeout.aborted) {
       return { kind: 'timed_out', detail: `No answer from ${host} within ${deps.timeoutMs / 1000} s` }
     }
-    const trouble = connectionTrouble(error)
-    const detail = `Could not reach ${host}${trouble === '' ? '' : `: ${trouble}`}`
+    const clause = describeConnectionFailure(error)
+    const detail = `Could not reach ${host}${clause === '' ? '' : `: ${clause}`}`
     return { kind: 'unreachable', detail, ...(isBeforeSending(error) && { unsent: true }) }
   }
 }
 
-/** The body as JSON, whatever its content type says; undefined when it is none. */
+/** The body as JSON, whatever its content type; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -81,7 +81,7 @@ export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)
 }
 
-/** Where it leads, without path and query: those may carry what was sent. */
+/** The target's host. Path and query may carry what was sent. */
 function redirectTarget(response: Response, host: string): string {
   const target = URL.parse(response.headers.get('location') ?? '')?.host
   return target === undefined || target === host
@@ -91,7 +91,7 @@ function redirectTarget(response: Response, host: string): string {
 
 const inTheWay = 'the sign-in page of a network, a company proxy or firewall may be in the way'
 
-/** That a web page came where GitHub’s answer was awaited; undefined for any other reply, and for a page of GitHub’s own. */
+/** Says that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages. */
 export function describeWebPage({ status, headers, text }: Reply): string | undefined {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
   return isPage && !isFromGithub(headers)
@@ -116,4 +116,23 @@ async function readText(response: Response): Promise<string | undefined> {
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()
+}
+
+/** The longest upstream text that is shown to a person or logged. Characters. */
+const MAX_LENGTH = 300
+
+// C0, DEL, C1 and the bidirectional controls: they could repaint a terminal or reorder what a person reads.
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu
+
+/**
+ * Upstream's text as one harmless line: control characters become spaces, `secrets` are redacted (an upstream may
+ * reflect what it was sent), and the length is bounded.
+ */
+export function toPlainLine(text: string, secrets: readonly string[] = []): string {
+  let line = text
+  for (const secret of secrets) {
+    if (secret !== '') line = line.replaceAll(secret, '[redacted]')
+  }
+  line = line.replaceAll(UNPRINTABLE, ' ').trim()
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line
 }

@@ -12,41 +12,10 @@ export function elapsedMs(since: Moment, at: Moment): number {
 /** How long a token may be used, counted from when this process first saw it. */
 export interface TokenLife {
   readonly seenAt: Moment
-  /** Time to fetch a new one. */
+  /** A new token should be fetched. */
   readonly dueAfterMs: number
   /** It no longer works. */
   readonly expiresAfterMs: number
-}
-
-/** Upstream accepts a token this much longer than `refresh_in`; GitHub's own clients count on the same minute. */
-const ALLOWANCE_MS = 60_000
-/** A `refresh_in` beyond this is a mistake. */
-const MAX_REFRESH_IN_MS = 24 * 3600_000
-const MAX_JITTER_MS = 30_000
-/** A token from this far in the future was stored under a clock that has been set back since. */
-const CLOCK_TOLERANCE_MS = 60_000
-
-/**
- * Due at `obtained + refresh_in − margin − jitter`, unusable at `obtained + refresh_in + 60 s`. Upstream's `expires_at`
- * is left out on purpose: it is by another clock. The margin takes at most half of `refresh_in`, whatever is
- * configured. `random` is in 0…1 and chosen once for each token.
- */
-export function tokenLife(
-  token: { readonly obtainedAtSeconds: number; readonly refreshInSeconds: number },
-  settings: { readonly marginSeconds: number; readonly random: number },
-  at: Moment,
-): TokenLife {
-  const refreshInMs = Math.min(Math.max(0, token.refreshInSeconds * 1000), MAX_REFRESH_IN_MS)
-  const ageMs = at.wallMs - token.obtainedAtSeconds * 1000
-  // Of unknown age: due at once, and usable for the allowance only.
-  const spentMs = ageMs < -CLOCK_TOLERANCE_MS ? refreshInMs : Math.max(0, ageMs)
-  const marginMs = Math.min(settings.marginSeconds * 1000, refreshInMs / 2)
-  const jitterMs = settings.random * Math.min(MAX_JITTER_MS, refreshInMs / 20)
-  return {
-    seenAt: at,
-    dueAfterMs: refreshInMs - marginMs - jitterMs - spentMs,
-    expiresAfterMs: refreshInMs + ALLOWANCE_MS - spentMs,
-  }
 }
 
 export function isDue(life: TokenLife, at: Moment): boolean {

@@ -1,13 +1,13 @@
-import type { ClientModel } from './client-model.ts'
+import type { ChosenModels, ClientModel } from './target.ts'
 import type { ClientId } from './clients.ts'
 
-/** Models of equal standing: the newest is taken, of two as new the one whose pattern comes first. */
+/** Equally good models: the newest wins, then the first pattern. */
 type Group = readonly RegExp[]
 
 interface Rule {
   /** Best first. */
   readonly groups: readonly Group[]
-  /** Models that upstream serves in this API go before those that have to be translated. */
+  /** Prefer models that upstream serves in this API, untranslated. */
   readonly native?: string
 }
 
@@ -20,7 +20,7 @@ const gptMini = /^(?:codex\/)?gpt-(?<version>\d+(?:\.\d+)?)-mini$/
 
 type Role = 'main' | 'small'
 
-/** Sonnet goes before Opus, a request of which counts several times against a Copilot plan. */
+/** Sonnet before Opus, whose requests count several times against a Copilot plan. */
 const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
   claude: {
     main: { groups: [[claudeSonnet], [claudeOpus], [gptCodex, gpt]], native: 'messages' },
@@ -36,23 +36,13 @@ const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
   },
 }
 
-/** The models a client starts with. */
-export interface ChosenModels {
-  readonly main: ClientModel
-  /** For titles, summaries and the like. */
-  readonly small: ClientModel
-  /** What Claude Code’s names `opus` and `sonnet` stand for. */
-  readonly opus: ClientModel
-  readonly sonnet: ClientModel
-}
-
-/** @param wanted takes the place of the main model; undefined: the best of the list. Undefined for an empty list. */
+/** @param wanted the main model; by default the best of the list. Undefined for an empty list. */
 export function chooseModels(
   client: ClientId,
   all: readonly ClientModel[],
   wanted?: ClientModel,
 ): ChosenModels | undefined {
-  // All of these clients work by tools.
+  // All of these clients need tools.
   const able = all.filter(({ tools }) => tools)
   const models = able.length > 0 ? able : all
   const main = wanted ?? choose(models, rules[client].main) ?? models.find(({ id }) => id === 'auto') ?? models[0]
@@ -83,7 +73,7 @@ function newest(models: readonly ClientModel[], group: Group): ClientModel | und
       return version === undefined ? [] : [{ model, version: version.split('.').map(Number) }]
     }),
   )
-  // The sort is stable: of two as new, the earlier pattern and the earlier place in the list count.
+  // The sort is stable: among equals the earlier pattern wins, then the earlier model.
   const ordered = matches.toSorted((a, b) => compareVersions(b.version, a.version))
   return ordered[0]?.model
 }

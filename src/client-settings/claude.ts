@@ -1,8 +1,8 @@
-import { bracketId } from './client-model.ts'
+import { bracketId } from './target.ts'
 import type { Target } from './target.ts'
 
 /**
- * Everything Claude Code needs. `ANTHROPIC_SMALL_FAST_MODEL` is what older versions call the Haiku one.
+ * Everything Claude Code needs. Older versions read `ANTHROPIC_SMALL_FAST_MODEL` for the Haiku model.
  * Source: code.claude.com/docs/en/model-config, code.claude.com/docs/en/settings, code.claude.com/docs/en/env-vars (2026-11).
  */
 export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<string, string>> {
@@ -17,9 +17,9 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
     ANTHROPIC_DEFAULT_SONNET_MODEL: bracketId(sonnet),
     ANTHROPIC_DEFAULT_HAIKU_MODEL: small.id,
     ANTHROPIC_SMALL_FAST_MODEL: small.id,
-    // What a request is for, in headers: a compaction is not the user's doing (docs/copilot-wire.md, "Purpose").
+    // States the purpose of requests in headers: the user does not initiate a compaction (docs/copilot-wire.md, "Purpose").
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
-    // The sizes of Claude models it knows itself, and not those of Copilot's tiers: a newer model it takes for a long one.
+    // It has the sizes of Claude models built in, but not those of Copilot's tiers, and assumes a long window for newer models.
     ...(contextTokens !== undefined &&
       (!isKnownSize || contextTier !== undefined) && {
         [isKnownSize ? 'CLAUDE_CODE_AUTO_COMPACT_WINDOW' : 'CLAUDE_CODE_MAX_CONTEXT_TOKENS']: String(contextTokens),
@@ -28,7 +28,7 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
 }
 
 /**
- * With these Claude Code asks another service, or by another way.
+ * These make Claude Code call another service or use another transport.
  * Source: code.claude.com/docs/en/third-party-integrations, code.claude.com/docs/en/iam (2026-11); the last four as
  * Claude Code 2.1.329 behaves.
  */
@@ -42,16 +42,12 @@ export const claudeDetours = [
   'ANTHROPIC_UNIX_SOCKET',
 ] as const
 
-/** What would take Claude Code past the proxy, or give it another credential. */
+/** These make Claude Code bypass the proxy or use another credential. */
 export const claudeConflicts = ['ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN', ...claudeDetours] as const
 
-/**
- * A settings file to lay over all others, for this session alone: `env` of settings files, of the user's own as well as
- * of the project's, goes before the environment.
- * @param wayThere variables of the way to the proxy
- */
-export function claudeOverlay(target: Target, wayThere: Readonly<Record<string, string>>): string {
-  // An empty one counts as not set.
-  const none = Object.fromEntries(claudeConflicts.map((name) => [name, '']))
-  return JSON.stringify({ env: { ...none, ...wayThere, ...claudeVariables(target) } })
+/** Settings that override all others for one session: the `env` of users' and projects' settings overrides the environment. */
+export function claudeOverlay(target: Target, noProxy: Readonly<Record<string, string>>): string {
+  // Empty counts as unset.
+  const unset = Object.fromEntries(claudeConflicts.map((name) => [name, '']))
+  return JSON.stringify({ env: { ...unset, ...noProxy, ...claudeVariables(target) } })
 }

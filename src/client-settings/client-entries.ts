@@ -2,27 +2,27 @@ import { isLoopbackHost } from '../config/loopback.ts'
 import { claudeVariables } from './claude.ts'
 import type { ClientId } from './clients.ts'
 import { codexSettings, tomlValue } from './codex.ts'
-import { getJsonc, removeJsonc, setJsonc } from './edit-jsonc.ts'
-import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './edit-toml.ts'
-import type { TomlPairs } from './edit-toml.ts'
+import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './toml.ts'
+import type { TomlPairs } from './toml.ts'
+import { getJsonc, removeJsonc, setJsonc } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
 import { anyKey, providerName } from './target.ts'
 import type { Target } from './target.ts'
 
-/** What setup has to say in a client's file, by name, as text of that file. Undefined: nothing is to be there. */
+/** The entries of setup in a client's file, by name, as text of that file. Undefined: absent. */
 type Entries = Readonly<Record<string, string | undefined>>
 
-/** How one client's file is read and written. Nothing but the entries is ever touched. */
+/** Reads and writes one client's file. Touches nothing but the entries. */
 export interface EntryFormat {
-  /** @param present what the file holds now */
+  /** @param present the current entries */
   readonly wanted: (target: Target, present: Entries) => Entries
-  /** Every entry there may be; undefined where the text is not understood. */
+  /** Every possible entry; undefined if the text cannot be parsed. */
   readonly read: (text: string) => Entries | undefined
-  /** The text with these entries; undefined where they cannot be put in without touching anything else. */
+  /** Undefined if the entries cannot be set without touching anything else. */
   readonly write: (text: string, entries: Entries) => string | undefined
-  /** Whether these entries lead to the daemon at this address, or once did. */
+  /** Whether these entries lead, or once led, to the daemon at this address. */
   readonly areOurs: (entries: Entries, url: string) => boolean
-  /** A sentence: what the client itself does not read, though it could be edited. */
+  /** For people: text that could be edited, but that the client itself does not read. */
   readonly limit?: string
 }
 
@@ -81,7 +81,7 @@ const claudeJson = jsonFormat(Object.fromEntries(claudeNames.map((name) => [name
 
 const claude: EntryFormat = {
   ...claudeJson,
-  // It passes over a whole file that has comments, or a comma too many (seen with Claude Code 2.1.329).
+  // It ignores a whole file with comments or trailing commas (seen with Claude Code 2.1.329).
   read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? claudeJson.read(text) : undefined),
   limit: 'Claude Code reads JSON without comments only.',
   wanted: (target) =>
@@ -106,7 +106,7 @@ const opencode: EntryFormat = {
   wanted(target, present) {
     const { provider, model, small_model } = opencodeSettings(target)
     return {
-      // opencode writes it by itself into a file that lacks it.
+      // opencode adds it by itself.
       $schema: present['$schema'] ?? '"https://opencode.ai/config.json"',
       model: JSON.stringify(model),
       small_model: JSON.stringify(small_model),
@@ -148,3 +148,31 @@ function asToml(values: Readonly<Record<string, string | number>>): TomlPairs {
 }
 
 export const entryFormats: Readonly<Record<ClientId, EntryFormat>> = { claude, codex, opencode }
+
+/**
+ * The file after setup; undefined if it has to be edited by hand.
+ * @param before the file before the first setup, from which entries that are no longer needed are restored
+ */
+export function setUpText(format: EntryFormat, text: string, before: string, target: Target): string | undefined {
+  const present = format.read(text)
+  const original = format.read(before)
+  if (present === undefined || original === undefined) return undefined
+  return format.write(text, { ...original, ...format.wanted(target, original) })
+}
+
+export type Undone =
+  /** Nothing else has changed since: the original file. */
+  | { readonly kind: 'exact'; readonly text: string }
+  /** Other changes stay. */
+  | { readonly kind: 'entries'; readonly text: string }
+  | { readonly kind: 'by-hand' }
+
+/** @param before the file before the first setup; '' if there was none */
+export function undoText(format: EntryFormat, text: string, before: string): Undone {
+  const present = format.read(text)
+  const original = format.read(before)
+  if (present === undefined || original === undefined) return { kind: 'by-hand' }
+  if (format.write(before, present) === text) return { kind: 'exact', text: before }
+  const reverted = format.write(text, original)
+  return reverted === undefined ? { kind: 'by-hand' } : { kind: 'entries', text: reverted }
+}

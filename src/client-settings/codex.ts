@@ -4,22 +4,22 @@ import type { Target } from './target.ts'
 
 type TomlValue = string | number
 
-/** What Codex CLI is told of the proxy. Source: developers.openai.com/codex/config (2026-11), docs/codex-wire.md. */
+/** Source: developers.openai.com/codex/config (2026-11), docs/codex-wire.md. */
 export interface CodexSettings {
-  /** Of the file itself, before any table. */
+  /** Before any table. */
   readonly root: Readonly<Record<string, TomlValue>>
-  /** Of the table `model_providers.copilot-proxy`. */
+  /** In the table `model_providers.copilot-proxy`. */
   readonly provider: Readonly<Record<string, TomlValue>>
 }
 
-/** The key itself is in no setting: Codex reads it from the variable that `env_key` names. */
+/** No setting holds the key: Codex reads it from the variable that `env_key` names. */
 export function codexSettings({ url, isKeyAsked, chosen }: Target): CodexSettings {
   const { id, contextTokens, contextTier } = chosen.main
   return {
     root: {
       model: id,
       model_provider: providerName,
-      // It knows no size of models that are not OpenAI's, and none of Copilot's tiers.
+      // It has the sizes of OpenAI's models built in, but not those of Copilot's tiers.
       ...((!id.startsWith('gpt-') || contextTier !== undefined) &&
         contextTokens !== undefined && { model_context_window: contextTokens }),
     },
@@ -32,7 +32,7 @@ export function codexSettings({ url, isKeyAsked, chosen }: Target): CodexSetting
   }
 }
 
-/** As options of its command line, which go before its files. */
+/** Command-line options, which override its files. */
 export function codexOptions(target: Target): readonly string[] {
   const { root, provider } = codexSettings(target)
   const entries = [
@@ -42,7 +42,7 @@ export function codexOptions(target: Target): readonly string[] {
   return entries.flatMap(([key, value]) => ['-c', `${key}=${tomlValue(value)}`])
 }
 
-/** A TOML string is a JSON string, but for what neither a URL nor a model id holds. */
+/** JSON strings are TOML strings, except for characters that neither URLs nor model ids contain. */
 export function tomlValue(value: TomlValue): string {
   return JSON.stringify(value)
 }

@@ -1,99 +1,220 @@
-/** A value in a JSON text, by its place. Strict JSON, and also what opencode takes: comments, last commas. */
-export interface JsoncValue {
-  readonly start: number
-  readonly end: number
-  /** Of an object; undefined for anything else. */
-  readonly members?: readonly JsoncMember[]
-  /** Of an array; undefined for anything else. */
-  readonly elements?: readonly JsoncValue[]
-}
+import { getNodeValue, parseTree } from 'jsonc-parser'
+import type { Node, ParseError } from 'jsonc-parser'
 
-export interface JsoncMember {
-  readonly key: string
-  readonly start: number
-  readonly value: JsoncValue
-  /** Where a comma follows: the place behind it. */
-  readonly afterComma: number | undefined
-}
+/*
+ * jsonc-parser reads; the edits are ours. Its `modify` reindents the lines it touches, moves a remark behind the member
+ * it inserts, and leaves empty objects behind, so that an undo would not restore the user's file.
+ */
 
-/** The value that is the text; undefined where it is none. */
-export function parseJsonc(text: string): JsoncValue | undefined {
-  return unlessUnreadable(() => {
-    const start = skipBlank(text, text.startsWith('\uFEFF') ? 1 : 0)
-    const value = readValue(text, start)
-    return skipBlank(text, value.end) === text.length ? value : undefined
-  })
-}
+type Path = readonly [string, ...string[]]
 
-/** Undefined for what is no JSON, and for what is too deep or too long for the stack. */
-function unlessUnreadable<T>(read: () => T): T | undefined {
+/** Strict JSON, or JSON with comments and trailing commas. Undefined for anything else, and for nesting too deep to read. */
+function parseJsonc(text: string): Node | undefined {
+  const errors: ParseError[] = []
   try {
-    return read()
+    // A space in the place of a byte order mark keeps all offsets.
+    const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true })
+    return errors.length === 0 ? root : undefined
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof RangeError) return undefined
+    if (error instanceof RangeError) return undefined
     throw error
   }
 }
 
-/** What the text says, as `JSON.parse` would tell it; undefined where it is none. */
+/** As `JSON.parse`, for what `parseJsonc` accepts. */
 export function readJsonc(text: string): unknown {
-  const value = parseJsonc(text)
-  return value && unlessUnreadable(() => toPlain(text, value))
+  const root = parseJsonc(text)
+  return root && getNodeValue(root)
 }
 
-function toPlain(text: string, { start, end, members, elements }: JsoncValue): unknown {
-  if (elements !== undefined) return elements.map((element) => toPlain(text, element))
-  // Of members with one key the last counts, as it does for `JSON.parse`.
-  if (members !== undefined) return Object.fromEntries(members.map(({ key, value }) => [key, toPlain(text, value)]))
-  return JSON.parse(text.slice(start, end))
+/** The JSON text of a value, as the file writes it; undefined if there is none. */
+export function getJsonc(text: string, path: Path): string | undefined {
+  const value = find(parseJsonc(text), path)
+  return value && text.slice(value.offset, endOf(value))
 }
 
-/** Past white space and comments. */
-function skipBlank(text: string, start: number): number {
-  const blank = /(?:\s|\/\/[^\r\n]*|\/\*[^]*?\*\/)*/y
-  blank.lastIndex = start
-  blank.test(text)
-  return blank.lastIndex
-}
-
-function readValue(text: string, start: number): JsoncValue {
-  if (text[start] === '{') return readObject(text, start)
-  if (text[start] === '[') return readArray(text, start)
-  const scalar = /"(?:[^"\\]|\\.)*"|[-+\w.]+/y
-  scalar.lastIndex = start
-  const [token] = scalar.exec(text) ?? []
-  if (token === undefined) throw new SyntaxError('expected a value')
-  JSON.parse(token)
-  return { start, end: start + token.length }
-}
-
-function readObject(text: string, start: number): JsoncValue {
-  const members: JsoncMember[] = []
-  let at = skipBlank(text, start + 1)
-  while (text[at] !== '}') {
-    const keyToken = readValue(text, at)
-    const key: unknown = JSON.parse(text.slice(keyToken.start, keyToken.end))
-    const colon = skipBlank(text, keyToken.end)
-    if (typeof key !== 'string' || text[colon] !== ':') throw new SyntaxError('expected a member')
-    const value = readValue(text, skipBlank(text, colon + 1))
-    const next = skipBlank(text, value.end)
-    const afterComma = text[next] === ',' ? next + 1 : undefined
-    members.push({ key, start: keyToken.start, value, afterComma })
-    if (afterComma === undefined && text[next] !== '}') throw new SyntaxError('expected a comma')
-    at = skipBlank(text, afterComma ?? next)
+/**
+ * Sets the value at this path and keeps everything else, to the byte. Undefined if the text is no JSON or something on the
+ * path is no object.
+ * @param json the value, as JSON text
+ */
+export function setJsonc(text: string, path: Path, json: string): string | undefined {
+  if (text.trim() === '') return `${container(path, json, '')}\n`
+  const root = parseJsonc(text)
+  if (root === undefined) return undefined
+  let parent = root
+  for (const [depth, key] of path.entries()) {
+    if (parent.type !== 'object') return undefined
+    const member = lastOf(parent, key)
+    const rest = path.slice(depth + 1)
+    if (member === undefined) return insert(text, parent, [key, ...rest], json)
+    if (rest.length === 0) {
+      const wanted = pretty(json, indentOf(text, member.start))
+      return text.slice(0, member.value.offset) + toLineEnds(wanted, text) + text.slice(member.end)
+    }
+    parent = member.value
   }
-  return { start, end: at + 1, members }
+  return undefined
 }
 
-function readArray(text: string, start: number): JsoncValue {
-  const elements: JsoncValue[] = []
-  let at = skipBlank(text, start + 1)
-  while (text[at] !== ']') {
-    const element = readValue(text, at)
-    elements.push(element)
-    const next = skipBlank(text, element.end)
-    if (text[next] !== ',' && text[next] !== ']') throw new SyntaxError('expected a comma')
-    at = text[next] === ',' ? skipBlank(text, next + 1) : next
+/** Removes the value at this path, and the objects around it that hold nothing else. */
+export function removeJsonc(text: string, path: Path): string | undefined {
+  const parentPath = path.slice(0, -1)
+  const root = parseJsonc(text)
+  if (root === undefined) return undefined
+  const parent = find(root, parentPath)
+  if (parent === undefined) return text
+  const members = membersOf(parent)
+  const at = members.findLastIndex((member) => member.key === path.at(-1))
+  const member = members[at]
+  if (member === undefined) return text
+  if (members.length === 1 && isPath(parentPath)) return removeJsonc(text, parentPath)
+  const before = members[at - 1]
+  const afterBrace = parent.offset + 1
+  const ownComma = afterComma(text, member)
+  if (ownComma !== undefined) {
+    // With its comma, from where the member before it ends.
+    const start = before === undefined ? afterBrace : endOfLine(text, afterComma(text, before) ?? before.end)
+    return text.slice(0, Math.min(start, member.start)) + text.slice(ownComma)
   }
-  return { start, end: at + 1, elements }
+  if (before === undefined) return text.slice(0, afterBrace) + text.slice(endOf(parent) - 1)
+  // The last member: the comma before it goes too, and a remark behind that comma stays.
+  const commaBefore = afterComma(text, before) ?? before.end
+  const remark = text.slice(commaBefore, endOfLine(text, commaBefore))
+  return text.slice(0, before.end) + remark.trimEnd() + text.slice(member.end)
+}
+
+interface Member {
+  readonly key: string
+  readonly start: number
+  readonly end: number
+  readonly value: Node
+}
+
+function membersOf(value: Node): readonly Member[] {
+  return (value.type === 'object' ? (value.children ?? []) : []).flatMap((property) => {
+    const [key, inner] = property.children ?? []
+    if (key === undefined || inner === undefined) return []
+    return [{ key: String(key.value), start: property.offset, end: endOf(property), value: inner }]
+  })
+}
+
+function endOf({ offset, length }: Node): number {
+  return offset + length
+}
+
+/** Behind the comma that follows the member; undefined if none does. */
+function afterComma(text: string, { end }: Member): number | undefined {
+  // No comment can end early here: a comma inside one is none.
+  const comma = /(?:\s|\/\/[^\r\n]*[\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)*,/y
+  comma.lastIndex = end
+  return comma.test(text) ? comma.lastIndex : undefined
+}
+
+function isPath(path: readonly string[]): path is Path {
+  return path.length > 0
+}
+
+function find(root: Node | undefined, path: readonly string[]): Node | undefined {
+  return path.reduce<Node | undefined>((value, key) => value && lastOf(value, key)?.value, root)
+}
+
+/** Of two members of the same name, JSON readers take the last. */
+function lastOf(value: Node, key: string): Member | undefined {
+  return membersOf(value).findLast((member) => member.key === key)
+}
+
+/** `{"a": {"b": json}}` for the path a, b. */
+function nested(path: readonly string[], json: string): string {
+  return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, json)
+}
+
+/** The same with a line for each step. */
+function container([key, ...rest]: readonly string[], json: string, indent: string): string {
+  if (key === undefined) return pretty(json, indent)
+  const inner = indent + unit
+  return `{\n${inner}${JSON.stringify(key)}: ${container(rest, json, inner)}\n${indent}}`
+}
+
+function insert(text: string, parent: Node, [key, ...rest]: Path, json: string): string {
+  const last = membersOf(parent).at(-1)
+  const entry = (indent: string) => `${JSON.stringify(key)}: ${container(rest, json, indent)}`
+  if (last === undefined) {
+    const [start, end] = [parent.offset + 1, endOf(parent) - 1]
+    const outer = indentOf(text, parent.offset)
+    const inner = outer + unit
+    const comment = text.slice(start, end).trimEnd()
+    return text.slice(0, start) + toLineEnds(`${comment}\n${inner}${entry(inner)}\n${outer}`, text) + text.slice(end)
+  }
+  const indent = indentOf(text, last.start)
+  const isOneLine = !/[\r\n]/.test(text.slice(parent.offset, last.start))
+  const present = afterComma(text, last)
+  const comma = present === undefined ? ',' : ''
+  const end = present ?? last.end
+  if (isOneLine) return `${text.slice(0, end)}${comma} ${JSON.stringify(key)}: ${nested(rest, json)}${text.slice(end)}`
+  // A remark behind the last member stays with it.
+  const at = Math.min(endOfLine(text, end), endOf(parent) - 1)
+  return (
+    text.slice(0, end) + comma + text.slice(end, at) + toLineEnds(`\n${indent}${entry(indent)}`, text) + text.slice(at)
+  )
+}
+
+/** Text that is no strict JSON, such as a value with comments, stays as it is. */
+function pretty(json: string, indent: string): string {
+  try {
+    return formatJson(JSON.parse(json), indent)
+  } catch {
+    return json
+  }
+}
+
+/** White space at the start of the line. */
+function indentOf(text: string, at: number): string {
+  const line = text.slice(text.lastIndexOf('\n', at - 1) + 1, at)
+  return /^\uFEFF?([ \t]*)/.exec(line)?.[1] ?? ''
+}
+
+/** The end of the line if only a comment remains on it; else `at`. */
+function endOfLine(text: string, at: number): number {
+  const remark = /[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*)?(?=\r?\n)/y
+  remark.lastIndex = at
+  return remark.test(text) ? remark.lastIndex : at
+}
+
+function toLineEnds(added: string, text: string): string {
+  return text.includes('\r\n') ? added.replaceAll('\n', '\r\n') : added
+}
+
+const unit = '  '
+
+/** Columns. */
+const widestLine = 110
+
+/** JSON as a person writes it: values that fit on one line stand on one, except the outermost. */
+export function formatJson(value: unknown, indent = ''): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const inLine = oneLine(value)
+  if (indent !== '' && inLine.length + indent.length <= widestLine) return inLine
+  const inner = indent + unit
+  if (Array.isArray(value))
+    return block(
+      '[',
+      value.map((entry) => inner + formatJson(entry, inner)),
+      `${indent}]`,
+    )
+  const members = Object.entries(value).map(
+    ([key, entry]) => `${inner}${JSON.stringify(key)}: ${formatJson(entry, inner)}`,
+  )
+  return block('{', members, `${indent}}`)
+}
+
+function block(open: string, lines: readonly string[], close: string): string {
+  return lines.length === 0 ? open + close.trimStart() : `${open}\n${lines.join(',\n')}\n${close}`
+}
+
+function oneLine(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(oneLine).join(', ')}]`
+  const members = Object.entries(value).map(([key, entry]) => `${JSON.stringify(key)}: ${oneLine(entry)}`)
+  return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
 }

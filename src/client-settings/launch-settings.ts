@@ -7,13 +7,12 @@ import type { Target } from './target.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a client is started for one session, its own files left alone. */
+/** Starts a client for one session without changing its files. */
 export interface LaunchSettings {
-  /** Before the user's own arguments. Anybody on this machine can read them. */
+  /** Before the user's own arguments. Visible to everybody on this machine. */
   readonly args: readonly string[]
-  /** The whole environment. */
   readonly env: Environment
-  /** A file for this session, whose path is handed over behind this option. */
+  /** A temporary file, whose path follows this option. */
   readonly file?: { readonly option: string; readonly text: string }
 }
 
@@ -32,12 +31,12 @@ export function launchSettings(client: ClientId, input: LaunchInput): LaunchSett
 
 const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings>> = {
   claude: ({ target, env, claudeEnv }) => {
-    const way = wayThere({ ...env, ...claudeEnv }, target.url)
-    const none = Object.fromEntries(claudeConflicts.map((name) => [name, undefined]))
+    const noProxy = noProxyVariables({ ...env, ...claudeEnv }, target.url)
+    const unset = Object.fromEntries(claudeConflicts.map((name) => [name, undefined]))
     return {
       args: [],
-      env: { ...env, ...none, ...way, ...claudeVariables(target) },
-      file: { option: '--settings', text: claudeOverlay(target, way) },
+      env: { ...env, ...unset, ...noProxy, ...claudeVariables(target) },
+      file: { option: '--settings', text: claudeOverlay(target, noProxy) },
     }
   },
   codex: ({ target, env }) => ({ args: codexOptions(target), env: { ...env, [callerKeyVariable]: target.key } }),
@@ -51,18 +50,18 @@ const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings
   }),
 }
 
-/** Credentials of the proxy's own: what a client runs for a model has no business with them. */
+/** The proxy's own credentials, which programs that a model starts must not see. */
 const ownCredentials = ['COPILOT_GITHUB_TOKEN', 'COPILOT_PROXY_CODEX_API_KEY', 'COPILOT_PROXY_SERVER_API_KEYS'] as const
 
 function scoped(env: Environment, url: string): Environment {
-  const none = Object.fromEntries(ownCredentials.map((name) => [name, undefined]))
-  return { ...env, ...none, ...wayThere(env, url) }
+  const unset = Object.fromEntries(ownCredentials.map((name) => [name, undefined]))
+  return { ...env, ...unset, ...noProxyVariables(env, url) }
 }
 
 const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
 
-/** Many clients send calls to this very machine through a proxy unless they are told not to, in either case of letters. */
-function wayThere(env: Environment, url: string): Readonly<Record<string, string>> {
+/** Exempts this machine from the user's proxy, in both spellings, because clients differ. */
+function noProxyVariables(env: Environment, url: string): Readonly<Record<string, string>> {
   if (!proxyVariables.some((name) => (env[name] ?? '') !== '')) return {}
   const exempt = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(',').map((host) => host.trim())
   const hosts = [...new Set([...exempt, new URL(url).hostname, '127.0.0.1', 'localhost'])].filter(Boolean).join(',')

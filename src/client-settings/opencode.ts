@@ -1,10 +1,9 @@
 import { callerKeyVariable } from '../config/environment.ts'
-import type { ClientModel } from './client-model.ts'
-import { readJsonc } from './jsonc.ts'
 import { providerName } from './target.ts'
-import type { Target } from './target.ts'
+import type { ClientModel, Target } from './target.ts'
+import { readJsonc } from './jsonc.ts'
 
-/** What opencode is told of the proxy. Source: opencode.ai/docs/providers, opencode.ai/config.json (2026-11). */
+/** Source: opencode.ai/docs/providers, opencode.ai/config.json (2026-11). */
 export interface OpencodeSettings {
   readonly model: string
   readonly small_model: string
@@ -19,21 +18,21 @@ export function opencodeSettings({ url, key, isKeyAsked, chosen, models }: Targe
     provider: {
       npm: packages.chat,
       name: providerName,
-      // It fills in the variable when it reads its settings.
+      // opencode substitutes the variable.
       options: { baseURL: `${url}/v1`, apiKey: isKeyAsked ? `{env:${callerKeyVariable}}` : key },
       models: Object.fromEntries(models.map((model) => [model.id, modelSettings(model)])),
     },
   }
 }
 
-/** The package that speaks each API. */
+/** The package for each API. */
 const packages = {
   chat: '@ai-sdk/openai-compatible',
   responses: '@ai-sdk/openai',
   messages: '@ai-sdk/anthropic',
 } as const
 
-/** The API in which upstream serves the model untranslated. */
+/** The API that the model's upstream speaks itself: requests in it need no translation. */
 export function nativeDialect({ routes }: ClientModel): keyof typeof packages {
   return (['messages', 'responses', 'chat'] as const).find((dialect) => routes[dialect] === dialect) ?? 'chat'
 }
@@ -46,9 +45,9 @@ function modelSettings(model: ClientModel): object {
     ...(dialect !== 'chat' && { provider: { npm: packages[dialect] } }),
     ...(thinks && { reasoning: true }),
     ...(!tools && { tool_call: false }),
-    // Without it images are left out of what is sent.
+    // Without it opencode sends no images.
     modalities: { input: vision ? ['text', 'image'] : ['text'], output: ['text'] },
-    // Without it opencode does not know when to compact. It wants both or none.
+    // Without it opencode does not know when to compact. It requires both or neither.
     ...(context !== undefined && output !== undefined && { limit: { context, output } }),
     ...costOf(model),
   }
@@ -58,7 +57,7 @@ function dollars(credits: number | null = null): number | undefined {
   return credits === null ? undefined : Number((credits / 100).toFixed(6))
 }
 
-/** US dollars per million tokens, by which it reckons what a session costs. It wants the first two or none. */
+/** US dollars per million tokens. opencode requires the first two or none. */
 function costOf({ prices }: ClientModel): object {
   const [input, output] = [dollars(prices?.input), dollars(prices?.output)]
   if (input === undefined || output === undefined) return {}
@@ -74,13 +73,13 @@ function costOf({ prices }: ClientModel): object {
 }
 
 /**
- * The settings as opencode reads them from OPENCODE_CONFIG_CONTENT, which goes before its files.
- * @param own what the user has there already
- * @param enabled `enabled_providers` of the user's files: opencode ignores all others
+ * The value of OPENCODE_CONFIG_CONTENT, which overrides opencode's files.
+ * @param present the user's own value
+ * @param enabled `enabled_providers` of the user's files; opencode ignores all others
  */
-export function opencodeContent(target: Target, own: string | undefined, enabled?: readonly string[]): string {
+export function opencodeContent(target: Target, present: string | undefined, enabled?: readonly string[]): string {
   const { provider, ...models } = opencodeSettings(target)
-  const theirs = toObject(readJsonc(own ?? ''))
+  const theirs = toObject(readJsonc(present ?? ''))
   const { enabled_providers: admitted = enabled } = theirs
   return JSON.stringify({
     ...theirs,
@@ -90,7 +89,7 @@ export function opencodeContent(target: Target, own: string | undefined, enabled
   })
 }
 
-/** {} for what is not an object. */
+/** {} for anything else. */
 function toObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }

@@ -1,18 +1,17 @@
 import { claudeVariables } from './claude.ts'
 import { codexSettings, tomlValue } from './codex.ts'
-import { formatJson } from './format-json.ts'
+import { formatJson } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
 import { providerName } from './target.ts'
 import type { Target } from './target.ts'
 
-/** What a client that is not set up from here is told, for a person to copy. */
+/** Settings of a client, for a person to copy. */
 export interface Snippet {
-  /** For people. */
   readonly name: string
-  /** Where it belongs. */
+  /** For people: where the text belongs. */
   readonly place: string
   readonly language: 'json' | 'toml' | 'yaml' | 'shell'
-  /** The API that the client speaks then. */
+  /** The API that the client will use. */
   readonly dialect: 'chat' | 'responses' | 'messages'
   readonly text: (target: Target) => string
 }
@@ -21,7 +20,7 @@ function json(value: object): string {
   return `${formatJson(value)}\n`
 }
 
-/** For a shell: nothing in it is obeyed. */
+/** Quotes for a shell. */
 function quoted(value: string): string {
   return /^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", String.raw`'\''`)}'`
 }
@@ -38,7 +37,7 @@ function tomlLines(values: Readonly<Record<string, string | number>>): string {
     .join('')
 }
 
-/** Ids of models hold nothing that JSON and YAML write in different ways. */
+/** Model ids contain nothing that JSON and YAML write differently. */
 const yamlText = JSON.stringify
 
 export const snippets = {

@@ -1,21 +1,65 @@
-import type { ChosenModels } from './choose-models.ts'
-import type { ClientModel } from './client-model.ts'
+import { longContextMarks } from '../models/names.ts'
 
-/** What a client is pointed at. */
 export interface Target {
-  /** Of the daemon, e.g. `http://127.0.0.1:4141`. */
+  /** The daemon's, e.g. `http://127.0.0.1:4141`. */
   readonly url: string
-  /** What it presents as its key. */
   readonly key: string
-  /** Whether the daemon asks for that key; otherwise any text will do. */
+  /** Whether the daemon checks the key. */
   readonly isKeyAsked: boolean
   readonly chosen: ChosenModels
-  /** All that the client may offer to choose from. */
+  /** The client's whole choice. */
   readonly models: readonly ClientModel[]
 }
 
-/** What callers present where no key is asked for: most clients want some. */
+/** The key if the daemon checks none: most clients require one. */
 export const anyKey = 'copilot-proxy'
 
-/** What our entries are called in files that hold those of others. */
+/** Name of our entries in clients' files. */
 export const providerName = 'copilot-proxy'
+
+export interface ClientModel {
+  /** Needs no quotes in a shell: a long context tier ends in `-long-context`. */
+  readonly id: string
+  readonly provider: string
+  /** By caller API, the upstream API that serves it; null: none. */
+  readonly routes: Readonly<Record<string, string | null>>
+  /** Tokens of the longest prompt; undefined: not known. */
+  readonly contextTokens: number | undefined
+  /** The tier of `contextTokens`; undefined: the model has one tier. */
+  readonly contextTier?: 'default' | 'long' | undefined
+  /** Credits per million tokens in that tier; undefined: not stated. */
+  readonly prices?: ClientPrices | undefined
+  /** Tokens. */
+  readonly outputTokens: number | undefined
+  readonly vision: boolean
+  /** False: upstream states that it calls none. */
+  readonly tools: boolean
+  readonly thinks: boolean
+}
+
+interface ClientPrices {
+  readonly input: number | null
+  readonly output: number | null
+  readonly cache_read: number | null
+  readonly cache_write: number | null
+}
+
+const [bracketMark, wordMark] = longContextMarks
+
+export function shellSafeId(id: string): string {
+  return id.endsWith(bracketMark) ? id.slice(0, -bracketMark.length) + wordMark : id
+}
+
+/** Claude Code infers the size of the window from the mark `[1m]`. */
+export function bracketId({ id, contextTier }: ClientModel): string {
+  return contextTier === 'long' && id.endsWith(wordMark) ? id.slice(0, -wordMark.length) + bracketMark : id
+}
+
+export interface ChosenModels {
+  readonly main: ClientModel
+  /** For titles, summaries and the like. */
+  readonly small: ClientModel
+  /** For Claude Code’s names `opus` and `sonnet`. */
+  readonly opus: ClientModel
+  readonly sonnet: ClientModel
+}

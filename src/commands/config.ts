@@ -1,14 +1,11 @@
 import { access } from 'node:fs/promises'
-import { showConfig } from '../config/mask.ts'
+import { showConfig } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
-import type { CommandContext } from './context.ts'
-import { CommandFailure, exitCode } from './exit-code.ts'
-import type { ExitCode } from './exit-code.ts'
-import type { ReportFlags } from './flags.ts'
-import { findFiles, loadSettings, readSettings } from './settings.ts'
-import { writeJson } from './write-json.ts'
+import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
+import type { CommandContext, ExitCode } from './shared/command.ts'
+import type { ReportFlags } from './shared/flags.ts'
+import { findFiles, loadSettings, readSettings } from './shared/settings.ts'
 
-/** Prints where the configuration file is, or would be. */
 export async function configPath(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { configFile } = findFiles(context, flags.config)
   if (flags.json) {
@@ -45,7 +42,7 @@ export async function configCheck(context: CommandContext, flags: ReportFlags): 
   return exitCode.done
 }
 
-/** Prints what is in force and where each value comes from, secrets masked. */
+/** Prints the values in force and their sources, secrets masked. */
 export async function configShow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { config, sources } = await loadSettings(context, flags.config)
   context.stdout.write(showConfig(config, sources, flags.json ? 'json' : 'yaml'))

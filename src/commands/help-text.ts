@@ -1,4 +1,4 @@
-/** Columns that help is wrapped to: fits the usual terminal, and makes the text the same everywhere. */
+/** Help is wrapped to the width of the usual terminal, so that it is the same everywhere. */
 export const width = 80
 
 export const description =

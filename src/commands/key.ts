@@ -1,24 +1,28 @@
-import { randomBytes } from 'node:crypto'
-import { keyNameFault, namedApiKeys, apiKeyName, parseApiKeyEntry } from '../config/api-key-entry.ts'
-import { addApiKey, apiKeysOf, removeApiKey } from '../config/edit-api-keys.ts'
+import { randomBytes, createHash } from 'node:crypto'
+import {
+  addApiKey,
+  apiKeyName,
+  apiKeysOf,
+  keyNameFault,
+  namedApiKeys,
+  parseApiKeyEntry,
+  removeApiKey,
+} from '../config/api-keys.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Sources } from '../config/load.ts'
-import { maskSecret } from '../config/mask.ts'
+import { maskSecret } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
 import { formatTable } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
-import { changeConfigFile } from './change-config-file.ts'
-import type { CommandContext } from './context.ts'
-import { CommandFailure, exitCode } from './exit-code.ts'
-import type { ExitCode } from './exit-code.ts'
-import type { KeyFlags, ReportFlags } from './flags.ts'
-import { generateKey } from './generate-key.ts'
-import { findFiles, loadSettings } from './settings.ts'
-import { writeJson } from './write-json.ts'
+import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
+import type { CommandContext, ExitCode } from './shared/command.ts'
+import { changeConfigFile } from './shared/edit-file.ts'
+import type { KeyFlags, ReportFlags } from './shared/flags.ts'
+import { findFiles, loadSettings } from './shared/settings.ts'
 
 const setting = 'server.api-keys'
 
-/** Makes a key, stores its hash in the configuration file, and prints the key: alone on stdout, and never again. */
+/** Makes a key, stores its hash in the configuration file, and prints the key once, alone on stdout. */
 export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<ExitCode> {
   const { configFile: path } = findFiles(context, flags.config)
   if (flags.name !== undefined) {
@@ -40,7 +44,7 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
     return addApiKey(text, `${name}:sha256:${sha256}`)
   }
   const { stdout, stderr } = context
-  // First: a key that is stored and that nobody has seen asks every program for what nobody can give.
+  // Printed before it is stored: a stored key that nobody has seen would lock every program out.
   const writeOut = async (): Promise<void> => {
     if (flags.json) writeJson(context, { name, key, path })
     else stdout.write(`${key}\n`)
@@ -58,11 +62,10 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
   }
   stderr.write(visibleLines(`The key ${name} is stored in ${path}, as a hash: it is shown this once.\n`))
   if (isFirst) stderr.write('From now on every program needs a key; a running copilot-proxy asks for it at once.\n')
-  tellIfOverruled(context, sources)
+  warnIfOverridden(context, sources)
   return exitCode.done
 }
 
-/** Takes a key out of the configuration file. */
 export async function keyRemove(context: CommandContext, flags: KeyFlags): Promise<ExitCode> {
   const { configFile: path } = findFiles(context, flags.config)
   const wanted = flags.name?.toLowerCase()
@@ -81,11 +84,11 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   const { stderr } = context
   const effect = left === 0 ? '. That was the last one: no key is asked for any more.' : '; it is refused from now on.'
   stderr.write(visibleLines(`The key ${removed} is removed from ${path}${effect}\n`))
-  tellIfOverruled(context, sources)
+  warnIfOverridden(context, sources)
   return exitCode.done
 }
 
-/** Lists the keys in force: their names, and never more than the end of what is behind them. */
+/** Lists the names of the keys in force, and at most the last characters of a plain key. */
 export async function keyList(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { config, sources } = await loadSettings(context, flags.config)
   const source = sources[setting]
@@ -115,9 +118,9 @@ function stored(form: 'plain' | 'hash', ending: string): string {
 }
 
 /**
- * Writes the file that `edit` makes, if the configuration is valid with it.
+ * Writes the edited file, if the configuration remains valid.
  * @param edit returns undefined where the file has to be edited by hand
- * @param beforeReplace runs before the file changes; when it throws, it does not
+ * @param beforeReplace runs before the file changes; the file stays as it is if this throws
  */
 async function change(
   context: CommandContext,
@@ -130,8 +133,8 @@ async function change(
     const changed = edit(text) ?? text
     const loaded = loadConfig({ file: { path, text: changed }, env: context.env, flags: [] })
     if (!loaded.ok) {
-      const words = `Nothing is changed: the configuration would not be valid.\n${formatConfigError(loaded.error)}`
-      throw new CommandFailure(exitCode.usage, words)
+      const message = `Nothing is changed: the configuration would not be valid.\n${formatConfigError(loaded.error)}`
+      throw new CommandFailure(exitCode.usage, message)
     }
     if (changed === text) {
       throw new CommandFailure(
@@ -145,7 +148,7 @@ async function change(
   return sources
 }
 
-/** The names of a file's keys, each in its place; '' for an entry that is not valid. */
+/** The names of the keys by position; '' for an invalid entry. */
 function namesIn(text: string): readonly string[] {
   return apiKeysOf(text).map((value, index) => {
     const entry = typeof value === 'string' ? parseApiKeyEntry(value.trim()) : undefined
@@ -159,10 +162,23 @@ function freeName(taken: ReadonlySet<string>): string {
   return `key-${number}`
 }
 
-function tellIfOverruled({ stderr }: CommandContext, sources: Sources): void {
+function warnIfOverridden({ stderr }: CommandContext, sources: Sources): void {
   const source = sources[setting]
   if (source?.kind !== 'environment') return
   stderr.write(
     `${source.name} is set here and wins over the file: where it is set, the keys of the file are not used.\n`,
   )
+}
+
+/** 256 bits. */
+const keyBytes = 32
+
+/**
+ * A new key for `server.api-keys`. Its prefix is that of OpenAI's keys, which some clients check and which redaction
+ * tools recognise.
+ * @param random as `randomBytes` of node:crypto
+ */
+export function generateKey(random: (size: number) => Buffer): { readonly key: string; readonly sha256: string } {
+  const key = `sk-copilot-proxy-${random(keyBytes).toString('base64url')}`
+  return { key, sha256: createHash('sha256').update(key).digest('hex') }
 }

@@ -1,34 +1,39 @@
 import { readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codexRecordKind } from '../auth/codex/record.ts'
-import { copilotRecordKind } from '../auth/copilot-record-kind.ts'
-import { openRecordStore, otherPlace } from '../auth/open-record-store.ts'
-import type { RecordPlace } from '../auth/open-record-store.ts'
-import { RecordStoreError } from '../auth/record-fs.ts'
-import type { StoredRecord } from '../auth/record-kind.ts'
-import { newestLogin } from '../auth/record-rules.ts'
-import { recordSuffixes } from '../auth/record-store.ts'
-import type { RecordStore } from '../auth/record-store.ts'
+import { copilotRecordKind } from '../auth/copilot/record.ts'
+import { openRecordStore, otherStoreLocation } from '../auth/records/open-record-store.ts'
+import type { StoreLocation } from '../auth/records/open-record-store.ts'
+import { RecordStoreError } from '../auth/records/record-fs.ts'
+import { newestLogin, type StoredRecord } from '../auth/records/record-kind.ts'
+import { recordSuffixes } from '../auth/records/record-store.ts'
+import type { RecordStore } from '../auth/records/record-store.ts'
 import type { ProviderId } from '../executors/executor.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logging/logger.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
-import type { CommandContext } from './context.ts'
-import { CommandFailure, exitCode } from './exit-code.ts'
-import type { ExitCode } from './exit-code.ts'
-import type { LogoutFlags } from './flags.ts'
-import { keychainOf, quietLog, recordPlace, tokenOfEnvironment, troubleLog } from './account.ts'
-import { parseProvider, providerNames } from './provider.ts'
-import { readSettings } from './settings.ts'
-import type { SettingsResult } from './settings.ts'
+import {
+  keychainOf,
+  silentLog,
+  recordPlace,
+  tokenOfEnvironment,
+  warningLog,
+  parseProvider,
+  providerNames,
+} from './shared/accounts.ts'
+import { CommandFailure, exitCode } from './shared/command.ts'
+import type { CommandContext, ExitCode } from './shared/command.ts'
+import type { LogoutFlags } from './shared/flags.ts'
+import { readSettings } from './shared/settings.ts'
+import type { SettingsResult } from './shared/settings.ts'
 
-/** As much as leaving an account takes. */
+/** The common part of both providers' records. */
 type Account = StoredRecord & { readonly label: string }
 type Accounts = Pick<RecordStore<Account>, 'current' | 'list' | 'locationOf' | 'remove'>
 
 interface Provider {
   readonly isRecordId: (id: string) => boolean
-  readonly open: (place: RecordPlace, log: Logger) => Accounts
-  /** What removing a record leaves undone. */
+  readonly open: (place: StoreLocation, log: Logger) => Accounts
+  /** A hint about the authorization that the provider keeps. */
   readonly afterwards: string
 }
 
@@ -41,7 +46,7 @@ const providers: Readonly<Record<ProviderId, Provider>> = {
   codex: {
     isRecordId: codexRecordKind.isRecordId,
     open: (place, log) => openRecordStore(codexRecordKind, place, log),
-    // Not revoked from here: OpenAI then ends the account's logins of Codex on every machine (openai/codex#22577).
+    // Not revoked: OpenAI would end the account's Codex logins on every machine (openai/codex#22577).
     afterwards:
       'OpenAI itself still knows the login. Its settings end it, and with it those of Codex CLI on every machine:\n' +
       'https://chatgpt.com/#settings/Security',
@@ -49,8 +54,8 @@ const providers: Readonly<Record<ProviderId, Provider>> = {
 }
 
 /**
- * Deletes the account in use, or all of them; of Copilot when no provider is named, and with `--all` of both. From the
- * store in use and from the other one. Works with any configuration, also one that is not valid.
+ * Deletes the account in use, or all with `--all`; of Copilot when no provider is named, of both with `--all`. Deletes
+ * from both stores. Works with an invalid configuration too.
  */
 export async function logout(context: CommandContext, flags: LogoutFlags): Promise<ExitCode> {
   const named = flags.provider === undefined ? undefined : parseProvider(flags.provider)
@@ -62,8 +67,8 @@ export async function logout(context: CommandContext, flags: LogoutFlags): Promi
   let failures = 0
   for (const provider of left) {
     const outcome = flags.all
-      ? await leaveAll(context, place, providers[provider])
-      : await leaveCurrent(context, place, provider)
+      ? await removeAll(context, place, providers[provider])
+      : await removeCurrent(context, place, provider)
     if (outcome.removed > 0) context.stdout.write(`${providers[provider].afterwards}\n`)
     removed += outcome.removed
     failures += outcome.failures
@@ -76,24 +81,24 @@ export async function logout(context: CommandContext, flags: LogoutFlags): Promi
   if (other !== undefined) {
     context.stdout.write(`The Codex login of ${nameOf(other)} stays; to remove it: copilot-proxy logout codex\n`)
   }
-  await tellSetAside(context, place.dir)
-  tellStillUsed(context, left, settings)
+  await listSetAside(context, place.dir)
+  noteStillUsed(context, left, settings)
   return failures === 0 ? exitCode.done : exitCode.failed
 }
 
-/** Where the configuration cannot be used, logins are looked for as without one. */
-function placeOf(context: CommandContext, result: SettingsResult): RecordPlace {
+/** An invalid configuration counts as the default one. */
+function placeOf(context: CommandContext, result: SettingsResult): StoreLocation {
   if (result.ok) return recordPlace(context, result.settings)
   const rules = { store: 'file', strictPermissions: false } as const
   return { dir: result.places.authDir, rules, keychain: keychainOf(context) }
 }
 
-async function codexLogin(place: RecordPlace): Promise<Account | undefined> {
-  return newestLogin(await providers.codex.open(place, quietLog).list())
+async function codexLogin(place: StoreLocation): Promise<Account | undefined> {
+  return newestLogin(await providers.codex.open(place, silentLog).list())
 }
 
-/** Names what is used although no stored login is left, and is not for this command to remove. */
-function tellStillUsed(context: CommandContext, left: readonly ProviderId[], result: SettingsResult): void {
+/** Notes credentials that remain in use and are not stored by this program. */
+function noteStillUsed(context: CommandContext, left: readonly ProviderId[], result: SettingsResult): void {
   const { stdout } = context
   if (left.includes('copilot') && tokenOfEnvironment(context) !== undefined) {
     stdout.write('COPILOT_GITHUB_TOKEN is still set, and still used.\n')
@@ -109,15 +114,14 @@ function tellStillUsed(context: CommandContext, left: readonly ProviderId[], res
 }
 
 interface Outcome {
-  /** Records. */
   readonly removed: number
-  /** Records that should have been removed and could not be; each has been told of. */
+  /** Records that could not be removed; each has been reported. */
   readonly failures: number
 }
 
-/** @throws CommandFailure `failed` when no record can be read, so that nobody knows which one is in use */
-async function leaveCurrent(context: CommandContext, place: RecordPlace, provider: ProviderId): Promise<Outcome> {
-  const records = providers[provider].open(place, troubleLog(context))
+/** @throws CommandFailure `failed` when no record can be read: the one in use is unknown then */
+async function removeCurrent(context: CommandContext, place: StoreLocation, provider: ProviderId): Promise<Outcome> {
+  const records = providers[provider].open(place, warningLog(context))
   const current = await records.current().catch((error: unknown) => {
     if (!(error instanceof RecordStoreError)) throw error
     const removeIt = `copilot-proxy logout ${provider} --all`
@@ -126,11 +130,11 @@ async function leaveCurrent(context: CommandContext, place: RecordPlace, provide
   })
   if (current === undefined) return { removed: 0, failures: 0 }
   await leave(context, records, current)
-  const others = providers[provider].open(otherPlace(place), quietLog)
+  const others = providers[provider].open(otherStoreLocation(place), silentLog)
   if (await others.remove(current.id, { signal: context.signal })) {
     context.stdout.write(visibleLines(`Removed ${others.locationOf(current.id)}\n`))
   }
-  // Not `current`: one that cannot be read has been told of, and is no reason to fail now.
+  // Not `current`, which would throw for an unreadable record; that has been reported.
   const next = newestLogin(await records.list())
   if (next !== undefined) {
     context.stdout.write(`The ${providerNames[provider]} account in use is now ${nameOf(next)}.\n`)
@@ -138,19 +142,19 @@ async function leaveCurrent(context: CommandContext, place: RecordPlace, provide
   return { removed: 1, failures: 0 }
 }
 
-/** Removes every record by its file name: one that cannot be read holds a login all the same. */
-async function leaveAll(context: CommandContext, place: RecordPlace, provider: Provider): Promise<Outcome> {
-  const used = await leaveStore(context, place, provider)
-  const other = await leaveStore(context, otherPlace(place), provider)
+/** By file name: an unreadable record holds a login too. */
+async function removeAll(context: CommandContext, place: StoreLocation, provider: Provider): Promise<Outcome> {
+  const used = await removeFromStore(context, place, provider)
+  const other = await removeFromStore(context, otherStoreLocation(place), provider)
   return { removed: used.removed + other.removed, failures: used.failures + other.failures }
 }
 
-async function leaveStore(context: CommandContext, place: RecordPlace, provider: Provider): Promise<Outcome> {
+async function removeFromStore(context: CommandContext, place: StoreLocation, provider: Provider): Promise<Outcome> {
   const { isRecordId, open } = provider
   const { stdout, stderr, signal } = context
   const suffix = recordSuffixes[place.rules.store]
-  // What it would advise about records that cannot be read is not wanted any more: they go too.
-  const records = open(place, quietLog)
+  // Advice about unreadable records is useless: they are removed too.
+  const records = open(place, silentLog)
   let removed = 0
   let failures = 0
   for (const record of await records.list()) {
@@ -183,8 +187,8 @@ async function leave({ stdout, signal }: CommandContext, records: Accounts, reco
   stdout.write(`Logged out ${nameOf(record)}; removed ${records.locationOf(record.id)}\n`)
 }
 
-/** Names the files that were kept because they are no usable records; this program deletes none of them. */
-async function tellSetAside({ stdout }: CommandContext, authDir: string): Promise<void> {
+/** Lists the files that were set aside as unusable records, which this program never deletes. */
+async function listSetAside({ stdout }: CommandContext, authDir: string): Promise<void> {
   const aside = (await namesIn(authDir)).filter((name) => /\.(?:json|sealed)\.corrupt-\d+$/.test(name))
   if (aside.length === 0) return
   const paths = aside.map((name) => `  ${visible(join(authDir, name))}\n`)
@@ -196,7 +200,7 @@ async function namesIn(dir: string): Promise<readonly string[]> {
   return names.toSorted()
 }
 
-/** Records can be edited by hand, so what they say is shown and not obeyed. */
+/** Records may have been edited by hand, so control characters are escaped. */
 function nameOf(record: Account): string {
   return visible(record.label || record.id)
 }

@@ -1,46 +1,42 @@
-import type { LoginInUse } from '../auth/login-in-use.ts'
-import { RecordStoreError } from '../auth/record-fs.ts'
-import { isExpired, tokenLife } from '../auth/token-life.ts'
-import { isUsedDirectly } from '../auth/wire.ts'
-import type { CopilotRecord } from '../auth/wire.ts'
-import type { Style } from '../terminal/style.ts'
+import type { LoginInUse } from '../auth/copilot/account-in-use.ts'
+import { RecordStoreError } from '../auth/records/record-fs.ts'
+import { isExpired } from '../auth/token-life.ts'
+import { tokenLife } from '../auth/copilot/token-life.ts'
+import { isUsedDirectly } from '../auth/copilot/wire.ts'
+import type { CopilotRecord } from '../auth/copilot/wire.ts'
+import type { Style } from '../terminal/output.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
-import type { DaemonHealth } from './ask-daemon.ts'
-import type { DaemonRecord } from './background/daemon-record.ts'
-import { daemonDocument } from './background/describe.ts'
-import { findBackgroundPlace, findRunningDaemon } from './background/place.ts'
-import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './codex-status.ts'
-import type { CodexState } from './codex-status.ts'
-import type { CommandContext } from './context.ts'
-import { exitCode } from './exit-code.ts'
-import type { ExitCode } from './exit-code.ts'
-import type { ReportFlags } from './flags.ts'
-import { findLogin, openRecords } from './account.ts'
-import { findDaemon } from './find-daemon.ts'
-import { planNameOfSku } from './plan-name.ts'
-import { findPortHolder } from './port-holder.ts'
-import type { PortHolder, PortHolderQuery } from './port-holder.ts'
-import { loadSettings } from './settings.ts'
-import type { LoadedSettings } from './settings.ts'
-import { writeJson } from './write-json.ts'
+import { daemonDocument, findStateFiles, findRunningDaemon } from './background/background-daemon.ts'
+import type { DaemonRecord } from './background/background-daemon.ts'
+import { findLogin, openRecords } from './shared/accounts.ts'
+import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shared/codex-login.ts'
+import type { CodexState } from './shared/codex-login.ts'
+import { exitCode, writeJson } from './shared/command.ts'
+import type { CommandContext, ExitCode } from './shared/command.ts'
+import { findDaemon, findPortHolder } from './shared/find-daemon.ts'
+import type { DaemonHealth, PortHolder, PortHolderQuery } from './shared/find-daemon.ts'
+import type { ReportFlags } from './shared/flags.ts'
+import { planNameOfSku } from './shared/plan-name.ts'
+import { loadSettings } from './shared/settings.ts'
+import type { LoadedSettings } from './shared/settings.ts'
 
-/** The stored Copilot token, as this machine knows it without asking anybody. */
+/** The stored Copilot token, from local files only. */
 type TokenState =
   | { readonly kind: 'usable'; readonly untilMs: number }
   | { readonly kind: 'expired' }
-  /** The GitHub token itself is what Copilot gets. */
+  /** The GitHub token is sent to Copilot itself. */
   | { readonly kind: 'direct' }
   | { readonly kind: 'none' }
 
 /**
- * Shows logins, tokens, daemon and files. Asks this machine only. Ends with 3 when there is no login at all, with 1 when
- * a stored login cannot be read.
+ * Shows logins, tokens, daemon and files, from this machine only. Returns 3 when there is no login, 1 when a stored
+ * login cannot be read.
  */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const place = findBackgroundPlace(context)
-  const background = await findRunningDaemon(context, place)
+  const files = findStateFiles(context)
+  const background = await findRunningDaemon(context, files)
   const [stored, codex, { url, health }] = await Promise.all([
     readLogin(context, settings),
     readCodexState(context, settings),
@@ -48,7 +44,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   ])
   const holder = health === undefined ? await findPortHolder(portOf(context, url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
-  const findings = { ...stored, token, codex, url, health, holder, background, logFile: place.logFile }
+  const findings = { ...stored, token, codex, url, health, holder, background, logFile: files.logFile }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
@@ -57,13 +53,13 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
 
 function portOf({ fetch }: CommandContext, url: string): PortHolderQuery {
   const { hostname, port } = new URL(url)
-  // A URL has IPv6 addresses in brackets.
+  // URLs have IPv6 addresses in brackets.
   return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80), fetch, procDir: '/proc' }
 }
 
 interface StoredLogin {
   readonly login: LoginInUse | undefined
-  /** Why it is not known whether somebody is logged in: a sentence that names the file. */
+  /** Why the login is unknown: a sentence that names the file. */
   readonly problem: string | undefined
 }
 
@@ -72,9 +68,8 @@ interface Findings extends StoredLogin {
   readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
-  /** Who listens there where no daemon answers. */
+  /** Who listens at the address where no daemon answers. */
   readonly holder: PortHolder | undefined
-  /** The daemon that runs in the background. */
   readonly background: DaemonRecord | undefined
   readonly logFile: string
 }
@@ -121,7 +116,7 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
   )
 }
 
-/** Where logins are kept, by `auth.store`. */
+/** By `auth.store`. */
 const stores = {
   file: 'files that only you can read',
   keychain: 'files sealed with keys in the keychain of this system',
@@ -157,7 +152,7 @@ function describeDaemon(findings: Findings): string {
   const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
   const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
   const notes = [
-    // Somebody who is not logged in knows why.
+    // Without a login the reason is obvious.
     ...(health.copilot === 'unavailable' && login !== undefined ? ['find out why with: copilot-proxy doctor'] : []),
     ...(health.isConfigRefused ? ['its configuration file is empty or not valid: older settings are in force'] : []),
   ]

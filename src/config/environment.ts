@@ -1,13 +1,13 @@
 import { nearMatch } from './near-match.ts'
 import type { Problem, Source } from './problem.ts'
-import type { LeafKind, SettingLeaf } from './setting-leaves.ts'
 import { isTable, withLowerCaseKeys } from './settings-tree.ts'
+import type { LeafKind, SettingLeaf } from './settings-tree.ts'
 import { readFlow } from './yaml-document.ts'
 
 /** Variables of the process, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A value from outside the file, and where it comes from. */
+/** A value from a variable or a flag. */
 export interface Assignment {
   readonly path: readonly string[]
   readonly value: unknown
@@ -16,10 +16,10 @@ export interface Assignment {
 
 const prefix = 'COPILOT_PROXY_'
 
-/** Says where files are and is no setting; see paths.ts. */
+/** Not a setting; see paths.ts. */
 const homeVariable = 'COPILOT_PROXY_HOME'
 
-/** The key that a client presents to the proxy. It is the client's, and no setting. */
+/** The key that a client presents to the proxy: the client's variable, not a setting. */
 export const callerKeyVariable = 'COPILOT_PROXY_API_KEY'
 
 const noSettings: ReadonlySet<string> = new Set([homeVariable, callerKeyVariable])
@@ -30,14 +30,14 @@ export function variableName(path: readonly string[]): string {
 }
 
 /**
- * What Kubernetes sets in every container beside a service that is called `copilot-proxy`: without the prefix,
+ * Variables that Kubernetes sets in every container beside a service named `copilot-proxy`: without the prefix,
  * `SERVICE_HOST`, `SERVICE_PORT`, `SERVICE_PORT_<port name>`, `PORT_4141_TCP`, `PORT_4141_TCP_ADDR` …
  * Source: "Service", discovering services by environment variables (kubernetes.io, 2026-11).
  */
 const serviceVariable =
   /^(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-/** `COPILOT_PROXY_PORT` as Kubernetes sets it. As a person does, it is `server.port` with the section left out. */
+/** The value of `COPILOT_PROXY_PORT` from Kubernetes. From a person, it means `server.port`. */
 const serviceAddress = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/
 
 function isOfKubernetes(name: string, text: string): boolean {
@@ -45,7 +45,7 @@ function isOfKubernetes(name: string, text: string): boolean {
   return serviceVariable.test(ending) || (ending === 'PORT' && serviceAddress.test(text))
 }
 
-/** Plain decimal notation only: `0x10` and `1e3` are more likely a slip than a number that is meant. */
+/** Decimal notation only: `0x10` and `1e3` are more likely mistakes. */
 function numberFrom(text: string): unknown {
   const value = /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : NaN
   return Number.isFinite(value) ? value : text
@@ -61,7 +61,7 @@ function listFrom(text: string): unknown {
   return text.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]))
 }
 
-/** The value that plain text stands for in a setting of this kind; the text itself when it does not fit, for the schema to refuse. */
+/** Parses the text by the kind of setting; text that does not fit stays, for the schema to refuse. */
 function valueFrom(kind: LeafKind, text: string): unknown {
   switch (kind) {
     case 'text':
@@ -77,7 +77,7 @@ function valueFrom(kind: LeafKind, text: string): unknown {
   }
 }
 
-/** What plain text assigns to a setting. A table is laid over the other sources' entries, entry by entry. */
+/** Assigns plain text to a setting. A table overrides the other sources entry by entry. */
 export function assignText(leaf: SettingLeaf, text: string, source: Source): readonly Assignment[] {
   const value = valueFrom(leaf.kind, text)
   if (leaf.kind !== 'table' || !isTable(value)) return [{ path: leaf.path, value, source }]
@@ -101,7 +101,7 @@ function assignEntry(
   return entry === '' ? undefined : [{ path: [...table.path, entry], value: text, source }]
 }
 
-/** The variable that was meant: one with a similar name, or with the section left out (`COPILOT_PROXY_PORT`). */
+/** A variable with a similar name, or the one whose section is missing (`COPILOT_PROXY_PORT`). */
 function meantVariable(name: string, leaves: readonly SettingLeaf[]): string | undefined {
   const ending = name.slice(prefix.length)
   const known = [...leaves.map(({ path }) => variableName(path)), ...noSettings]
@@ -124,9 +124,9 @@ function unknownVariable(name: string, leaves: readonly SettingLeaf[], source: S
 }
 
 /**
- * The settings in `COPILOT_PROXY_*` variables, those of a single table entry after the table's own. A variable that
- * names no setting is a problem: it would be a setting that silently has no effect. An empty one counts as not set,
- * because compose files pass on as empty what they do not have.
+ * Reads the settings in `COPILOT_PROXY_*` variables, a table before its single entries. A variable that names no setting is a
+ * problem, because it would silently have no effect. An empty one counts as unset: compose files pass unset variables on
+ * as empty.
  */
 export function readEnvironment(
   environment: Environment,

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { textPhrase } from './setting-types.ts'
 
 /**
- * Headers that each request gets from the program itself. A fixed value in the configuration would either be lost
- * silently or break the request, and a fixed `x-initiator` would misreport who caused it.
+ * Headers that the program sets for each request. A configured value would be lost or break the request, and a fixed
+ * `x-initiator` would misreport the initiator.
  */
 const reservedNames: ReadonlySet<string> = new Set([
   'accept',
@@ -19,17 +19,17 @@ const reservedNames: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
-/** Headers that say what a request is for. Their value `auto` means: by what the request is. */
+/** Headers that state the purpose of a request. `auto`: derived from the request. */
 export const purposeHeaders = ['openai-intent', 'x-interaction-type', 'x-interaction-id', 'x-agent-task-id'] as const
 
-/** The entries of a header table that are the same for every request. */
+/** The entries that are the same for every request. */
 export function fixedHeaders(table: Readonly<Record<string, string>>): Record<string, string> {
   const fixed: Record<string, string> = { ...table }
   for (const name of purposeHeaders) if (fixed[name] === 'auto') delete fixed[name]
   return fixed
 }
 
-/** RFC 9110 §5.1 and §5.6.2. Names are in lower case by now, except one that is there in lower case as well. */
+/** RFC 9110 §5.1 and §5.6.2. A name that is not in lower case by now is a duplicate (`withLowerCaseKeys`). */
 const headerName = z
   .string()
   .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/i, 'expected a header name')
@@ -45,10 +45,7 @@ const headerValue = z
   .refine((value) => legalValue.test(value), 'expected a legal header value: one line of plain characters')
   .nullable()
 
-/**
- * A table of request headers whose entries are laid over `defaults`; an empty or null entry removes a default. Expects
- * names in lower case (`withLowerCaseKeys`).
- */
+/** A table of request headers over `defaults`; an empty or null entry removes a default. Expects names in lower case. */
 export function headerTable(defaults: Readonly<Record<string, string>>) {
   return z
     .record(headerName, headerValue, 'a table of header names and values')

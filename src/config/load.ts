@@ -1,16 +1,22 @@
-import { camelKeys } from './camel-keys.ts'
+import {
+  camelKeys,
+  isTable,
+  settingLeaves,
+  valueAt,
+  valuePaths,
+  withLowerCaseKeys,
+  withoutEmptySections,
+  withValue,
+} from './settings-tree.ts'
 import { type Assignment, assignText, type Environment, readEnvironment } from './environment.ts'
-import { type SettingFault, settingFaults } from './issues.ts'
-import type { ConfigError, Problem, Source } from './problem.ts'
+import { settingFaults } from './problem.ts'
+import type { ConfigError, Problem, SettingFault, Source } from './problem.ts'
 import { givesWayToDefault, sanitizeCopilotOAuth } from './sanitize-copilot-oauth.ts'
 import { type Config, configSchema, type SettingKey } from './schema.ts'
 import { readProxyUrls } from './proxy-variables.ts'
-import { settingLeaves } from './setting-leaves.ts'
-import { isTable, valueAt, valuePaths, withLowerCaseKeys, withoutEmptySections, withValue } from './settings-tree.ts'
 import { readYaml } from './yaml-document.ts'
 
 export interface ConfigFile {
-  /** As shown in errors. */
   readonly path: string
   readonly text: string
 }
@@ -24,13 +30,13 @@ export interface Flag {
 }
 
 export interface ConfigInput {
-  /** Undefined when there is none. */
+  /** Undefined: there is none. */
   readonly file: ConfigFile | undefined
   readonly env: Environment
   readonly flags: readonly Flag[]
 }
 
-/** Where each value in force comes from, by dotted key; a table's entries one by one (`copilot.headers.user-agent`). */
+/** The source of each value by dotted key, and of each entry of a table (`copilot.headers.user-agent`). */
 export type Sources = Readonly<Record<string, Source>>
 
 export type LoadResult =
@@ -75,7 +81,7 @@ function readFlags(flags: readonly Flag[]): readonly Assignment[] {
   })
 }
 
-/** The assignment that set the value at `path`, or a value around it; the last one counts. */
+/** The last assignment to `path` or to a path around it. */
 function assignmentAt(assignments: readonly Assignment[], path: Path): Assignment | undefined {
   return assignments.findLast((assignment) => assignment.path.every((step, index) => path[index] === step))
 }
@@ -88,9 +94,8 @@ function compareSources(a: Source, b: Source): number {
 }
 
 /**
- * Puts together flags, environment, file and defaults, in this order of precedence, and checks the whole, and with it
- * the proxies of the environment, without which no setting is of use. Pure, and never throws: everything that is wrong
- * comes back at once, each problem with the place it was written at.
+ * Merges flags, environment, file and defaults, in this order of precedence, and validates the result and the proxies of the
+ * environment. Pure, and never throws: it returns all problems at once, each with its source.
  */
 export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   const environment = readEnvironment(env, leaves)

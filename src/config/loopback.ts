@@ -10,22 +10,22 @@ function unmapped(address: string): string {
   return [high, low].flatMap((half = 0) => [half >> 8, half & 255]).join('.')
 }
 
-/** The host as the URL standard spells it, or undefined when it is none. */
+/** In the spelling of the URL standard; undefined if it is no host. */
 function urlHostname(host: string): string | undefined {
   return URL.parse(`http://${host}/`)?.hostname
 }
 
 /**
- * One spelling per host, so that what is judged is what is bound: lower case, IPv4 in four decimal parts (`0`, `0x0` and
- * `127.1` are addresses to the system's resolver), IPv4-mapped IPv6 as IPv4, no brackets. '' is every address, as for
- * `listen`. Undefined when the text is neither a name nor an address.
+ * One spelling per host, so that the checked address is the bound one: lower case, IPv4 in four decimal parts (the system's
+ * resolver accepts `0`, `0x0` and `127.1`), IPv4-mapped IPv6 as IPv4, no brackets. '' is every address, as for `listen`.
+ * Undefined if the text is neither a name nor an address.
  */
 export function canonicalHost(host: string): string | undefined {
   if (host === '') return '0.0.0.0'
   const bracketed = host.startsWith('[') && host.endsWith(']')
   const bare = bracketed ? host.slice(1, -1) : host
   if (isIPv6(bare)) {
-    // The URL standard has no zone (`fe80::1%eth0`); such an address is link-local and has one spelling that matters.
+    // The URL standard has no zones (`fe80::1%eth0`). Such an address is link-local.
     if (bare.includes('%')) return bare.toLowerCase()
     return unmapped(urlHostname(`[${bare}]`)?.slice(1, -1) ?? bare)
   }
@@ -33,11 +33,11 @@ export function canonicalHost(host: string): string | undefined {
 }
 
 /**
- * Whether a host (name or address, brackets allowed) can only be this machine: 127.0.0.0/8, ::1 and `localhost` in any
- * spelling. Names are not looked up, so `localhost.example` and `foo.localhost` are not.
+ * Whether a host (name or address, brackets allowed) is this machine: 127.0.0.0/8, ::1 or `localhost`. No look-up, so
+ * `foo.localhost` is not.
  */
 export function isLoopbackHost(host: string): boolean {
-  // What nearly every request names; any other spelling is parsed as a URL.
+  // Nearly every request has one of these, which need no parsing.
   if (host === '127.0.0.1' || host === 'localhost') return true
   const canonical = canonicalHost(host)
   if (canonical === undefined) return false

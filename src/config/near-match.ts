@@ -1,5 +1,5 @@
-/** Edits (insert, delete, replace, swap neighbours) that turn one text into the other. */
-function editDistance(from: string, to: string): number {
+/** The fewest insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let row = 1; row <= from.length; row += 1) {
@@ -22,15 +22,15 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0
 }
 
-/** `apiKeys`, `api_keys` and `API-KEYS` are all meant as `api-keys`. */
+/** `apiKeys`, `api_keys` and `API-KEYS` all mean `api-keys`. */
 function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[-_. ]/g, '')
 }
 
-/** Names longer than this are not worth comparing: the table above grows with the product of the lengths. */
+/** Longer names are not compared: the cost grows with the product of the lengths. */
 const maxLength = 100
 
-/** The candidate that was probably meant by `name`: at most one edit in three letters away, the nearest first. */
+/** The nearest candidate, at most one edit in three letters away. */
 export function nearMatch(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > maxLength) return undefined
   const wanted = folded(name)

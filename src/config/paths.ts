@@ -4,22 +4,22 @@ import type { Environment } from './environment.ts'
 
 export interface Paths {
   readonly configFile: string
-  /** Account records; a folder below `dataDir`. */
+  /** Account records, below `dataDir`. */
   readonly authDir: string
   readonly dataDir: string
 }
 
-/** The environment does not say where files belong. The message is a sentence that names what to set. */
+/** The environment does not determine where files belong. The message names the variable to set. */
 export class PathsError extends Error {
   override readonly name = 'PathsError'
 }
 
 /**
- * Where files live, all of it absolute: a login must not end up in whatever folder a command happens to run in.
- * `COPILOT_PROXY_HOME` puts everything into one folder; otherwise the XDG base directories apply, in which a relative
- * path is to be ignored (XDG Base Directory Specification 0.8). Creates nothing.
- * @param home the user's folder, asked for only where it is needed; what it throws is passed on
- * @throws PathsError for a relative `COPILOT_PROXY_HOME`, and where a home is needed and there is none
+ * Absolute paths: a login must not depend on the working directory. `COPILOT_PROXY_HOME` puts everything into one folder;
+ * otherwise the XDG base directories apply, whose relative values are ignored (XDG Base Directory Specification 0.8).
+ * Creates nothing.
+ * @param home returns the user's folder; called only if needed
+ * @throws PathsError for a relative `COPILOT_PROXY_HOME`, or if a home is needed and missing
  */
 export function resolvePaths(
   env: Environment,
@@ -40,8 +40,7 @@ export function resolvePaths(
 }
 
 /**
- * Where a background daemon keeps its log and what it tells of itself; by the rules of `resolvePaths`, apart from it so
- * that a home is asked for only by those who need this folder.
+ * The folder for the log and the state of a background daemon. Not part of `resolvePaths`, so that only its users need a home.
  * @throws as `resolvePaths`
  */
 export function resolveStateDir(
@@ -70,7 +69,7 @@ function baseFolder(
 ): string {
   if (value !== undefined && path.isAbsolute(value)) return path.join(value, 'copilot-proxy')
   const userHome = home()
-  // `HOME=` makes it empty.
+  // `HOME=` is empty.
   if (userHome !== undefined && path.isAbsolute(userHome)) return path.join(userHome, ...fallback, 'copilot-proxy')
   throw new PathsError('This user has no home folder: set HOME, or COPILOT_PROXY_HOME, to an absolute path.')
 }

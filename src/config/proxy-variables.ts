@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts'
 import type { Problem } from './problem.ts'
 
-/** The proxies that `http_proxy` and `https_proxy` name, as URLs; absent where none is set. */
+/** As URLs; absent: not set. */
 interface ProxyUrls {
   readonly http?: string
   readonly https?: string
@@ -11,7 +11,7 @@ export type ProxyUrlsResult =
   | { readonly ok: true; readonly value: ProxyUrls }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** User name and password are decoded when they are sent, which fails for a stray `%`. */
+/** Sending decodes user name and password, and throws for a stray `%`. */
 function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)
@@ -21,7 +21,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** As curl reads it: `http://` where no scheme is given. What is wrong is told without the value, which can hold a password. */
+/** As in curl, `http://` is the default scheme. No detail repeats the value, which can hold a password. */
 function readProxyUrl(text: string): { readonly url: string } | { readonly detail: string } {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0]
   if (scheme !== undefined && !/^https?:/i.test(scheme))
@@ -33,7 +33,7 @@ function readProxyUrl(text: string): { readonly url: string } | { readonly detai
     : { detail: 'expected a user name and password in which % is written as %25' }
 }
 
-/** Passwords of the proxies of the environment, as they are written and as they are sent. */
+/** Passwords of the proxies, percent-encoded and decoded. */
 export function proxyPasswords(env: Environment): readonly string[] {
   const proxies = readProxyUrls(env)
   if (!proxies.ok) return []
@@ -44,8 +44,8 @@ export function proxyPasswords(env: Environment): readonly string[] {
 }
 
 /**
- * The proxies of the environment: `http_proxy` and `https_proxy`, in lower case before upper case. A variable that
- * cannot be used is a problem and not ignored: going round a proxy is not what was asked for.
+ * Reads `http_proxy` and `https_proxy`, lower case before upper case. An unusable variable is a problem: ignoring it would
+ * bypass the proxy.
  */
 export function readProxyUrls(env: Environment): ProxyUrlsResult {
   const problems: Problem[] = []

@@ -7,7 +7,7 @@ export type ReadResult =
   | { readonly ok: true; readonly file: ConfigFile | undefined }
   | { readonly ok: false; readonly error: ConfigError }
 
-/** Many times what a configuration needs; reading one that is hostile takes as many times longer as it is larger. */
+/** Far more than a configuration needs. Bounds the time that a hostile file takes. */
 export const maxConfigBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -24,14 +24,14 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }
 
-/** Why something that was opened is not read, or undefined for a file. A pipe could keep a reader waiting for ever. */
+/** Undefined for a file. Reading a pipe could block for ever. */
 function kindFault(stats: Stats): string | undefined {
   if (stats.isDirectory()) return 'this is a folder'
   if (stats.isFIFO()) return 'this is a pipe, not a file'
   return stats.isFile() ? undefined : 'this is not a file'
 }
 
-/** Reads to the end or just past the limit, whichever comes first, so that a file that grows cannot fill the memory. */
+/** Reads at most one byte past the limit, so that a growing file cannot fill the memory. */
 async function readLimited(handle: FileHandle): Promise<Buffer> {
   const buffer = Buffer.alloc(maxConfigBytes + 1)
   let length = 0
@@ -43,10 +43,10 @@ async function readLimited(handle: FileHandle): Promise<Buffer> {
   return buffer.subarray(0, length)
 }
 
-/** Throws what opening and reading throw; returns a text where something that is not a file was opened. */
+/** Returns the reason as text for anything but a file. */
 async function readBytes(path: string): Promise<Buffer | string> {
-  // Opening a pipe waits for its writer, even beyond Ctrl-C, unless told not to. Windows has neither pipes there nor the
-  // flag. What is judged is what was opened, whatever the path leads to by now.
+  // Without O_NONBLOCK (undefined on Windows), opening a pipe waits for its writer, even after Ctrl-C. Check the opened
+  // file: the path may lead elsewhere by now.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     return kindFault(await handle.stat()) ?? (await readLimited(handle))
@@ -56,8 +56,8 @@ async function readBytes(path: string): Promise<Buffer | string> {
 }
 
 /**
- * Reads the configuration file. A missing file means that there is none, unless the user named it (`required`).
- * Never rejects; refuses what is not UTF-8 text of at most 64 KiB in a regular file, symbolic links followed.
+ * Never rejects. A missing file is no error unless `required`, because the user named it. Refuses anything but UTF-8 text of
+ * at most 64 KiB in a regular file, after following symbolic links.
  */
 export async function readConfigFile(path: string, options: { required: boolean }): Promise<ReadResult> {
   const refuse = (detail: string): ReadResult => ({

@@ -3,7 +3,7 @@ import { isTable, type SettingsTree } from './settings-tree.ts'
 
 const marginKey = 'refresh-safety-margin-seconds'
 
-/** Surrounding blanks go; a base URL loses its trailing slashes, because paths are appended to it. */
+/** Trims blanks, and the trailing slashes of base URLs, to which paths are appended. */
 function tidied(key: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
   return key.endsWith('base-url') ? value.trim().replace(/[\s/]+$/, '') : value.trim()
@@ -18,7 +18,7 @@ function isUnsetMargin(value: unknown): boolean {
   return value === undefined || value === null
 }
 
-/** Whether `sanitizeCopilotOAuth` puts the default in place of `value`, which was read for the dotted `key`. */
+/** Whether `sanitizeCopilotOAuth` replaces this value of the dotted `key` by the default. */
 export function givesWayToDefault(key: string, value: unknown): boolean {
   if (key === `copilot.${marginKey}`) return isUnsetMargin(value)
   return key.startsWith('copilot-oauth.') && isBlank(tidied(key, value))
@@ -37,10 +37,9 @@ function sanitizeCopilotSection(section: SettingsTree): SettingsTree {
 }
 
 /**
- * Applies the defaults of `copilot-oauth` and of `copilot.refresh-safety-margin-seconds` to settings that were read but
- * not yet checked; it is the only place that does. Absent and blank values become the default, and so does a margin that
- * is not a positive number. Values of a wrong type stay, so that the schema reports them where they were written.
- * Returns a new tree; applying it twice changes nothing.
+ * Applies the defaults of `copilot-oauth` and of `copilot.refresh-safety-margin-seconds` before validation; the schema has no
+ * defaults for them. Replaces absent and blank values, and margins that are not positive. Values of a wrong type stay, for
+ * the schema to report. Idempotent.
  */
 export function sanitizeCopilotOAuth(settings: SettingsTree): SettingsTree {
   const oauth = settings['copilot-oauth'] ?? {}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CamelKeys } from './camel-keys.ts'
+import type { CamelKeys } from './settings-tree.ts'
 import { headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
 import {
@@ -26,7 +26,7 @@ import {
 } from './setting-types.ts'
 import { githubHostsOf, takesChatgptLogin, takesGithubLogin, takesOpenaiKey, tokenBaseUrl } from './upstream-hosts.ts'
 
-/** Applied by `sanitizeCopilotOAuth`, which also fills in what is blank. The client id is the one GitHub's own VS Code extension uses. */
+/** Applied by `sanitizeCopilotOAuth`. The client id is that of GitHub's own VS Code extension. */
 export const copilotOAuthDefaults = {
   'auth-url': 'https://github.com/login/oauth/authorize',
   'token-url': 'https://github.com/login/oauth/access_token',
@@ -42,7 +42,7 @@ export const copilotOAuthDefaults = {
 /** Applied by `sanitizeCopilotOAuth`. */
 export const defaultRefreshSafetyMarginSeconds = 60
 
-/** What is sent and why: docs/copilot-wire.md, "Request headers". */
+/** Reasons: docs/copilot-wire.md, "Request headers". */
 const copilotHeaders = {
   'user-agent': 'GitHubCopilotChat/0.54.0',
   'editor-version': 'vscode/1.126.0',
@@ -110,7 +110,7 @@ const log = section({
     .describe('Remember hashes of the parts of each prompt, from which `doctor --cache` tells why caches were missed.'),
 })
 
-/** The two providers are apart: what one of them gave out is not sent to the other, whatever is configured. */
+/** The credentials of one provider never go to the other, whatever is configured. */
 const chatgptUrl = baseUrl.refine(
   takesChatgptLogin,
   'a ChatGPT login may not be sent there: expected a host of openai.com or chatgpt.com, or this machine',
@@ -121,7 +121,7 @@ const githubUrl = endpointUrl.refine(
   'a GitHub login may not be sent there: that is a host of OpenAI’s',
 )
 
-// No defaults here: `sanitizeCopilotOAuth` has filled in every key before the schema looks.
+// No defaults: `sanitizeCopilotOAuth` has filled in every key before.
 const copilotOauth = section({
   'auth-url': githubUrl.describe('Browser login: where the user is sent.'),
   'token-url': githubUrl.describe('Browser login: where the code is exchanged.'),
@@ -237,16 +237,16 @@ const messages = section({
     ),
 })
 
-/** What decides about `copilot.base-url`: judged once these are known to be good, whatever else is wrong. */
+/** The check of `copilot.base-url` needs these to be valid, and nothing else. */
 const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
-/** Whether an issue makes a setting's value unusable: one with it, or with a section around it. */
+/** Whether an issue is with the setting or a section around it. */
 function concerns(issue: z.core.$ZodRawIssue, key: string): boolean {
   const place = [...(issue.path ?? []), ''].join('.')
   return issue.code !== 'unrecognized_keys' && `${key}.`.startsWith(place)
 }
 
-/** The configuration file: every key with its default, its bounds and its meaning. Give it what `sanitizeCopilotOAuth` returns. */
+/** Every key with its default, bounds and description. Parses the result of `sanitizeCopilotOAuth`. */
 export const configSchema = section({
   server: server.prefault({}),
   log: log.prefault({}),
@@ -269,10 +269,10 @@ export const configSchema = section({
     when: ({ issues }) => !issues.some((issue) => hostSettings.some((key) => concerns(issue, key))),
   },
 )
-/** The settings in the file's own words: kebab-case, every key present. */
+/** With the file's kebab-case keys, all present. */
 type Settings = z.output<typeof configSchema>
 
-/** The settings as the program reads them: camelCase, frozen. */
+/** With camelCase keys, frozen. */
 export type Config = CamelKeys<Settings>
 
 type DottedKeys<T> = {

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { apiKeyEntryFault, parseApiKeyEntry } from './api-key-entry.ts'
+import { apiKeyEntryFault, parseApiKeyEntry } from './api-keys.ts'
 import { canonicalHost, isLoopbackHost } from './loopback.ts'
 
 /*
- * Kinds of values a setting can have. A schema's own error is the phrase that follows "expected" and is completed with
- * what was found; a refinement's error is the whole sentence, and repeats no value that could hold a secret.
+ * Kinds of values. The error of a schema is the phrase after "expected", to which problem.ts adds the value found. The error
+ * of a refinement is a full sentence and never repeats a value that could be secret.
  */
 
-/** YAML reads `1234` as a number, and a key can look like that. */
+/** YAML reads `1234` as a number, and an API key can look like one. */
 export function textPhrase({ input }: { readonly input: unknown }): string {
   return typeof input === 'number' ? 'text (a number needs quotes)' : 'text'
 }
@@ -40,7 +40,7 @@ export function positiveNumber(max: number) {
   return z.number(phrase).gt(0, phrase).max(max, phrase)
 }
 
-/** Node's timers count in 32 bits and fire at once beyond 24 days; a day is more than any of ours needs. */
+/** Node's timers overflow after 24 days and then fire at once. */
 const daySeconds = 86_400
 
 export const positiveSeconds = positiveNumber(daySeconds)
@@ -76,7 +76,7 @@ const apiKeyEntry = filledText.superRefine((entry, context) => {
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
 })
 
-/** Keys as they are, or as `NAME:sha256:<64 hex digits>`; no two of one name. */
+/** Plain keys, or `NAME:sha256:<64 hex digits>` with unique names. */
 export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((entries, context) => {
   const seen = new Set<string>()
   for (const [index, written] of entries.entries()) {
@@ -92,7 +92,6 @@ export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((en
 
 const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
 
-/** Names that stand for other names. */
 export const aliasTable = textTable.superRefine((aliases, context) => {
   for (const [name, target] of Object.entries(aliases)) {
     if (name.trim() !== target) continue
@@ -100,7 +99,7 @@ export const aliasTable = textTable.superRefine((aliases, context) => {
   }
 })
 
-/** Why a URL is not acceptable, or undefined. The URL itself is never repeated: it may hold a password. */
+/** Why a URL is not acceptable, or undefined. Never repeats the URL: it may hold a password. */
 function urlFault(value: string): string | undefined {
   const url = URL.parse(value)
   if (url === null || /\s/.test(value) || !/^https?:\/\//i.test(value)) {
@@ -118,13 +117,13 @@ function checkUrl(value: string, context: z.core.$RefinementCtx): void {
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
 }
 
-/** An endpoint that is used as it stands. */
+/** Used without a path appended. */
 export const endpointUrl = z.string('a URL').superRefine(checkUrl)
 
 /** A URL that paths are appended to. */
 export const baseUrl = endpointUrl.overwrite((value) => value.replace(/\/+$/, ''))
 
-/** As `baseUrl`; '' means that none is set. */
+/** As `baseUrl`; '': not set. */
 export const optionalBaseUrl = z
   .string('a URL')
   .superRefine((value, context) => {

@@ -8,15 +8,14 @@ export function githubHostsOf(urls: readonly string[]): readonly string[] {
 }
 
 /**
- * The base URL in its plain form, or undefined when a Copilot token may not be sent there: https on the standard port
- * of githubcopilot.com, githubusercontent.com, ghe.com, a configured GitHub host or a subdomain of one; or loopback,
- * for development. No user information, query or fragment, no slash at the end. Decides for `copilot.base-url` when
- * the configuration is read, and for what records and token replies name.
+ * The base URL without trailing slashes; undefined if a Copilot token may not be sent there. Allowed: https on the standard
+ * port of githubcopilot.com, githubusercontent.com, ghe.com, a configured GitHub host or a subdomain of one, and loopback,
+ * without user information, query and fragment. Checks `copilot.base-url` and the URLs in records and token replies.
  */
 export function tokenBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
   const url = URL.parse(text)
   if (url === null) return undefined
-  // `@`, `?` and `#` are looked for in the text too: the parser drops them when they carry nothing.
+  // Search the text as well: the parser drops `@`, `?` and `#` if nothing follows them.
   if (url.username !== '' || url.password !== '' || /[@?#\\]/.test(text)) return undefined
   const allowed = isLoopbackHost(url.hostname)
     ? url.protocol === 'https:' || url.protocol === 'http:'
@@ -34,21 +33,21 @@ function isUnder(host: string, domains: readonly string[]): boolean {
 
 const openaiDomains = ['openai.com', 'chatgpt.com']
 const githubDomains = [...copilotDomains, 'github.com']
-/** Where keys go, and nothing of a ChatGPT login. */
+/** Takes keys only, no ChatGPT login. */
 const keyHost = 'api.openai.com'
 
-/** Whether a ChatGPT login may be sent to the URL's host: OpenAI's own, but not the one for keys, or loopback. */
+/** Allows OpenAI's hosts, except the one for keys, and loopback. */
 export function takesChatgptLogin(text: string): boolean {
   const host = hostOf(text)
   return isLoopbackHost(host) || (isUnder(host, openaiDomains) && host !== keyHost)
 }
 
-/** Whether an OpenAI key may be sent to the URL's host: a gateway of the user's own, too, but no other provider's. */
+/** Allows any host, such as a user's gateway, except those of another login. */
 export function takesOpenaiKey(text: string): boolean {
   return !isUnder(hostOf(text), [...githubDomains, 'chatgpt.com'])
 }
 
-/** Whether a GitHub login may be sent to the URL's host: a company's own, too, but not OpenAI's. */
+/** Allows any host, such as a company's, except OpenAI's. */
 export function takesGithubLogin(text: string): boolean {
   return !isUnder(hostOf(text), openaiDomains)
 }

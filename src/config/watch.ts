@@ -14,20 +14,16 @@ export interface WatchOptions {
   readonly path: string
   readonly env: Environment
   readonly flags: readonly Flag[]
-  /** The settings in force. */
   readonly current: Config
-  /** Called with new settings that are valid and differ from those in force; they are in force from then on. */
+  /** Called with new valid settings. */
   readonly onChange: (config: Config, sources: Sources) => void
-  /**
-   * Called once for each new fault; the old settings stay. A file that was there and is gone is a fault too, and so is
-   * one that has been emptied.
-   */
+  /** Called once for each new fault; the old settings stay. A deleted or emptied file is a fault. */
   readonly onInvalid: (error: ConfigError) => void
-  /** Called when the file is valid again, before `onChange` where it says something new. */
+  /** Called when the file is valid again, before any `onChange`. */
   readonly onValid?: () => void
-  /** Between the two looks that must agree before a change counts. */
+  /** Between the two reads that must agree before a change counts. */
   readonly settleMs?: number
-  /** Between two looks where folders cannot be watched. */
+  /** Between two reads if folders cannot be watched. */
   readonly pollMs?: number
   /** `watch` of node:fs. */
   readonly watchFolder?: WatchFolder
@@ -37,7 +33,7 @@ export interface ConfigWatch {
   readonly close: () => void
 }
 
-/** More symbolic links in a row than the system itself would follow. */
+/** The system follows no more symbolic links in a row. */
 const maxLinks = 40
 
 function folderStats(folder: string): Stats | undefined {
@@ -45,7 +41,7 @@ function folderStats(folder: string): Stats | undefined {
     const stats = statSync(folder)
     return stats.isDirectory() ? stats : undefined
   } catch {
-    // Missing, or behind a folder that may not be entered.
+    // Missing, or in a folder without access.
     return undefined
   }
 }
@@ -65,9 +61,8 @@ function nearestFolder(folder: string): string {
 }
 
 /**
- * The folders in which a change can change the file's content: editors replace a file instead of writing into it, so
- * its folder is watched, and so is the folder of each file that a symbolic link leads to. Where a folder does not exist
- * yet, the nearest one above it stands in.
+ * The folders to watch: those of the file and of each target of its symbolic links, because editors replace a file instead of
+ * writing into it. The nearest folder above stands in for a missing one.
  */
 function foldersOf(path: string): readonly string[] {
   const folders = new Set<string>()
@@ -79,7 +74,7 @@ function foldersOf(path: string): readonly string[] {
   return [...folders]
 }
 
-/** Changes when a folder is deleted and made again, which the old watcher does not survive. */
+/** Changes when a folder is deleted and recreated, which its watcher does not notice. */
 function folderIdentity(folder: string): string {
   const stats = folderStats(folder)
   return `${stats?.dev}:${stats?.ino}:${folder}`
@@ -90,7 +85,7 @@ function contentOf(read: ReadResult): string {
   return read.file === undefined ? 'no file' : `file ${read.file.text}`
 }
 
-/** Blank, or comments alone. What a full disk or a crash leaves of a file is not meant to lift every setting. */
+/** Blank, or comments only, as after a full disk or a crash: not meant to reset every setting. */
 function holdsNothing(text: string): boolean {
   const read = readYaml(text)
   return read.ok && read.value.value === undefined
@@ -102,9 +97,9 @@ function emptied(path: string): ConfigError {
 }
 
 /**
- * Follows the configuration file and hands on each new valid version. A change counts once two looks, `settleMs` apart,
- * see the same content, so a file that is being written is not taken for an empty one. Where folders cannot be watched
- * (out of watches, some network file systems), the file is looked at every `pollMs`. Does not keep the process alive.
+ * Reports each new valid version of the configuration file. A change counts when two reads, `settleMs` apart, agree, so that
+ * a half-written file does not count. Polls if folders cannot be watched (out of watches, some network file systems). Does
+ * not keep the process alive.
  */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   const { path, env, flags, onChange, onInvalid, onValid, settleMs = 100, pollMs = 2000, watchFolder = watch } = options
@@ -129,7 +124,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
 
   function pollInstead(): void {
     if (polling !== undefined || closed) return
-    // Not `watchFile`: it compares with a first look of its own, and a change before that look would stay unseen.
+    // Not `watchFile`: it would miss a change before its own first read.
     polling = setInterval(lookSoon, pollMs).unref()
   }
 
@@ -186,7 +181,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   }
 
   watchFolders()
-  // What changed between reading the settings in force and this moment.
+  // The file may have changed since `current` was read.
   lookSoon()
 
   return {

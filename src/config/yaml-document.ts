@@ -20,15 +20,15 @@ interface Position {
 
 interface YamlFault {
   readonly position: Position
-  /** The key that is meant, '' when none is. */
+  /** '' for none. */
   readonly key: string
   readonly detail: string
 }
 
 interface YamlDocument {
-  /** Undefined when the text holds nothing but comments. */
+  /** Undefined if the text holds only comments. */
   readonly value: unknown
-  /** Where the value at a path was written, or its key; the nearest table around it when the path is not there. */
+  /** Position of the value at a path, or of its key; of the nearest table around a missing path. */
   readonly locate: (path: readonly PropertyKey[], part: 'key' | 'value') => Position
 }
 
@@ -36,10 +36,10 @@ export type YamlResult =
   | { readonly ok: true; readonly value: YamlDocument }
   | { readonly ok: false; readonly fault: YamlFault }
 
-/** More than any configuration needs; resolving an alias searches the whole document, and aliases of aliases multiply. */
+/** Bounds the work: resolving an alias searches the whole document, and aliases of aliases multiply. */
 const maxAliases = 100
 
-/** Words of our own: the parser's messages can repeat text of the file, and text of the file can be a key. */
+/** The parser's own messages can repeat text of the file, which can be a secret. */
 const syntaxDetails: Record<ErrorCode, string> = {
   ALIAS_PROPS: 'an alias (*name) cannot have an anchor or a tag',
   BAD_ALIAS: 'an anchor (&name) or alias (*name) needs a name',
@@ -77,12 +77,12 @@ function keyOf(pair: YAMLMap['items'][number]): string {
   return String(isScalar(pair.key) ? pair.key.value : pair.key)
 }
 
-/** The pair of a key, else of that key in other letter case: a table's names may have been put into lower case. */
+/** Falls back to a key in other case: `withLowerCaseKeys` may have changed it. */
 function pairAt({ items }: YAMLMap, key: PropertyKey): YAMLMap['items'][number] | undefined {
   return items.find((pair) => keyOf(pair) === key) ?? items.find((pair) => keyOf(pair).toLowerCase() === key)
 }
 
-/** What the parser lets pass and we do not. Repeated keys are found here because its own search is quadratic. */
+/** Faults that the parser accepts. Finds repeated keys too, because the parser's own search is quadratic. */
 function findFault(document: Document.Parsed, at: At): YamlFault | undefined {
   let fault: YamlFault | undefined
   let aliases = 0
@@ -102,7 +102,7 @@ function findFault(document: Document.Parsed, at: At): YamlFault | undefined {
       for (const pair of map.items) {
         const key = keyOf(pair)
         if (seen.has(key)) return stop(pair.key, key, syntaxDetails.DUPLICATE_KEY)
-        // Assigning this key would change an object's nature; the schema's tables pass over it silently.
+        // Assigning it would set a prototype, and zod's records drop it silently.
         if (key === '__proto__') return stop(pair.key, key, 'this key is not allowed')
         seen.add(key)
       }
@@ -124,7 +124,7 @@ function locator(document: Document.Parsed, at: At): YamlDocument['locate'] {
       if (pair === undefined && child === undefined) break
       const keyOffset = offsetOf(pair?.key)
       const wantsKey = part === 'key' && index === path.length - 1
-      // The value of `port:` with nothing behind it has no place worth naming; its key has.
+      // An empty value (`port:`) is located by its key.
       const isNothing = isScalar(child) && child.type === 'PLAIN' && child.source === ''
       found = (wantsKey || isNothing ? keyOffset : undefined) ?? offsetOf(child) ?? keyOffset ?? found
       node = child
@@ -153,7 +153,7 @@ function readDocument(text: string, at: At, lines: LineCounter): YamlResult {
   return { ok: true, value: { value: value ?? undefined, locate: locator(document, at) } }
 }
 
-/** Reads one YAML 1.2 document. Returns its first fault, because those after it are usually its consequences. Never throws. */
+/** Reads one YAML 1.2 document. Returns the first fault only, because later ones usually follow from it. Never throws. */
 export function readYaml(text: string): YamlResult {
   const lines = new LineCounter()
   const at: At = (offset) => {
@@ -163,7 +163,7 @@ export function readYaml(text: string): YamlResult {
   try {
     return readDocument(text, at, lines)
   } catch {
-    // The library throws where aliases of aliases would unfold into too much, and where nesting exhausts the stack.
+    // The library throws if aliases unfold into too much or nesting exhausts the stack.
     return { ok: false, fault: { position: at(0), key: '', detail: 'aliases or nesting unfold into too much' } }
   }
 }
@@ -182,7 +182,7 @@ function readFlowDocument(text: string): unknown {
   return value
 }
 
-/** A list or table written on one line (YAML or JSON), its values as text or null. Undefined when it cannot be read. */
+/** Reads a list or table on one line (YAML or JSON), with values as text or null. Undefined if it cannot be read. */
 export function readFlow(text: string): unknown {
   try {
     return readFlowDocument(text)

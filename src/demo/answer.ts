@@ -14,7 +14,7 @@ export interface AnswerCall {
   readonly arguments: string
 }
 
-/** What the model says, before a family's habits turn it into events. Pieces concatenate to the whole text. */
+/** What the model says, before a family's profiles turn it into events. Pieces concatenate to the whole text. */
 export interface Answer {
   readonly reasoning: readonly string[]
   /** The reasoning is not for reading, even where it could be shown (`[demo:redacted]`). */
@@ -33,7 +33,7 @@ export interface AnswerSource {
   readonly conversation: Conversation
   /** The body as it was received, for `[demo:echo]`. */
   readonly bodyText: string
-  readonly model: Pick<DemoModel, 'id' | 'habit'>
+  readonly model: Pick<DemoModel, 'id' | 'profile'>
   readonly markers: Markers
   /** Number of the reply: makes call ids unique and reproducible. */
   readonly number: number
@@ -61,7 +61,7 @@ export function composeAnswer(source: AnswerSource): Answer {
   if (calls.length > 0) {
     const isCut = markers.asked.has('whitespace') || markers.asked.has('length')
     // Claude announces its calls in text, which its chat stream then carries in a choice of its own.
-    const text = model.habit === 'claude' ? toPieces(`I will call ${calls.map((each) => each.name).join(', ')}.`) : []
+    const text = model.profile === 'claude' ? toPieces(`I will call ${calls.map((each) => each.name).join(', ')}.`) : []
     return { ...EMPTY, ...thought, text, calls, finish: isCut ? 'length' : 'tool_calls' }
   }
   if (missing !== '') return { ...EMPTY, ...thought, text: toPieces(missing) }
@@ -196,8 +196,8 @@ function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[];
 }
 
 function callId({ conversation: { callsSoFar = 0 }, model, number }: AnswerSource, name: string, at: number): string {
-  if (model.habit === 'kimi') return `${model.id.startsWith('kimi-k2') ? 'functions.' : ''}${name}:${callsSoFar + at}`
-  return `${model.habit === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`
+  if (model.profile === 'kimi') return `${model.id.startsWith('kimi-k2') ? 'functions.' : ''}${name}:${callsSoFar + at}`
+  return `${model.profile === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`
 }
 
 /** 4 characters each: far above any sane indentation, small enough to read to the end. */
@@ -258,6 +258,6 @@ function findTool(name: string, tools: readonly OfferedTool[]): OfferedTool | un
   return tools.find((tool) => tool.name === name || `${tool.namespace}__${tool.name}` === name)
 }
 
-function isGpt({ habit }: AnswerSource['model']): boolean {
-  return habit === 'gpt-4' || habit === 'gpt-5'
+function isGpt({ profile }: AnswerSource['model']): boolean {
+  return profile === 'gpt-4' || profile === 'gpt-5'
 }

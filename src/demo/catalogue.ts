@@ -1,11 +1,11 @@
-/** How a family writes its streams (`habits/`). */
-export type HabitId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok' | 'kimi'
+/** How a family writes its streams (`profiles/`). */
+export type ProfileId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok' | 'kimi'
 
 /** One row of the table below; token figures in thousands. */
 export interface CatalogueRow {
   readonly id: string
   readonly vendor: string
-  readonly habit: HabitId
+  readonly profile: ProfileId
   readonly type?: 'chat' | 'embeddings' | 'completion'
   readonly name?: string
   readonly context: number
@@ -91,7 +91,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5-mini',
     vendor: AZURE,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     older: true,
     context: 264,
     prompt: 128,
@@ -105,7 +105,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5',
     vendor: AZURE,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     older: true,
     context: 400,
     prompt: 128,
@@ -120,7 +120,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5.1',
     vendor: OPENAI,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     context: 264,
     prompt: 128,
     output: 64,
@@ -134,7 +134,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5.2',
     vendor: OPENAI,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     context: 1050,
     prompt: 922,
     output: 128,
@@ -149,7 +149,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5.4',
     vendor: OPENAI,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     toolSearch: true,
     context: 400,
     prompt: 272,
@@ -164,7 +164,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5.6',
     vendor: OPENAI,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     breakpoints: true,
     context: 400,
     prompt: 272,
@@ -178,7 +178,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-5.3-codex',
     vendor: OPENAI,
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     context: 400,
     prompt: 272,
     output: 128,
@@ -192,7 +192,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-4.1',
     vendor: AZURE,
-    habit: 'gpt-4',
+    profile: 'gpt-4',
     context: 128,
     prompt: 128,
     output: 16,
@@ -201,11 +201,11 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     price: { input: 200, output: 800, cacheRead: 50 },
     policy: 'enabled',
   },
-  { id: 'gpt-4o', vendor: AZURE, habit: 'gpt-4', context: 128, prompt: 64, output: 4, images: 1, multiplier: 0 },
+  { id: 'gpt-4o', vendor: AZURE, profile: 'gpt-4', context: 128, prompt: 64, output: 4, images: 1, multiplier: 0 },
   {
     id: 'gpt-4o-mini',
     vendor: AZURE,
-    habit: 'gpt-4',
+    profile: 'gpt-4',
     context: 128,
     prompt: 12,
     output: 4,
@@ -215,7 +215,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-3.5-turbo',
     vendor: AZURE,
-    habit: 'gpt-4',
+    profile: 'gpt-4',
     context: 16,
     prompt: 12,
     output: 4,
@@ -226,7 +226,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gpt-3.5-turbo',
     vendor: AZURE,
-    habit: 'gpt-4',
+    profile: 'gpt-4',
     name: 'GPT 3.5 Turbo (again)',
     context: 16,
     prompt: 12,
@@ -237,7 +237,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-opus-4.8',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.8,
     context: 200,
     prompt: 168,
@@ -253,7 +253,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-sonnet-5',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 5,
     context: 200,
     prompt: 168,
@@ -271,7 +271,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-opus-4.7',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.7,
     context: 200,
     prompt: 168,
@@ -287,7 +287,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-opus-4.6',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.6,
     context: 200,
     prompt: 168,
@@ -304,7 +304,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-sonnet-4.6',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.6,
     context: 1000,
     prompt: 936,
@@ -325,7 +325,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-opus-4.5',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.5,
     context: 200,
     prompt: 168,
@@ -340,7 +340,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-sonnet-4.5',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.5,
     context: 200,
     prompt: 168,
@@ -355,7 +355,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'claude-haiku-4.5',
     vendor: ANTHROPIC,
-    habit: 'claude',
+    profile: 'claude',
     version: 4.5,
     noOutputConfig: true,
     noBetas: true,
@@ -373,7 +373,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gemini-2.5-pro',
     vendor: GOOGLE,
-    habit: 'gemini-2.5',
+    profile: 'gemini-2.5',
     context: 128,
     prompt: 128,
     output: 64,
@@ -393,7 +393,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gemini-3-pro-preview',
     vendor: GOOGLE,
-    habit: 'gemini-3',
+    profile: 'gemini-3',
     context: 200,
     prompt: 136,
     output: 64,
@@ -408,7 +408,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'gemini-3.1-pro-preview',
     vendor: GOOGLE,
-    habit: 'gemini-3',
+    profile: 'gemini-3',
     context: 200,
     prompt: 136,
     output: 64,
@@ -421,7 +421,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'grok-4.5',
     vendor: XAI,
-    habit: 'grok',
+    profile: 'grok',
     context: 256,
     prompt: 192,
     output: 64,
@@ -432,7 +432,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'grok-code-fast-1',
     vendor: XAI,
-    habit: 'grok',
+    profile: 'grok',
     context: 128,
     prompt: 128,
     output: 64,
@@ -443,7 +443,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'kimi-k2.6',
     vendor: MOONSHOT,
-    habit: 'kimi',
+    profile: 'kimi',
     context: 256,
     prompt: 224,
     output: 32,
@@ -453,7 +453,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     id: 'kimi-k3',
     vendor: MOONSHOT,
-    habit: 'kimi',
+    profile: 'kimi',
     toolSearch: true,
     context: 256,
     prompt: 224,
@@ -461,11 +461,11 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     multiplier: 0.33,
     policy: 'enabled',
   },
-  { id: 'gpt-41-copilot', vendor: AZURE, habit: 'gpt-4', type: 'completion', context: 16, prompt: 12, output: 4 },
+  { id: 'gpt-41-copilot', vendor: AZURE, profile: 'gpt-4', type: 'completion', context: 16, prompt: 12, output: 4 },
   {
     id: 'text-embedding-3-small',
     vendor: AZURE,
-    habit: 'gpt-4',
+    profile: 'gpt-4',
     type: 'embeddings',
     context: 8,
     prompt: 8,
@@ -473,12 +473,12 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     multiplier: 0,
     picker: false,
   },
-  bench({ id: 'demo-bench', vendor: OPENAI, habit: 'gpt-5' }),
-  bench({ id: 'demo-bench-responses', vendor: OPENAI, habit: 'gpt-5', endpoints: ['/responses'] }),
-  bench({ id: 'demo-bench-messages', vendor: ANTHROPIC, habit: 'claude', endpoints: ['/v1/messages'] }),
+  bench({ id: 'demo-bench', vendor: OPENAI, profile: 'gpt-5' }),
+  bench({ id: 'demo-bench-responses', vendor: OPENAI, profile: 'gpt-5', endpoints: ['/responses'] }),
+  bench({ id: 'demo-bench-messages', vendor: ANTHROPIC, profile: 'claude', endpoints: ['/v1/messages'] }),
 ]
 
-function bench(row: Pick<CatalogueRow, 'id' | 'vendor' | 'habit' | 'endpoints'>): CatalogueRow {
+function bench(row: Pick<CatalogueRow, 'id' | 'vendor' | 'profile' | 'endpoints'>): CatalogueRow {
   return {
     ...row,
     name: 'Prepared events for measuring',

@@ -6,7 +6,7 @@ export interface SeenImage {
 }
 
 /** One thing in a request's history, in order. System texts are not among them. */
-export type Said =
+export type HistoryEntry =
   /** A text of the user's: a message, or one of its parts. */
   | { readonly by: 'user'; readonly text: string }
   | { readonly by: 'user'; readonly image: SeenImage }
@@ -26,7 +26,7 @@ export type AnswerFormat = { readonly type: 'json_object' } | { readonly type: '
 
 /** A request in no dialect: all that an answer depends on. */
 export interface Conversation {
-  readonly history: readonly Said[]
+  readonly history: readonly HistoryEntry[]
   /** Tools the model may call by itself, in order. */
   readonly tools: readonly OfferedTool[]
   readonly hasWebSearch: boolean
@@ -52,7 +52,7 @@ export function promptOf({ history }: Conversation): string {
 }
 
 /** Results of tools, where the request ends with them; [] where the user or the model had the last word. */
-export function lastResults({ history }: Conversation): readonly Extract<Said, { by: 'tool' }>[] {
+export function lastResults({ history }: Conversation): readonly Extract<HistoryEntry, { by: 'tool' }>[] {
   const from = Math.max(
     promptIndex(history),
     history.findLastIndex((each) => each.by === 'assistant'),
@@ -104,7 +104,7 @@ export function describeImage({ kind, bytes }: SeenImage): string {
   return bytes === 0 ? kind : `${kind} of ${bytes} bytes`
 }
 
-function promptIndex(history: readonly Said[]): number {
+function promptIndex(history: readonly HistoryEntry[]): number {
   return history.findLastIndex(
     (each) => each.by === 'user' && 'text' in each && withoutReminders(each.text).trim() !== '',
   )

@@ -88,8 +88,8 @@ export function invalidEffort(effort: string, { id, efforts }: DemoModel): Whole
  * A prompt that does not fit, in the words of the backend behind the model: Anthropic's, Google's, or those of the
  * Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: Anthropic's own API is what is spoken.
  */
-export function promptTooLong({ habit, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
-  switch (habit) {
+export function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
+  switch (profile) {
     case 'claude':
       return claudePromptTooLong(contextTokens + 10_194, contextTokens, isNative)
     case 'gemini-2.5':
@@ -181,7 +181,7 @@ const LIMITS: ReadonlyMap<string, readonly [message: string, waitMs: number]> = 
   ['agent_mode_limit_exceeded', ['You have exceeded the limit of agent requests.', DAY_MS]],
 ])
 
-const QUOTA_WORDS: ReadonlyMap<string, string> = new Map([
+const QUOTA_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['quota_exceeded', 'You have exceeded your monthly quota'],
   ['free_quota_exceeded', 'You have exceeded your free quota'],
   ['overage_limit_reached', 'You have reached the limit of paid requests'],
@@ -202,9 +202,9 @@ function namedFailure(status: number, name: string | undefined, nowMs: number): 
       { 'retry-after': String(waitMs / 1000), 'x-ratelimit-exceeded': code },
     )
   }
-  const words = status === 402 ? QUOTA_WORDS.get(code) : undefined
-  if (words === undefined) return undefined
-  return failure(402, { message: words, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
+  const quotaMessage = status === 402 ? QUOTA_MESSAGES.get(code) : undefined
+  if (quotaMessage === undefined) return undefined
+  return failure(402, { message: quotaMessage, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
 }
 
 function copilotFailure(status: number, nowMs: number): WholeReply {

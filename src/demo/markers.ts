@@ -109,7 +109,7 @@ export interface Markers {
 
 const OPENING = /\[demo:([^\s\]]+)/g
 
-/** Highest value a marker's number may have, so that a typing error does not fill the memory. */
+/** Highest number of a marker. A typing error must not fill the memory. */
 const MAX_NUMBER = 1_000_000
 
 const NO_MARKERS: Markers = { asked: new Map(), tools: [], unknown: [] }
@@ -125,7 +125,7 @@ export function parseMarkers(text: string): Markers {
     const [, name = ''] = opening
     const row = DEMO_MARKERS.find((candidate) => candidate.name === name)
     const from = opening.index + opening[0].length
-    const { given, end } = (row?.name === 'tool' ? withJson(text, from) : undefined) ?? words(text, from)
+    const { given, end } = (row?.name === 'tool' ? withJson(text, from) : undefined) ?? plainArguments(text, from)
     if (end < 0) continue
     read = end
     if (row === undefined || !isAcceptable(row.name, given)) {
@@ -151,26 +151,26 @@ export function describeMarkers(): string {
   ).join('\n')
 }
 
-/** Arguments of a marker and the place after its bracket; `end` is -1 where it never closes. */
-interface Rest {
+/** Arguments of a marker, and the index after its bracket: -1 if the bracket is missing. */
+interface MarkerEnd {
   readonly given: readonly string[]
   readonly end: number
 }
 
 const TO_BRACKET = /[^\]\n]*\]/y
 
-function words(text: string, from: number): Rest {
+function plainArguments(text: string, from: number): MarkerEnd {
   TO_BRACKET.lastIndex = from
-  const rest = TO_BRACKET.exec(text)?.[0]
-  if (rest === undefined) return { given: [], end: -1 }
-  return { given: rest.slice(0, -1).split(/\s+/).filter(isFilled), end: from + rest.length }
+  const remainder = TO_BRACKET.exec(text)?.[0]
+  if (remainder === undefined) return { given: [], end: -1 }
+  return { given: remainder.slice(0, -1).split(/\s+/).filter(isFilled), end: from + remainder.length }
 }
 
 const TO_JSON = /[ \t]+(?:([^\s\]{"]+)[ \t]+)?(?=[{"])/y
 const BRACKET = /[ \t]*\]/y
 
-/** A name that may be absent, and a JSON object or string, whose own brackets do not end the marker. */
-function withJson(text: string, from: number): Rest | undefined {
+/** Reads an optional name and a JSON object or string. Brackets inside the JSON do not end the marker. */
+function withJson(text: string, from: number): MarkerEnd | undefined {
   TO_JSON.lastIndex = from
   const head = TO_JSON.exec(text)
   if (head === null) return undefined
@@ -183,10 +183,10 @@ function withJson(text: string, from: number): Rest | undefined {
   return { given: [head[1] ?? '', text.slice(start, end)], end: end + bracket[0].length }
 }
 
-/** Arguments longer than this are not looked for, so that a text full of openings is read in one go. Characters. */
+/** Longest JSON argument, in characters. Bounds the time to parse a text that is full of openings. */
 const LONGEST_JSON = 100_000
 
-/** The place after the object or string that begins at `start`, by its brackets and quotes alone; -1 where none ends. */
+/** Index after the object or string that begins at `start`, found by brackets and quotes alone; -1 if it does not end. */
 function endOfJson(text: string, start: number): number {
   let depth = 0
   let isInText = false
@@ -214,7 +214,7 @@ interface NumberRange {
   readonly isOptional?: boolean
 }
 
-/** The numbers that markers take; more than `most` is allowed where it is bounded later. */
+/** The numbers that markers take. `markerNumber` bounds those without an upper limit. */
 const NUMBERS: ReadonlyMap<MarkerName, NumberRange> = new Map<MarkerName, NumberRange>([
   ['pause', { least: 1, most: Infinity, isOptional: true }],
   ['long', { least: 1, most: Infinity }],

@@ -1,6 +1,5 @@
 import { CATALOGUE } from './catalogue.ts'
-import type { CataloguePrice, CatalogueRow, HabitId } from './catalogue.ts'
-import { LARGEST_IMAGE } from './image-checks.ts'
+import type { CataloguePrice, CatalogueRow, ProfileId } from './catalogue.ts'
 import { pricesOf } from './usage.ts'
 import type { DemoPrices } from './usage.ts'
 
@@ -13,11 +12,14 @@ const TIERS_SINCE = '2026-06-01'
 const CACHE_READ_SINCE = '2026-08-01'
 const AUTO_SINCE = '2026-08-01'
 
+/** Largest image of every model with vision. Bytes. */
+export const LARGEST_IMAGE = 3_145_728
+
 /** A model of the catalogue with what the request checks need. */
 export interface DemoModel {
   readonly id: string
   readonly type: 'chat' | 'embeddings' | 'completion'
-  readonly habit: HabitId
+  readonly profile: ProfileId
   /** Absent in the entry = chat only (docs/copilot-wire.md, "Models"). */
   readonly endpoints: readonly string[]
   readonly isEnabled: boolean
@@ -90,7 +92,7 @@ function sparseModel(): DemoModel {
   return {
     id: SPARSE_ENTRY.id,
     type: 'chat',
-    habit: 'gpt-5',
+    profile: 'gpt-5',
     endpoints: [CHAT],
     isEnabled: true,
     contextTokens: 128_000,
@@ -115,7 +117,7 @@ function toModel(row: CatalogueRow): DemoModel {
   return {
     id: row.id,
     type: row.type ?? 'chat',
-    habit: row.habit,
+    profile: row.profile,
     endpoints: row.endpoints ?? [CHAT],
     isEnabled: row.policy === undefined || row.policy === 'enabled',
     contextTokens: row.context * 1000,
@@ -205,7 +207,7 @@ function limitsOf(row: CatalogueRow): Record<string, unknown> {
     max_context_window_tokens: row.context * 1000,
     max_prompt_tokens: row.prompt * 1000,
     max_output_tokens: row.output * 1000,
-    ...(row.habit === 'claude' && { max_non_streaming_output_tokens: 16_000 }),
+    ...(row.profile === 'claude' && { max_non_streaming_output_tokens: 16_000 }),
     ...(row.images !== undefined && {
       vision: {
         max_prompt_images: row.images,
@@ -220,9 +222,9 @@ function supportsOf(row: CatalogueRow): Record<string, unknown> {
   return {
     streaming: true,
     tool_calls: true,
-    ...(row.habit !== 'grok' && { parallel_tool_calls: true }),
+    ...(row.profile !== 'grok' && { parallel_tool_calls: true }),
     ...(row.images !== undefined && { vision: true }),
-    ...(row.habit !== 'grok' && row.id !== 'gpt-3.5-turbo' && { structured_outputs: true }),
+    ...(row.profile !== 'grok' && row.id !== 'gpt-3.5-turbo' && { structured_outputs: true }),
     ...(row.adaptive === true && { adaptive_thinking: true }),
     ...(row.toolSearch === true && { tool_search: true }),
     ...(row.thinkingBudget !== undefined && { min_thinking_budget: 1024, max_thinking_budget: row.thinkingBudget }),

@@ -22,12 +22,12 @@ export function itemId(serial: number): string {
 }
 
 /** What upstream encrypts or signs, and later takes back: the text of each is good for its own kind only. */
-type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' | 'search' | `codex-${string}`
+export type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' | 'search' | `codex-${string}`
 
 /** Any key does, since nothing is secret here; a fixed one keeps sessions alive over a restart of the demo. */
 const KEY = 'copilot-proxy --demo'
 
-const MAC_BYTES = 32
+export const MAC_BYTES = 32
 const FILLER_BYTES = 240
 
 /** Text that only this simulation can have made. `bound` is what it is tied to: the id or the thought it belongs to. */
@@ -35,26 +35,13 @@ export function issueOpaque(kind: OpaqueKind, serial: number, bound: string): st
   return sealed(`${kind}:${serial}:${fingerprint(bound)}`)
 }
 
-/** What a text was tied to; undefined where it was not issued here, or as another kind, or is damaged. */
-export function openOpaque(kind: OpaqueKind, text: string): Binding | undefined {
-  const bytes = Buffer.from(text, 'base64')
-  const length = bytes[MAC_BYTES] ?? 0
-  const head = bytes.subarray(MAC_BYTES + 1, MAC_BYTES + 1 + length).toString('latin1')
-  if (!head.startsWith(`${kind}:`) || sealed(head) !== text) return undefined
-  const print = head.slice(head.lastIndexOf(':') + 1)
-  return { isOf: (bound) => fingerprint(bound) === print }
-}
-
-interface Binding {
-  readonly isOf: (bound: string) => boolean
-}
-
-function sealed(head: string): string {
+/** Text whose beginning is a MAC over `head`, so that nobody else can make it. */
+export function sealed(head: string): string {
   const mac = createHmac('sha256', KEY).update(head).digest()
   const filler = Buffer.from(noise(mac.readUInt16BE(), FILLER_BYTES), 'latin1')
   return Buffer.concat([mac, Buffer.from([head.length]), Buffer.from(head, 'latin1'), filler]).toString('base64')
 }
 
-function fingerprint(text: string): string {
+export function fingerprint(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }

@@ -1,8 +1,6 @@
-import { frame } from './habits/habit.ts'
-import type { InferencePath } from './inference-path.ts'
-import { namedFrame } from './messages/frame.ts'
+import { frame, namedFrame } from './frames.ts'
+import type { InferencePath } from './inference.ts'
 import { itemId, noise } from './opaque-text.ts'
-import { eventFrame } from './responses/frame.ts'
 import { copilotUsage } from './usage.ts'
 
 /** Frames for measuring: encoded once per server, the same bytes for every reply. */
@@ -42,7 +40,7 @@ function chunk(delta: unknown, finish: string | null = null): unknown {
   return { choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...CHAT_BASE }
 }
 
-/** Text events of a length and shape that is usual for GPT; they need no mending. */
+/** Text events of a length and shape that is usual for GPT; they need no normalising. */
 const CHAT: Prepared = {
   opening: Buffer.from(frame(chunk({ content: '', role: 'assistant' }))),
   text: Buffer.from(frame(chunk({ content: TEXT }))),
@@ -95,7 +93,7 @@ const RESPONSE = {
 /** Events before the first text. */
 const RESPONSE_OPENING = 4
 
-/** Ids differ from event to event, as upstream's do: without that, mending them would cost nothing. */
+/** Ids differ from event to event, as upstream's do: without that, normalising them would cost nothing. */
 const RESPONSES: Prepared = {
   opening: Buffer.from(
     [
@@ -132,7 +130,7 @@ const RESPONSES: Prepared = {
       content: [outputText(text)],
       role: 'assistant',
     })
-    const place = { content_index: 0, item_id: itemId(from), output_index: 0 }
+    const position = { content_index: 0, item_id: itemId(from), output_index: 0 }
     const usage = {
       input_tokens: 10,
       input_tokens_details: { cached_tokens: 0 },
@@ -141,9 +139,9 @@ const RESPONSES: Prepared = {
       total_tokens: count + 10,
     }
     return [
-      eventFrame('response.output_text.done', from, { ...place, text, logprobs: [] }),
+      eventFrame('response.output_text.done', from, { ...position, text, logprobs: [] }),
       eventFrame('response.content_part.done', from + 1, {
-        ...place,
+        ...position,
         item_id: itemId(from + 1),
         part: outputText(text),
       }),
@@ -153,6 +151,10 @@ const RESPONSES: Prepared = {
       }),
     ].join('')
   },
+}
+
+function eventFrame(type: string, sequence: number, fields: Readonly<Record<string, unknown>>): string {
+  return namedFrame({ type, sequence_number: sequence, ...fields })
 }
 
 function outputText(text: string): unknown {

@@ -11,18 +11,18 @@ export function sampleValue(schema: unknown): unknown {
   return sample(schema, { root: isSchema(schema) ? schema : {}, name: 'value', depth: 0 })
 }
 
-interface Place {
+interface Position {
   readonly root: Schema
   /** Name of the property, for readable strings. */
   readonly name: string
   readonly depth: number
 }
 
-function sample(schema: unknown, place: Place): unknown {
-  if (!isSchema(schema) || place.depth > MAX_DEPTH) return null
-  const below = { ...place, depth: place.depth + 1 }
+function sample(schema: unknown, position: Position): unknown {
+  if (!isSchema(schema) || position.depth > MAX_DEPTH) return null
+  const below = { ...position, depth: position.depth + 1 }
   const reference = schema['$ref']
-  if (typeof reference === 'string') return sample(resolve(reference, place.root), below)
+  if (typeof reference === 'string') return sample(resolve(reference, position.root), below)
   if ('const' in schema) return schema['const']
   if ('default' in schema) return schema['default']
   if (isList(schema['enum'])) return schema['enum'][0] ?? null
@@ -41,14 +41,14 @@ function sample(schema: unknown, place: Place): unknown {
     case 'null':
       return null
     default:
-      return `example ${place.name}`
+      return `example ${position.name}`
   }
 }
 
-function sampleObject(schema: Schema, place: Place): Record<string, unknown> {
+function sampleObject(schema: Schema, position: Position): Record<string, unknown> {
   const properties = isSchema(schema['properties']) ? schema['properties'] : {}
   const required = isList(schema['required']) ? schema['required'].map(String) : Object.keys(properties).slice(0, 1)
-  return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {}, { ...place, name })]))
+  return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {}, { ...position, name })]))
 }
 
 /** The first type that is not null; by its keywords where the schema states none. */

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 
-interface CopilotTokenIssue {
+interface CopilotTokenSeed {
   readonly lifetimeSeconds: number
   readonly sku: string
   /** Host (and port) for the `proxy-ep` key. */
   readonly proxyEp: string
 }
 
-interface IssuedCopilotToken {
+export interface IssuedCopilotToken {
   readonly token: string
   readonly expiresAtSeconds: number
 }
@@ -16,18 +16,27 @@ interface IssuedCopilotToken {
 export interface TokenStore {
   readonly issueGithub: (prefix?: 'ghu_' | 'gho_' | 'github_pat_') => string
   readonly isGithubLive: (token: string) => boolean
-  readonly issueCopilot: (issue: CopilotTokenIssue) => IssuedCopilotToken
+  readonly issueCopilot: (seed: CopilotTokenSeed) => IssuedCopilotToken
   readonly isCopilotLive: (token: string) => boolean
-  /** Every Copilot token issued so far is expired from now on. */
-  readonly expireAll: () => void
-  /** Every GitHub token issued so far is revoked, as after "Sign out of all applications". */
-  readonly revokeAll: () => void
 }
 
-/** `scope` keeps the tokens of two servers apart; names are counted, so a run is reproducible. */
-export function createTokenStore({ now, scope }: { now: () => number; scope: string }): TokenStore {
-  const github = new Set<string>()
-  const copilotExpiryMs = new Map<string, number>()
+export interface TokenStoreOptions {
+  readonly now: () => number
+  /** Keeps the tokens of two servers apart. */
+  readonly scope: string
+  /** The GitHub tokens that are good. */
+  readonly github?: Set<string>
+  /** End of each Copilot token. Ms since epoch. */
+  readonly copilotExpiryMs?: Map<string, number>
+}
+
+/** Names are counted, so a run is reproducible. */
+export function createTokenStore({
+  now,
+  scope,
+  github = new Set(),
+  copilotExpiryMs = new Map(),
+}: TokenStoreOptions): TokenStore {
   let githubCount = 0
   let copilotCount = 0
 
@@ -58,11 +67,5 @@ export function createTokenStore({ now, scope }: { now: () => number; scope: str
       return { token, expiresAtSeconds }
     },
     isCopilotLive: (token) => now() < (copilotExpiryMs.get(token) ?? 0),
-    expireAll: () => {
-      copilotExpiryMs.clear()
-    },
-    revokeAll: () => {
-      github.clear()
-    },
   }
 }

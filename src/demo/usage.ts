@@ -1,18 +1,6 @@
 import type { CataloguePrice, CatalogueRow } from './catalogue.ts'
+import { DEMO_SKU } from './github.ts'
 import type { HeaderMap } from './outcome.ts'
-import type { DemoSettings } from './settings.ts'
-
-/** The account's sku, as the token reply, the token and `/copilot_internal/user` name it. */
-export function skuOf({ plan }: DemoSettings): string {
-  switch (plan) {
-    case 'free':
-      return 'free_limited_copilot'
-    case 'business':
-      return 'copilot_for_business_seat_quota'
-    case 'individual':
-      return 'monthly_subscriber_quota'
-  }
-}
 
 const UNLIMITED = {
   unlimited: true,
@@ -28,57 +16,50 @@ const UNLIMITED = {
 
 /**
  * Body of `GET /copilot_internal/user` (docs/copilot-wire.md, "Account and quota"). Numbers are fixed; the month resets
- * on the first of the month after `nowMs`. The free plan has its numbers in `limited_user_quotas` and no snapshots.
+ * on the first of the month after `nowMs`.
  */
-export function accountUsage(settings: DemoSettings, nowMs: number, endpoints: HeaderMap): unknown {
-  const { login, plan, tokenBasedBilling } = settings
+export function accountUsage(login: string, nowMs: number, endpoints: HeaderMap) {
   const resetsAt = nextMonth(nowMs)
-  const resetDate = resetsAt.slice(0, 10)
-  const isFree = plan === 'free'
   const timestamp = new Date(nowMs).toISOString()
   return {
     login,
-    access_type_sku: skuOf(settings),
+    access_type_sku: DEMO_SKU,
     analytics_tracking_id: 'demo',
     assigned_date: '2025-10-17T08:51:52+02:00',
     can_signup_for_limited: false,
     chat_enabled: true,
     cli_enabled: true,
-    copilot_plan: plan === 'business' ? 'business' : 'individual',
-    can_upgrade_plan: plan !== 'business',
-    token_based_billing: tokenBasedBilling,
-    organization_login_list: plan === 'business' ? ['demo-org'] : [],
-    organization_list: plan === 'business' ? [{ login: 'demo-org', name: null }] : [],
+    copilot_plan: 'individual',
+    can_upgrade_plan: true,
+    token_based_billing: false,
+    organization_login_list: [],
+    organization_list: [],
     endpoints,
-    quota_reset_date: resetDate,
+    quota_reset_date: resetsAt.slice(0, 10),
     quota_reset_date_utc: resetsAt,
-    limited_user_quotas: isFree ? { chat: 42, completions: 1900 } : null,
-    monthly_quotas: isFree ? { chat: 50, completions: 2000 } : null,
-    ...(isFree && { limited_user_reset_date: resetDate }),
-    ...(!isFree && {
-      quota_snapshots: {
-        chat: { quota_id: 'chat', ...UNLIMITED, timestamp_utc: timestamp },
-        completions: { quota_id: 'completions', ...UNLIMITED, timestamp_utc: timestamp },
-        premium_interactions: { quota_id: 'premium_interactions', ...premium(settings), timestamp_utc: timestamp },
+    limited_user_quotas: null,
+    monthly_quotas: null,
+    quota_snapshots: {
+      chat: { quota_id: 'chat', ...UNLIMITED, timestamp_utc: timestamp },
+      completions: { quota_id: 'completions', ...UNLIMITED, timestamp_utc: timestamp },
+      premium_interactions: {
+        quota_id: 'premium_interactions',
+        ...UNLIMITED,
+        unlimited: false,
+        ...quotaOf(300),
+        timestamp_utc: timestamp,
       },
-    }),
+    },
   }
 }
 
-function premium({ tokenBasedBilling }: DemoSettings): Record<string, unknown> {
-  const entitlement = tokenBasedBilling ? 1000 : 300
+/** A quota that is used in part. */
+export function quotaOf(entitlement: number) {
   return {
     entitlement,
     remaining: entitlement - 33,
     quota_remaining: entitlement - 32.6,
     percent_remaining: Math.round((1000 * (entitlement - 32.6)) / entitlement) / 10,
-    unlimited: false,
-    has_quota: true,
-    overage_count: 0,
-    overage_permitted: false,
-    overage_entitlement: 0,
-    ...(tokenBasedBilling && { credits_used: 32 }),
-    quota_reset_at: 0,
   }
 }
 
@@ -89,8 +70,8 @@ export interface DemoPrices {
 }
 
 /** Undefined for a model whose replies state no credits: nobody promises that all do. */
-export function pricesOf({ habit, price, long }: CatalogueRow): DemoPrices | undefined {
-  return habit === 'grok' || price === undefined ? undefined : { price, ...(long !== undefined && { long }) }
+export function pricesOf({ profile, price, long }: CatalogueRow): DemoPrices | undefined {
+  return profile === 'grok' || price === undefined ? undefined : { price, ...(long !== undefined && { long }) }
 }
 
 interface ReplyTokens {

@@ -1,32 +1,55 @@
-import { Bag } from '../bag.ts'
+import type { StoredRecord } from '../auth/records/record-kind.ts'
+import type { RecordStore } from '../auth/records/record-store.ts'
+import { OpenRequests } from './open-requests.ts'
 
-/** Closes one request and gives whoever waits for it this reason. */
+/** Closes one request and rejects it with this reason. */
 type End = (reason: Error) => void
 
-/** The requests that run right now, by the account they run as: a logout ends them. */
+/** The requests that run now, by the account they run as. */
 export interface AccountRequests {
   /**
-   * How requests of the account begin; that returns what to call when the request is over. It is kept for as long as an
-   * answer streams, and therefore made here, where it holds nothing of the request.
+   * Registers requests of the account; the function it returns adds one and returns the function that removes it. The
+   * latter is kept for as long as an answer streams, and is therefore made here, where it holds nothing of the request.
    */
   readonly begin: (account: string) => (end: End) => () => void
-  /** Those that have requests running. */
+  /** Accounts that have requests running. */
   readonly accounts: () => readonly string[]
   readonly endAll: (account: string, reason: Error) => void
 }
 
 export function createAccountRequests(): AccountRequests {
-  // Kept where it has become empty: a machine has a handful of accounts.
-  const running = new Map<string, Bag<End>>()
+  // An empty set stays: a machine has a handful of accounts.
+  const running = new Map<string, OpenRequests<End>>()
   return {
     begin: (account) => (end) => {
-      const own = running.get(account) ?? new Bag()
-      running.set(account, own)
-      return own.add(end)
+      const open = running.get(account) ?? new OpenRequests()
+      running.set(account, open)
+      return open.add(end)
     },
-    accounts: () => [...running].filter(([, own]) => own.size > 0).map(([account]) => account),
+    accounts: () => [...running].filter(([, open]) => open.size > 0).map(([account]) => account),
     endAll(account, reason) {
       for (const end of running.get(account)?.members() ?? []) end(reason)
     },
   }
+}
+
+/**
+ * Ends the requests of an account whose record is gone, whichever process removed it, within the time in which the
+ * store looks at its files. A record that is corrupt or cannot be read is not gone. Returns the function that stops
+ * watching.
+ */
+export function endOnLogout<Stored extends StoredRecord>(
+  requests: AccountRequests,
+  store: Pick<RecordStore<Stored>, 'has' | 'watch'>,
+  recordIdOf: (account: string) => string,
+  reason: () => Error,
+): () => void {
+  const check = async (account: string): Promise<void> => {
+    try {
+      if (!(await store.has(recordIdOf(account)))) requests.endAll(account, reason())
+    } catch {
+      // The record may still be there; whoever reads it reports what is wrong.
+    }
+  }
+  return store.watch(() => void Promise.all(requests.accounts().map(check)))
 }

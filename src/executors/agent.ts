@@ -1,13 +1,13 @@
 import { Agent, EnvHttpProxyAgent, Pool, buildConnector, errors } from 'undici'
 import type { Dispatcher } from 'undici'
-import { ProxyTrouble } from '../auth/connection-trouble.ts'
+import { ProxyFailure } from '../auth/connection-failure.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
 import { formatConfigError } from '../config/problem.ts'
 import { readProxyUrls } from '../config/proxy-variables.ts'
 import { WatchedClient } from './watched-client.ts'
 
 export interface AgentOptions {
-  /** For the proxy on the way, too: until it has opened the tunnel. */
+  /** Also the time limit for a proxy to open the tunnel. */
   readonly connectMs: number
   /** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` in either case are read from here; `loadConfig` has checked them. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -16,13 +16,13 @@ export interface AgentOptions {
 /** One provider's own connections. */
 export interface ConnectionPool {
   readonly agent: Dispatcher
-  /** Another one like `agent` in which no connection is kept; whoever opens it closes it. */
+  /** A new agent without kept connections; whoever opens it closes it. */
   readonly openUnused: () => Dispatcher
 }
 
 /**
- * A pool that keeps idle connections for a minute, so that the next turn of a conversation finds one open. Deadlines for
- * headers and silence are set per request. This machine itself is never looked for at a proxy.
+ * A pool that keeps idle connections for a minute, so that the next turn of a conversation finds one open. Deadlines
+ * for headers and silence are set per request. Requests to this machine never use a proxy.
  * @throws TypeError for proxy variables that `loadConfig` refuses; it names the variable and not its value
  */
 export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
@@ -38,7 +38,7 @@ export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
   const open = (): Dispatcher =>
     new Agent({
       ...options,
-      // Asked once per origin.
+      // Called once per origin.
       factory: (origin, given) =>
         proxies === undefined || isThisMachine(new URL(origin))
           ? openDirect(origin, given)
@@ -46,10 +46,10 @@ export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
               ...options,
               ...proxies,
               connectTimeout: connectMs,
-              // A proxy that takes the connection and never answers is not there: undici itself would wait for five minutes.
+              // undici would wait five minutes for a proxy that accepts the connection and never answers.
               clientFactory: (proxy, opening) =>
                 new Pool(proxy, { ...opening, headersTimeout: connectMs }).compose(
-                  (dispatch) => (request, handler) => dispatch(request, tellingOfTunnel(proxy, handler)),
+                  (dispatch) => (request, handler) => dispatch(request, reportProxyFailure(proxy, handler)),
                 ),
             }),
     })
@@ -60,22 +60,22 @@ function openDirect(origin: string | URL, options: object): Dispatcher {
   return new Pool(origin, { ...options, factory: (one, given) => new WatchedClient(one, given) })
 }
 
-/** With or without the dot that ends a full name. */
+/** With or without the final dot of a full name. */
 function isThisMachine({ hostname }: URL): boolean {
   return isLoopbackHost(hostname.replace(/\.$/, ''))
 }
 
-/** Hears what kept the tunnel from being asked for as what it is: the proxy's trouble, and no answer as no connection in time. */
-function tellingOfTunnel(proxy: URL, handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
+/** Reports a failed tunnel as a failure of the proxy, and a tunnel request without an answer as a connect timeout. */
+function reportProxyFailure(proxy: URL, handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
   return {
-    onRequestStart: (...told) => handler.onRequestStart?.(...told),
-    onRequestUpgrade: (...told) => handler.onRequestUpgrade?.(...told),
-    onResponseStart: (...told) => handler.onResponseStart?.(...told),
-    onResponseData: (...told) => handler.onResponseData?.(...told),
-    onResponseEnd: (...told) => handler.onResponseEnd?.(...told),
+    onRequestStart: (...args) => handler.onRequestStart?.(...args),
+    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+    onResponseStart: (...args) => handler.onResponseStart?.(...args),
+    onResponseData: (...args) => handler.onResponseData?.(...args),
+    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
     onResponseError(controller, error) {
       const known = error instanceof errors.HeadersTimeoutError ? new errors.ConnectTimeoutError() : error
-      handler.onResponseError?.(controller, new ProxyTrouble(proxy.origin, known))
+      handler.onResponseError?.(controller, new ProxyFailure(proxy.origin, known))
     },
   }
 }
@@ -87,7 +87,7 @@ function toProxyOptions(env: AgentOptions['env']): EnvHttpProxyAgent.Options | u
   if (http === undefined && https === undefined) return undefined
   const noProxy = env['no_proxy'] ?? env['NO_PROXY']
   return {
-    // '' and not undefined, for which undici would read the variables of the process itself.
+    // '' and not undefined, or undici would read the process's own variables.
     httpProxy: http ?? '',
     httpsProxy: https ?? '',
     noProxy: noProxy ?? '',

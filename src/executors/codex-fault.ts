@@ -1,41 +1,40 @@
 import { Fault } from '../errors.ts'
-import { adviceOfName } from '../upstream-advice.ts'
-import { toUpstreamMessage } from '../upstream-message.ts'
-import { parseRecord } from './json-record.ts'
-import type { JsonRecord } from './json-record.ts'
-import { inWords, timeInWords } from './reset-words.ts'
-import { readErrorValue } from './status-fault.ts'
-import type { ErrorBody } from './status-fault.ts'
+import { adviceOfName } from '../upstream-errors/advice.ts'
+import { parseRecord, readErrorValue } from '../upstream-errors/error-body.ts'
+import type { ErrorBody, JsonRecord } from '../upstream-errors/error-body.ts'
+import { inWords, timeInWords, toUpstreamMessage } from '../upstream-errors/message.ts'
 
 /** An error of a Codex upstream, by status or inside a 200 stream. */
 export interface CodexRefusal {
-  /** Undefined for one inside a stream that names none. */
+  /** Undefined if an error inside a stream names none. */
   readonly status: number | undefined
   readonly error: ErrorBody
   /** As received: seconds or an HTTP date. */
   readonly retryAfter: string | undefined
-  /** Those a caller may see. */
+  /** The headers that a caller may see. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 interface Rule {
   readonly status: number
-  /** Whatever status the error came with. */
+  /** `status` replaces any status of upstream. */
   readonly always?: true
-  /** Both SDKs repeat every 429 and 5xx unless told not to; here it would change nothing for a long time. */
+  /**
+   * Both SDKs repeat every 429 and 5xx unless `x-should-retry` is false; here repeating would not help for a long time.
+   */
   readonly inVain?: true
-  /** For an error without words. */
+  /** The message of an error that has none. */
   readonly words?: string
-  /** Said before upstream's own words. */
+  /** Precedes upstream's own message. */
   readonly lead?: string
-  /** For an error without a code. */
+  /** The code of an error that has none. */
   readonly code?: string
   readonly param?: string
 }
 
 const usageLimit = 'usage_limit_reached'
 
-/** What a code or a type amounts to. Sources: docs/codex-wire.md, "Errors"; OpenAI API reference, errors, 2026-11. */
+/** The rule for a code or a type. Sources: docs/codex-wire.md, "Errors"; OpenAI API reference, errors, 2026-11. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   [
     rule(
@@ -115,7 +114,7 @@ function rule(what: Rule, names: readonly string[]): readonly (readonly [string,
 
 const noSuchModel: Rule = { status: 404, always: true, code: 'model_not_found', param: 'model' }
 
-/** What has words and no name of its own (docs/codex-wire.md, "Errors"). */
+/** Errors with a message and without a code of their own (docs/codex-wire.md, "Errors"). */
 const worded: readonly (readonly [RegExp, Rule])[] = [
   [/model is not supported when using Codex with a ChatGPT account/i, noSuchModel],
   [/^Model not found\b/i, noSuchModel],
@@ -131,9 +130,9 @@ export function isLoginDead({ code, type }: ErrorBody): boolean {
 }
 
 /**
- * An error of a Codex upstream as a Fault, told by its code, its words and its type before its status.
- * @param redact takes known credentials out of its words
- * @returns Fault `upstream_status`; `upstream_failed` for one inside a stream that nothing tells the status of
+ * An error of a Codex upstream as a Fault, judged by its code, its message and its type before its status.
+ * @param redact removes known credentials from its message
+ * @returns Fault `upstream_status`; `upstream_failed` for an error inside a stream without a known status
  */
 export function toCodexFault(
   { status, error, retryAfter, headers }: CodexRefusal,
@@ -161,7 +160,7 @@ export function toCodexFault(
     message: reset === undefined ? base : `${sentence(base)} ${reset.words}`,
     ...(advice !== undefined && { advice }),
     ...(code !== undefined && { code }),
-    // As the type of an event it says no more than that.
+    // As the type of an event, `error` says nothing more.
     ...(type !== undefined && type !== 'error' && { type }),
     ...(param !== undefined && { param }),
     ...retryFields(reset?.seconds, waitMs, retryAfter),
@@ -173,12 +172,12 @@ export function toCodexFault(
   })
 }
 
-/** The name that says most comes first: a code, then words that mean one thing, then the type, which can be general. */
+/** The most specific first: the code, then a known message, then the type, which can be general. */
 function ruleOf({ code, type }: ErrorBody, message: string): Rule | undefined {
   return rules.get(code ?? '') ?? worded.find(([words]) => words.test(message))?.[1] ?? rules.get(type ?? '')
 }
 
-/** What `x-codex-rate-limit-reached-type` says of a spent plan (docs/codex-wire.md, "Rate limits"). */
+/** What to do about a spent plan, by `x-codex-rate-limit-reached-type` (docs/codex-wire.md, "Rate limits"). */
 const spentWorkspace: readonly (readonly [RegExp, string])[] = [
   [/^workspace_owner_/, 'Get more for the workspace at https://chatgpt.com/codex/settings/usage'],
   [/^workspace_member_/, 'Ask the owner of the workspace for more.'],
@@ -198,7 +197,7 @@ function adviceOf(
 
 const longestName = 200
 
-/** Names are a few letters; anything longer is something else. */
+/** Drops a value that is too long to be a code, a type or a parameter. */
 function shortName(name: string | undefined): string | undefined {
   return name === undefined || name.length > longestName ? undefined : name
 }
@@ -221,10 +220,10 @@ function retryFields(
   return retryAfter === undefined ? {} : { retryAfter }
 }
 
-/** A plan's windows are hours or a week; anything longer is a slip. Seconds. */
+/** A plan's windows are hours or a week; anything longer is a mistake. Seconds. */
 const longestReset = 60 * 24 * 60 * 60
 
-/** When a spent window opens again: `resets_in_seconds`, which no clock of ours can falsify, or `resets_at`. */
+/** When a spent window opens again: `resets_in_seconds`, which does not depend on our clock, else `resets_at`. */
 function resetOf(fields: JsonRecord, nowMs: number): { readonly seconds: number; readonly words: string } | undefined {
   const { resets_in_seconds: within, resets_at: at } = fields
   const candidates = [within, typeof at === 'number' ? at - nowMs / 1000 : undefined]
@@ -259,7 +258,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** Longer than any error that was seen. Characters. */
+/** Longer than any error seen. Characters. */
 const longestHeader = 16 * 1024
 
 /**
@@ -275,11 +274,11 @@ export function withHeaderError(
     typeof encoded === 'string' && encoded.length <= longestHeader
       ? parseRecord(Buffer.from(encoded, 'base64').toString('utf8'))
       : undefined
-  const told = record && readErrorValue(record)
-  const codes = [error.code, told?.code, typeof name === 'string' && isName(name) ? name : undefined]
+  const stated = record && readErrorValue(record)
+  const codes = [error.code, stated?.code, typeof name === 'string' && isName(name) ? name : undefined]
   return {
     ...error,
-    message: error.message ?? told?.message,
+    message: error.message ?? stated?.message,
     code: codes.find((code) => deadLogin.has(code ?? '')) ?? codes.find((code) => code !== undefined),
   }
 }

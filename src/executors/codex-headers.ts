@@ -1,24 +1,24 @@
 import type { CodexCredential } from '../auth/codex/credentials.ts'
-import { passHeaders } from './reply-headers.ts'
+import { passHeaders } from './read-reply.ts'
 import type { UpstreamReply } from './send-request.ts'
 
-/** Who the program says it is; its own name, never that of another client. */
+/** Identifies the program by its own name, never by another client's. */
 export interface CodexIdentity {
   /** One word, e.g. `copilot-proxy`. */
   readonly originator: string
-  readonly version: string
-  /** As Node names them, e.g. `linux` and `x64`. */
-  readonly platform: string
-  readonly arch: string
+  readonly userAgent: string
 }
 
-/** Headers that every exchange has. Source: docs/codex-wire.md, "Request headers". */
-function commonHeaders(identity: CodexIdentity, credential: CodexCredential, accept: string): Record<string, string> {
-  const { originator, version, platform, arch } = identity
+/** Headers of every request. Source: docs/codex-wire.md, "Request headers". */
+function commonHeaders(
+  { originator, userAgent }: CodexIdentity,
+  credential: CodexCredential,
+  accept: string,
+): Record<string, string> {
   return {
     authorization: `Bearer ${credential.value}`,
     accept,
-    'user-agent': `${originator}/${version} (${platform}; ${arch})`,
+    'user-agent': userAgent,
     ...(credential.kind === 'chatgpt' && {
       'chatgpt-account-id': credential.accountId,
       originator,
@@ -29,7 +29,7 @@ function commonHeaders(identity: CodexIdentity, credential: CodexCredential, acc
 
 /**
  * Headers of one model call.
- * @param ofBody what the body's format asks for; it cannot displace who asks and for whom
+ * @param ofBody headers of the body's format; they cannot replace the identity or the credential
  */
 export function codexHeaders(
   identity: CodexIdentity,
@@ -50,8 +50,8 @@ export function codexModelsHeaders(identity: CodexIdentity, credential: CodexCre
 
 /**
  * Response headers that reach the caller: the plan's windows and credits, the rate limits of a key, whether and when to
- * try again, and the ids that support asks for. Everything else stays here: cookies, CORS, routing, and what a Codex CLI
- * would take for news of the list and the model names that it has from this program.
+ * try again, and the ids that support asks for. Everything else is dropped: cookies, CORS, routing, and headers that a
+ * Codex CLI would take for news about its model list.
  * Source: docs/codex-wire.md, "Rate limits".
  */
 const passedOn = new RegExp(

@@ -1,24 +1,18 @@
 import { arch, platform } from 'node:os'
 import type { CodexCredential, CodexCredentialSource } from '../auth/codex/credentials.ts'
 import { Fault } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logging/logger.ts'
+import { readErrorBody } from '../upstream-errors/error-body.ts'
 import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './agent.ts'
 import { isLoginDead, toCodexFault, withHeaderError } from './codex-fault.ts'
 import type { CodexRefusal } from './codex-fault.ts'
-import { judgeCodexEvent } from './codex-first-event.ts'
 import { codexHeaders, codexModelsHeaders, passedCodexHeaders } from './codex-headers.ts'
-import type { Executor, UpstreamBody } from './executor.ts'
+import type { Executor, UpstreamBody, UpstreamCall } from './executor.ts'
 import { untilFirstOutput } from './first-output.ts'
-import { notAStream } from './not-a-stream.ts'
-import { toPayload } from './payload.ts'
-import { readErrorText, readReplyJson } from './read-reply.ts'
-import { retryAfterIn } from './reply-headers.ts'
-import { sendPastStale } from './send-past-stale.ts'
-import { sendRequest } from './send-request.ts'
+import { readErrorText, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
 import type { UpstreamReply } from './send-request.ts'
-import { readErrorBody } from './status-fault.ts'
-import { toTarget } from './target.ts'
+import { createSender, toTarget } from './sender.ts'
 
 export interface CodexExecutorDeps {
   readonly credentials: Pick<
@@ -32,11 +26,11 @@ export interface CodexExecutorDeps {
   readonly now: () => number
   /** Called when a reply names another version of the model list than the one that was fetched last. */
   readonly onModelsEtag?: (etag: string) => void
-  /** Takes part in what ends the requests of a ChatGPT account. */
+  /** Ends requests when their ChatGPT account logs out. */
   readonly requests?: Pick<AccountRequests, 'begin'> | undefined
-  /** Takes known credentials out of what upstream says of a failure. */
+  /** Removes known credentials from upstream's error messages. */
   readonly redact: (text: string) => string
-  /** Hears the status of every answer, and its headers, which tell how much of a plan is used. */
+  /** Called with the status and headers of every reply; the headers show how much of a plan is used. */
   readonly onStatus?: ((status: number, headers: UpstreamReply['headers']) => void) | undefined
 }
 
@@ -45,9 +39,9 @@ export interface CodexExecutorOptions {
   readonly baseUrl: string
   /** For an API key, and for nothing else. */
   readonly apiBaseUrl: string
-  /** Who the program says it is. */
+  /** Identifies the program to upstream. */
   readonly originator: string
-  /** The program's own. */
+  /** This program's version. */
   readonly version: string
   /** The version of Codex CLI whose model list is asked for. */
   readonly clientVersion: string
@@ -56,13 +50,13 @@ export interface CodexExecutorOptions {
   readonly idleMs: number
 }
 
-/** One HTTP exchange before the credential is known. */
-interface Exchange<Result> {
+/** A request whose credential is not known yet. */
+interface CredentialRequest<Result> {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body: string | Buffer | null
   readonly headers: (credential: CodexCredential) => Record<string, string>
-  /** Takes a reply with status 200. What it says can still turn out to be a refusal. */
+  /** Takes a reply with status 200, which may still turn out to be a refusal. */
   readonly accept: (reply: UpstreamReply) => Promise<Outcome<Result>>
   readonly signal: AbortSignal
 }
@@ -71,24 +65,23 @@ type Outcome<Result> =
   | { readonly kind: 'accepted'; readonly result: Result }
   | { readonly kind: 'refused'; readonly refusal: CodexRefusal }
 
-/** Callers are sent nothing while a stream is held back, not even that it goes on. Ms. */
+/** The caller gets nothing while a stream is held back, not even a heartbeat. Ms. */
 const mostHeldMs = 15_000
 /** The first events repeat the request's instructions and tools. */
 const mostHeldBytes = 1024 * 1024
 
 /**
- * The executor of OpenAI Codex: the ChatGPT backend with a login, the OpenAI API with a key. Error rules, for statuses and
- * for failures at the start of a 200 stream alike: 401 → one replay with a different credential, unless the login is
- * dead; everything else goes to the caller, never retried.
+ * The executor of OpenAI Codex: the ChatGPT backend with a login, the OpenAI API with a key. Error rules, for statuses
+ * and for failures at the start of a 200 stream alike: 401 → one replay with a different credential, unless the login
+ * is dead; everything else goes to the caller, never retried.
  */
 export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecutorOptions): Executor {
-  const { credentials, pool, log, now, requests } = deps
+  const { credentials, pool, log, now } = deps
   const { idleMs } = options
+  const send = createSender(pool, options, deps.requests)
   const identity = {
     originator: options.originator,
-    version: options.version,
-    platform: platform(),
-    arch: arch(),
+    userAgent: `${options.originator}/${options.version} (${platform()}; ${arch()})`,
   }
   const targets = {
     chatgpt: toTarget(options.baseUrl),
@@ -96,58 +89,52 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
   } satisfies Record<CodexCredential['kind'], unknown>
   const etags = watchModelsEtag(deps.onModelsEtag ?? (() => {}))
 
-  function request(exchange: Exchange<unknown>, credential: CodexCredential): Promise<UpstreamReply> {
-    // By the credential's own kind: one of them must never reach the other's host.
-    const target = targets[credential.kind]
-    const account = credential.kind === 'chatgpt' ? credential.accountId : undefined
-    return sendPastStale(pool, options, (agent) => {
-      const { body, headers } = toPayload(exchange.body)
-      return sendRequest(agent, {
-        origin: target.origin,
-        path: target.prefix + exchange.path,
-        method: exchange.method,
-        headers: Object.assign(exchange.headers(credential), headers),
-        body,
-        headersTimeout: options.headersMs,
-        signal: exchange.signal,
-        onBegin: account === undefined ? undefined : requests?.begin(account),
-      })
+  async function sendWith<Result>(
+    request: CredentialRequest<Result>,
+    credential: CodexCredential,
+  ): Promise<Outcome<Result>> {
+    const { method, path, body, signal } = request
+    const reply = await send({
+      // By the credential's own kind: neither kind may reach the other's host.
+      target: targets[credential.kind],
+      path,
+      method,
+      body,
+      headers: () => request.headers(credential),
+      account: credential.kind === 'chatgpt' ? credential.accountId : undefined,
+      signal,
     })
-  }
-
-  async function ask<Result>(exchange: Exchange<Result>, credential: CodexCredential): Promise<Outcome<Result>> {
-    const reply = await request(exchange, credential)
     deps.onStatus?.(reply.status, reply.headers)
-    if (reply.status === 200) return exchange.accept(reply)
+    if (reply.status === 200) return request.accept(reply)
     const text = await readErrorText(reply, idleMs)
     // An error body that was cut off by an abort is no answer.
-    exchange.signal.throwIfAborted()
+    signal.throwIfAborted()
     if (reply.status < 400) {
       throw new Fault({ kind: 'upstream_unusable', detail: `it answered with the unexpected status ${reply.status}` })
     }
-    const body = readErrorBody(text)
-    const error = reply.status === 401 ? withHeaderError(body, reply.headers) : body
+    const stated = readErrorBody(text)
+    const error = reply.status === 401 ? withHeaderError(stated, reply.headers) : stated
     return { kind: 'refused', refusal: toRefusal(reply, reply.status, error) }
   }
 
-  /** An exchange with the one recovery there is. */
-  async function exchangeWith<Result>(exchange: Exchange<Result>): Promise<Result> {
-    const { signal } = exchange
+  /** Sends the request, and once more with a different credential after a 401. */
+  async function open<Result>(request: CredentialRequest<Result>): Promise<Result> {
+    const { signal } = request
     let credential = await credentials.get(signal)
     let mayReplay = true
     for (;;) {
       // The body was encoded for that kind.
       if (credential.kind !== credentials.kind) throw new Fault({ kind: 'internal' })
-      const outcome = await ask(exchange, credential)
+      const outcome = await sendWith(request, credential)
       if (outcome.kind === 'accepted') {
-        // A model list may be had with a token that everything else is refused with.
-        if (exchange.method === 'POST') credentials.markAccepted(credential.value)
+        // Upstream gives the model list even for a token that it refuses everywhere else.
+        if (request.method === 'POST') credentials.markAccepted(credential.value)
         return outcome.result
       }
 
       const fault = toCodexFault(outcome.refusal, now(), deps.redact)
       const { error } = fault
-      log.debug({ ...error, path: exchange.path }, 'Codex refused the request')
+      log.debug({ ...error, path: request.path }, 'Codex refused the request')
       if (error.kind !== 'upstream_status' || error.status !== 401) throw fault
       const isDead = isLoginDead(outcome.refusal.error)
       if (isDead) credentials.markRevoked(credential.value, error.message)
@@ -160,14 +147,14 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
     }
   }
 
-  /** Another credential than the one that was refused; the same where there is none. */
+  /** Another credential than the refused one; the same if there is no other. */
   function nextCredential(
     refused: CodexCredential,
     isDead: boolean,
     mayReplay: boolean,
     signal: AbortSignal,
   ): Promise<CodexCredential> | CodexCredential {
-    // When a login has died the source knows what helps, and says it: the one to use now, or why there is none.
+    // If the login has ended, the source gives the credential to use now, or throws why there is none.
     if (isDead) return credentials.get(signal)
     return mayReplay ? credentials.replace(refused.value, signal) : refused
   }
@@ -175,22 +162,21 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
   /** Holds a stream back until there is output: a failure before it is a refusal like any other. */
   async function acceptStream(
     reply: UpstreamReply,
+    judge: UpstreamCall['judgeFirstEvent'],
     signal: AbortSignal,
   ): Promise<Outcome<{ readonly body: UpstreamBody; readonly headers: Readonly<Record<string, string>> }>> {
-    const problem = notAStream(reply.headers)
-    if (problem !== undefined) {
-      reply.body.destroy()
-      throw new Fault({ kind: 'upstream_unusable', detail: problem, headers: passedCodexHeaders(reply.headers) })
-    }
+    const headers = passedCodexHeaders(reply.headers)
+    requireEventStream(reply, headers)
+    if (judge === undefined) return { kind: 'accepted', result: { body: reply.body, headers } }
     const first = await untilFirstOutput(reply.body, {
-      judge: judgeCodexEvent,
+      judge,
       idleMs,
       mostHeldMs,
       mostHeldBytes,
       signal,
     })
     if (first.kind === 'output') {
-      return { kind: 'accepted', result: { body: first.body, headers: passedCodexHeaders(reply.headers) } }
+      return { kind: 'accepted', result: { body: first.body, headers } }
     }
     return { kind: 'refused', refusal: toRefusal(reply, first.refusal.status, first.refusal.error) }
   }
@@ -200,14 +186,14 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
     profile: credentials.kind === 'chatgpt' ? 'chatgpt' : undefined,
 
     async stream(call, { signal }) {
-      const opened = await exchangeWith({
+      const opened = await open({
         method: 'POST',
         path: call.path,
         body: call.body,
         headers: (credential) => codexHeaders(identity, credential, call.headers),
         accept(reply) {
           etags.seen(reply.headers)
-          return acceptStream(reply, signal)
+          return acceptStream(reply, call.judgeFirstEvent, signal)
         },
         signal,
       })
@@ -224,7 +210,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
       ),
 
     listModels: ({ signal }) =>
-      exchangeWith({
+      open({
         method: 'GET',
         path: credentials.kind === 'chatgpt' ? `/models?client_version=${options.clientVersion}` : '/models',
         body: null,
@@ -241,7 +227,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
   }
 }
 
-/** For a source that has nothing to say of a login that is over. */
+/** For a source that does not report the end of a login itself. */
 const deadError = {
   chatgpt: {
     kind: 'codex_unavailable',
@@ -265,30 +251,30 @@ function toRefusal(reply: UpstreamReply, status: number | undefined, error: Code
 }
 
 /**
- * Tells when the model list has changed. Each version is told once, so that a backend which labels the list in two ways
- * is not asked for it with every request.
+ * Reports when the model list has changed. Reports each version once, so that a backend which labels the list in two
+ * ways is not asked for it with every request.
  */
-function watchModelsEtag(tell: (etag: string) => void) {
+function watchModelsEtag(onChange: (etag: string) => void) {
   let listed: string | undefined
-  let told: string | undefined
+  let reported: string | undefined
   return {
     /** The list was fetched. */
     listed(headers: UpstreamReply['headers']): void {
       listed = etagIn(headers['etag'])
     },
-    /** A reply came by. */
+    /** A reply arrived. */
     seen(headers: UpstreamReply['headers']): void {
       const etag = etagIn(headers['x-models-etag'])
-      // Of a list that did not name its version it is taken to be the first that is seen.
+      // A list that did not name its version is taken to have the first version seen.
       listed ??= etag
-      if (etag === undefined || etag === listed || etag === told) return
-      told = etag
-      tell(etag)
+      if (etag === undefined || etag === listed || etag === reported) return
+      reported = etag
+      onChange(etag)
     },
   }
 }
 
-/** Without the marks around it, which not every header that repeats it carries. */
+/** Without `W/` and quotes, which not every header carries. */
 function etagIn(value: string | string[] | undefined): string | undefined {
   const etag = typeof value === 'string' ? value.trim().replace(/^W\//, '').replaceAll('"', '') : ''
   return etag === '' ? undefined : etag

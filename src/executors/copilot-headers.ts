@@ -1,27 +1,27 @@
 import { fixedHeaders, purposeHeaders } from '../config/header-table.ts'
-import type { Purpose, UpstreamCall } from './executor.ts'
-import { passHeaders } from './reply-headers.ts'
+import type { Initiator, Purpose, UpstreamCall } from './executor.ts'
+import { passHeaders } from './read-reply.ts'
 import type { UpstreamReply } from './send-request.ts'
 
-/** The header table of `copilot.headers`, in lower case; who the program says it is. */
+/** The header table of `copilot.headers`, in lower case; it identifies the program. */
 export type IdentityHeaders = Readonly<Record<string, string>>
 
 /** The headers of one configuration's calls. */
 export interface CopilotHeaders {
-  readonly ofCall: (token: string, call: UpstreamCall, accept: string) => Record<string, string>
-  /** Of `GET /models`: the same identity under the intent that GitHub's clients use for it. */
+  readonly ofCall: (token: string, call: UpstreamCall, initiator: Initiator, accept: string) => Record<string, string>
+  /** Headers of `GET /models`: the same identity, with the intent that GitHub's clients send there. */
   readonly ofModelList: (token: string) => Record<string, string>
 }
 
 /**
- * Over the configured ones where the bearer is a GitHub token: GitHub's own CLI, which is the client that sends one, has this
- * id, and fine-grained tokens work with no other (docs/copilot-wire.md, "Without exchange").
+ * Override the configured headers if the bearer is a GitHub token. GitHub's own CLI, which sends one, has this id, and
+ * fine-grained tokens work with no other (docs/copilot-wire.md, "Without exchange").
  */
 export const directHeaders: IdentityHeaders = { 'copilot-integration-id': 'copilot-developer-cli' }
 
 type PurposeHeader = (typeof purposeHeaders)[number]
 
-/** The intent follows where the request comes from, and decides upstream's content checks; the type follows what it does. */
+/** The intent depends on the request's origin and decides upstream's content checks. */
 const intentOf: Readonly<Record<Purpose, string>> = {
   agent: 'conversation-agent',
   panel: 'conversation-panel',
@@ -30,7 +30,7 @@ const intentOf: Readonly<Record<Purpose, string>> = {
   background: 'conversation-panel',
 }
 
-/** What `auto` stands for. Undefined: nothing is sent. Source: docs/copilot-wire.md, "Purpose". */
+/** The values that `auto` derives. Undefined: the header is not sent. Source: docs/copilot-wire.md, "Purpose". */
 const automatic: Readonly<Record<PurposeHeader, (call: UpstreamCall) => string | undefined>> = {
   'openai-intent': ({ interaction }) => interaction && intentOf[interaction.purpose],
   'x-interaction-type': ({ interaction }) => interaction && `conversation-${interaction.purpose}`,
@@ -45,11 +45,11 @@ const automatic: Readonly<Record<PurposeHeader, (call: UpstreamCall) => string |
  */
 export function createCopilotHeaders(identity: IdentityHeaders, clientIds: IdentityHeaders = {}): CopilotHeaders {
   const fixed = { ...clientIds, ...fixedHeaders(identity) }
-  // A header that the table has lost is not sent, whoever states it.
+  // A header that the user removed from the table is not sent, even if the caller states it.
   const sent = purposeHeaders.filter((name) => identity[name] !== undefined)
 
   return {
-    ofCall(token, call, accept) {
+    ofCall(token, call, initiator, accept) {
       const headers: Record<string, string> = {
         ...fixed,
         ...call.headers,
@@ -57,7 +57,7 @@ export function createCopilotHeaders(identity: IdentityHeaders, clientIds: Ident
         'content-type': 'application/json',
         accept,
         'x-request-id': call.requestId,
-        'x-initiator': call.initiator,
+        'x-initiator': initiator,
       }
       for (const name of sent) {
         const value = call.interaction?.stated[name] ?? fixed[name] ?? automatic[name](call)
@@ -79,8 +79,8 @@ export function createCopilotHeaders(identity: IdentityHeaders, clientIds: Ident
 
 /**
  * Response headers that reach the caller: quota and rate limits, which clients may show, whether and when both SDKs try
- * again (`retry-after` travels with the error), and the ids support asks for. Everything else upstream sends (cookies,
- * CORS, server names) stays here.
+ * again (`retry-after` travels with the error), and the ids that support asks for. Everything else (cookies, CORS,
+ * server names) is dropped.
  */
 const passedOn =
   /^(?:x-github-request-id|x-copilot-service-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/

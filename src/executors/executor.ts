@@ -1,3 +1,6 @@
+import type { SseEvent } from '../sse/decode.ts'
+import type { FirstEvent } from '../upstream-errors/error-body.ts'
+
 export type ProviderId = 'copilot' | 'codex'
 
 /** `chatgpt`: the ChatGPT backend of Codex, which refuses much of what the public Responses API takes. */
@@ -17,31 +20,36 @@ export interface Interaction {
   readonly purpose: Purpose
   /** A UUID that all requests of one user turn share. */
   readonly id: string
-  /** What the caller itself said of these in valid headers of the provider's; names in lower case. */
+  /** What the caller states about these in valid headers of the provider; names in lower case. */
   readonly stated: Readonly<Record<string, string>>
 }
 
-/** One request to an upstream, in words that every provider understands. It knows no dialect. */
+/** One upstream request, independent of provider and dialect. */
 export interface UpstreamCall {
   /** Below the provider's base URL, e.g. `/chat/completions`. */
   readonly path: string
   /** JSON text. */
   readonly body: string | Buffer
-  /** Of the body's format itself, e.g. `anthropic-beta`; names in lower case. */
+  /** Headers of the body's format, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly initiator: Initiator
   /** Absent: the request is no part of a conversation (embeddings, a token count). */
   readonly interaction?: Interaction | undefined
   readonly hasImage: boolean
   readonly requestId: string
-  /** Of an automatic choice of the model: upstream bills the request by it. */
+  /**
+   * Judges the first events of the stream. If the provider reports refusals inside a 200, its executor holds the stream
+   * back until this finds output.
+   */
+  readonly judgeFirstEvent?: ((event: SseEvent) => FirstEvent) | undefined
+  /** Identifies an automatic choice of the model: upstream bills the request by it. */
   readonly sessionToken?: string | undefined
 }
 
 /** The code of a fault whose reason is that upstream does not know the call's `sessionToken` (any more). */
 export const staleChoice = 'invalid_auto_mode_selector'
 
-/** Hears a reply's body: its bytes in order, then `end` or `fail` once, and nothing after that. */
+/** Receives a reply's body: its bytes in order, then `end` or `fail` once, and nothing after that. */
 export interface BodyReader {
   readonly data: (chunk: Uint8Array) => void
   readonly end: () => void
@@ -49,16 +57,16 @@ export interface BodyReader {
   readonly fail: (error: unknown) => void
 }
 
-/** A reply's body as callbacks. One of `read`, `finish` and `destroy` must be called, or its connection stays taken. */
+/** A reply's body as callbacks. One of `read`, `finish` and `destroy` must be called, or the connection stays busy. */
 export interface UpstreamBody {
-  /** Begins to hand over, before it returns what has arrived already. Once only. */
+  /** Starts delivery; delivers what has already arrived before it returns. Once only. */
   readonly read: (reader: BodyReader) => void
-  /** Stops handing over, and upstream from sending, until `resume`. */
+  /** Stops delivery, and upstream from sending, until `resume`. */
   readonly pause: () => void
   readonly resume: () => void
-  /** The reader has all it needs and hears no more. The connection serves the next request if upstream ends soon. */
+  /** Ends delivery. The connection serves the next request if upstream ends soon. */
   readonly finish: () => void
-  /** Closes the connection; the reader hears no more. */
+  /** Ends delivery and closes the connection. */
   readonly destroy: () => void
 }
 
@@ -72,12 +80,12 @@ export interface UpstreamStream {
 }
 
 /**
- * Talks to one provider: base URL, token, headers, deadlines, its error rules. Executors share no credential, header,
- * connection pool or base URL with each other.
+ * Sends requests to one provider, with its base URL, token, headers, deadlines and error rules. Executors share no
+ * credential, header, connection pool or base URL.
  */
 export interface Executor {
   readonly provider: ProviderId
-  /** Rules of the upstream that a dialect has to encode for, where there are any beside the dialect's own. */
+  /** Rules of the upstream that a dialect has to encode for, beyond the dialect's own. */
   readonly profile?: UpstreamProfile | undefined
   /**
    * Opens an event stream. Resolves once upstream has answered 2xx with headers.
@@ -85,7 +93,7 @@ export interface Executor {
    * Aborting `signal` closes the upstream connection at once, also while the stream is read.
    */
   readonly stream: (call: UpstreamCall, options: { signal: AbortSignal }) => Promise<UpstreamStream>
-  /** A JSON exchange (embeddings). Same rules as `stream`. */
+  /** A JSON request and reply (embeddings, token counts). Same rules as `stream`. */
   readonly json: (call: UpstreamCall, options: { signal: AbortSignal }) => Promise<unknown>
   /** The provider's model list as it came, unvalidated. */
   readonly listModels: (options: { signal: AbortSignal }) => Promise<unknown>

@@ -1,20 +1,18 @@
 import { Fault } from '../errors.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { SseDecoder, SseEvent } from '../sse/decode.ts'
+import type { FirstEvent } from '../upstream-errors/error-body.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
 import { toBodyFault } from './network-fault.ts'
 
-/** What an event at the start of a stream is: said before any output, output, or a failure in its place. */
-export type FirstEvent<Refusal> = 'prelude' | 'output' | { readonly refusal: Refusal }
-
 export interface FirstOutputOptions<Refusal> {
-  /** Asked of each event in order, until one of them is no prelude. */
+  /** Called with each event in order, until one is no prelude. */
   readonly judge: (event: SseEvent) => FirstEvent<Refusal>
   /** The longest silence between two chunks. Ms. */
   readonly idleMs: number
-  /** The stream is handed on after this long, whatever it said, because its caller hears nothing meanwhile. Ms. */
+  /** The stream is released after this long, whatever it contains, because its caller gets nothing meanwhile. Ms. */
   readonly mostHeldMs: number
-  /** The same for its size. Bytes. */
+  /** The stream is released beyond this size. Bytes. */
   readonly mostHeldBytes: number
   /** The request's. */
   readonly signal: AbortSignal
@@ -25,8 +23,8 @@ export type FirstOutput<Refusal> =
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /**
- * Holds an event stream back until it says more than that it began, so that a failure inside a 200 can still become a
- * status. The body it resolves with says everything from the first byte on, exactly as it came.
+ * Holds an event stream back until its first output, so that a failure inside a 200 can still become a status. The body
+ * that it resolves with delivers every byte from the first on, unchanged.
  * @throws Fault `upstream_silent` (idle), `upstream_truncated`, `upstream_unusable`; the signal's reason on abort
  */
 export function untilFirstOutput<Refusal>(
@@ -34,7 +32,7 @@ export function untilFirstOutput<Refusal>(
   { judge, idleMs, mostHeldMs, mostHeldBytes, signal }: FirstOutputOptions<Refusal>,
 ): Promise<FirstOutput<Refusal>> {
   return new Promise((resolve, reject) => {
-    /** Reads along until it is decided. */
+    /** Undefined once it is decided. */
     let decoder: SseDecoder | undefined = createSseDecoder()
     const replay = replayable(body, signal)
     let heldBytes = 0
@@ -109,7 +107,7 @@ export function untilFirstOutput<Refusal>(
   })
 }
 
-/** A body that keeps what it is told until it is read, and the side that tells it. */
+/** A body that buffers until it is read, and the reader that fills it. */
 function replayable(
   source: UpstreamBody,
   signal: AbortSignal,
@@ -132,7 +130,7 @@ function replayable(
     paused = false
     for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) {
       reader?.data(chunk)
-      // The reader may have paused again, or have heard enough.
+      // The reader may have paused again, or have finished.
       if (paused || hasLeft) return
     }
     if (ending === undefined) source.resume()
@@ -158,7 +156,7 @@ function replayable(
       },
       fail(error) {
         ending = (last) => last.fail(error)
-        // What has not been taken yet is part of no answer any more.
+        // The remainder is part of no answer any more.
         if (signal.aborted) held = []
         if (signal.aborted || (!paused && held.length === 0)) tellEnding()
       },

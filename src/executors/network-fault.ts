@@ -1,17 +1,17 @@
-import { connectionTrouble, errorCode } from '../auth/connection-trouble.ts'
+import { describeConnectionFailure, errorCode } from '../auth/connection-failure.ts'
 import { Fault } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 
 const brokenConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** True when the peer closed or reset the connection, as it does with one that was idle for too long. */
+/** Whether the peer closed or reset the connection, e.g. because it was idle for too long. */
 export function isBrokenConnection(error: unknown): boolean {
   return brokenConnection.has(errorCode(error) ?? '')
 }
 
 /**
- * What was thrown before the response head was there, as a ProxyError. An abort by the caller is returned as it is: it
- * is its own outcome, not a fault of upstream's.
+ * An error before the response head as a Fault. An abort by the caller is returned as it is: it is not upstream's
+ * fault.
  */
 export function toHeadFault(
   error: unknown,
@@ -20,13 +20,13 @@ export function toHeadFault(
   return isOutcome(error) ? error : new Fault(classify(error, deadlines), { cause: error })
 }
 
-/** What was thrown while the body was read, as a ProxyError; an abort as `toHeadFault`. */
+/** An error while the body was read as a Fault; an abort as in `toHeadFault`. */
 export function toBodyFault(error: unknown): unknown {
   return isOutcome(error) ? error : new Fault({ kind: 'upstream_truncated' }, { cause: error })
 }
 
 function isOutcome(error: unknown): boolean {
-  // undici's own AbortError is about no caller: a proxy refused to open the tunnel, or the connection was given up.
+  // undici's own AbortError does not come from a caller: a proxy refused the tunnel, or the connection was given up.
   const isAbort = error instanceof Error && error.name === 'AbortError' && errorCode(error) !== 'UND_ERR_ABORTED'
   return error instanceof Fault || isAbort
 }
@@ -43,5 +43,5 @@ function classify(
   if (code?.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return { kind: 'upstream_unusable', detail: 'its reply is not valid HTTP' }
   }
-  return { kind: 'upstream_unreachable', detail: connectionTrouble(error) || 'the connection failed' }
+  return { kind: 'upstream_unreachable', detail: describeConnectionFailure(error) || 'the connection failed' }
 }

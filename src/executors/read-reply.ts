@@ -1,6 +1,5 @@
 import { Fault } from '../errors.ts'
 import { toBodyFault } from './network-fault.ts'
-import { isEncoded } from './reply-headers.ts'
 import type { UpstreamReply } from './send-request.ts'
 
 const errorBodyLimitBytes = 64 * 1024
@@ -13,9 +12,9 @@ interface ReadReplyOptions {
 }
 
 /**
- * A whole reply body as text.
- * @throws Fault `upstream_unusable` over the limit or compressed, `upstream_silent` (idle); what undici reports when the
- * body breaks
+ * Reads a complete reply body as text.
+ * @throws Fault `upstream_unusable` over the limit or compressed, `upstream_silent` (idle); what undici reports when
+ * the body breaks
  */
 async function readReplyText({ body, headers }: UpstreamReply, options: ReadReplyOptions): Promise<string> {
   if (isEncoded(headers)) {
@@ -56,13 +55,13 @@ async function readReplyText({ body, headers }: UpstreamReply, options: ReadRepl
   })
 }
 
-/** The body of an error reply; '' for one that cannot be read, which still has its status. Never rejects. */
+/** The body of an error reply; '' if it cannot be read. Never rejects. */
 export async function readErrorText(reply: UpstreamReply, idleMs: number): Promise<string> {
   return readReplyText(reply, { limitBytes: errorBodyLimitBytes, idleMs }).catch(() => '')
 }
 
 /**
- * A whole reply body as JSON, unvalidated.
+ * Reads a complete reply body as JSON, unvalidated.
  * @throws Fault `upstream_unusable`, `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort
  */
 export async function readReplyJson(reply: UpstreamReply, idleMs: number): Promise<unknown> {
@@ -77,4 +76,45 @@ export async function readReplyJson(reply: UpstreamReply, idleMs: number): Promi
   } catch (cause) {
     throw new Fault({ kind: 'upstream_unusable', detail: 'its answer is not JSON' }, { cause })
   }
+}
+
+type Headers = UpstreamReply['headers']
+
+/** Longer than any value seen. */
+const passableValue = /^[\x20-\x7e]{1,256}$/
+
+/** The headers of a reply whose names are on the list, and whose values can be sent on. */
+export function passHeaders(headers: Headers, passedOn: RegExp): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value === 'string' && passedOn.test(name) && passableValue.test(value.trim())) passed[name] = value
+  }
+  return passed
+}
+
+/** `retry-after` as received if it is seconds or a date (RFC 9110 §10.2.3). */
+export function retryAfterIn({ 'retry-after': value }: Headers): string | undefined {
+  return typeof value === 'string' && /^(?:\d{1,9}|[A-Z][a-z]{2}, [\w :]{1,32})$/.test(value) ? value : undefined
+}
+
+/** Whether a body is compressed. No request here allows compression, and decompression has no size limit. */
+function isEncoded({ 'content-encoding': encoding = 'identity' }: Headers): boolean {
+  return encoding !== 'identity'
+}
+
+/**
+ * Closes a reply that is a web page or compressed. Any other content type passes: upstreams mislabel their streams.
+ * @param headers those that the caller may see
+ * @throws Fault `upstream_unusable`
+ */
+export function requireEventStream(reply: UpstreamReply, headers: Readonly<Record<string, string>>): void {
+  const { 'content-type': type } = reply.headers
+  const isPage = typeof type === 'string' && /^text\/html/i.test(type)
+  if (!isPage && !isEncoded(reply.headers)) return
+  reply.body.destroy()
+  const detail = isPage
+    ? 'it answered with a web page instead of an event stream'
+    : 'it compressed an event stream without being asked to'
+  throw new Fault({ kind: 'upstream_unusable', detail, headers })
 }

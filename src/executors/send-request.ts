@@ -1,8 +1,7 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { StaleConnection, createConnectionUse } from './connection-use.ts'
+import { StaleConnection, createConnectionUse, type SlotWatcher } from './watched-client.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
-import type { SlotWatcher } from './watched-client.ts'
 
 export interface RequestOptions {
   readonly origin: string
@@ -14,11 +13,11 @@ export interface RequestOptions {
   readonly headersTimeout: number
   /** Closes the connection at once, while the head is awaited and while the body is read. */
   readonly signal: AbortSignal
-  /** Takes another way to do the same, for as long as the exchange lasts; returns what to call when it is over. */
+  /** Receives a second function that closes the connection; returns the function to call when the request is over. */
   readonly onBegin?: ((end: (reason: Error) => void) => () => void) | undefined
 }
 
-/** The head of a reply, and its body still to be read. */
+/** The head of a reply, and its unread body. */
 export interface UpstreamReply {
   readonly status: number
   /** Names in lower case. */
@@ -26,25 +25,24 @@ export interface UpstreamReply {
   readonly body: UpstreamBody
 }
 
-/** How long upstream may take to end a reply that has said all it had to before the connection is given up. Ms. */
+/** How long upstream may take to end a reply that nobody reads any more, before the connection is closed. Ms. */
 const lingerMs = 1000
 
 /**
- * Upstream is not paused for less: a short answer comes with its head, before anybody can read it, and undici would put
- * what is left of it back into the socket and begin again. Bytes.
+ * Upstream is paused only beyond this. A short answer arrives with its head, before anybody can read it, and undici
+ * would put the remainder back into the socket and parse it again. Bytes.
  */
 const mostUnread = 64 * 1024
 
 /**
- * One HTTP exchange on `agent`. undici's own handler interface rather than its `request`: that one wraps each body in a
- * web-compatible stream, which costs as much per token as everything else that is done with it.
- * @throws what undici reports before the head is there, StaleConnection where that is all it means; the signal's reason
- * on abort
+ * Sends one request on `agent`. It uses undici's handler interface, because undici's `request` wraps each body in a
+ * web-compatible stream, which costs as much per token as everything else.
+ * @throws undici's error before the head, or StaleConnection if the error means only that; the signal's reason on abort
  */
 export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
   const { signal, onBegin } = options
   if (signal.aborted) return Promise.reject(signal.reason)
-  // What the functions below name stays for as long as the answer streams: not the request, and the head until it is there.
+  // The closures below live as long as the answer streams, so they must not capture the request. They drop `head` once used.
   const { promise, ...settlers } = Promise.withResolvers<UpstreamReply>()
   let head: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'> | undefined = settlers
   let controller: Dispatcher.DispatchController | undefined
@@ -55,7 +53,7 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
 
   function end(reason: Error): void {
     ended = reason
-    // Told first: undici reports the abort as a failure of its own.
+    // Reject first: undici reports the abort as a failure of its own.
     head?.reject(reason)
     body?.abort(reason)
     controller?.abort(reason)
@@ -78,10 +76,10 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
     },
     onResponseStarted: use.answerBegan,
     onResponseStart(started, status, headers) {
-      // 103 and its like announce a reply.
+      // 1xx statuses such as 103 precede the reply.
       if (status < 200) return
       use.answered()
-      // Two buffers a header, which undici keeps beside the parsed ones until the answer is over.
+      // undici would keep two buffers per header until the answer is over.
       started.rawHeaders = null
       body = receiveBody(started, stopListening)
       head?.resolve({ status, headers, body })
@@ -100,24 +98,24 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
       } else body.fail(error)
     },
   }
-  // Named one by one: the rest of a destructuring is copied member by member, at a microsecond a request.
+  // Named one by one: a rest pattern costs a microsecond per request.
   const { origin, path, method, headersTimeout } = options
   agent.dispatch({ origin, path, method, headers: options.headers, body: options.body, headersTimeout }, handler)
   return promise
 }
 
-/** A body with the side that fills it. */
+/** A body, and the reader that fills it. */
 interface ReceivedBody extends UpstreamBody, BodyReader {
-  /** Fails at once: what has not been taken yet is part of no answer any more. */
+  /** Fails at once and drops the unread bytes. */
   readonly abort: (reason: unknown) => void
 }
 
-/** @param settled called when nothing more will be heard of the connection, and when nobody listens any more */
+/** @param settled called when the connection has ended, and when nobody reads any more */
 function receiveBody(controller: Dispatcher.DispatchController, settled: () => void): ReceivedBody {
   let reader: BodyReader | undefined
-  /** What came before there was a reader, or while it paused: then a chunk or two, because upstream is paused too. */
+  /** Chunks that came before there was a reader, or while it paused: a chunk or two, because upstream is paused too. */
   let waiting: Uint8Array[] = []
-  /** Bytes that came while nobody read. */
+  /** Bytes received while nobody read. */
   let unread = 0
   let paused = true
   let ending: ((reader: BodyReader) => void) | undefined
@@ -168,7 +166,7 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
     fail: (error) => endWith((last) => last.fail(error)),
     abort(reason) {
       waiting = []
-      // Before there is a reader, `read` will tell.
+      // Without a reader yet, `read` reports it.
       paused = reader === undefined
       endWith((last) => last.fail(reason))
     },
@@ -192,4 +190,33 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
       if (ending === undefined) controller.abort(new Error('the reply is not wanted'))
     },
   }
+}
+
+/** A request body for undici, with its headers. */
+export interface Payload {
+  readonly body: string | Buffer | Readable | null
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Bodies up to this size are passed as one buffer, which is cheaper. About the memory that a stream takes. Bytes. */
+const mostHeld = 16 * 1024
+
+/**
+ * undici keeps the body until the answer is over, which would hold megabytes of history in memory while a model writes.
+ * A stream that was read holds nothing. Its length is stated, because upstream gives up on bodies of unknown length
+ * (docs/copilot-wire.md, "Errors", 408).
+ */
+export function toPayload(body: string | Buffer | null): Payload {
+  if (!Buffer.isBuffer(body) || body.length <= mostHeld) return { body, headers: {} }
+  return { body: streamOnce(body), headers: { 'content-length': String(body.length) } }
+}
+
+function streamOnce(bytes: Buffer): Readable {
+  let rest: Buffer | null = bytes
+  return new Readable({
+    read() {
+      this.push(rest)
+      rest = null
+    },
+  })
 }

@@ -1,15 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { namedApiKeys } from '../config/api-key-entry.ts'
+import { namedApiKeys } from '../config/api-keys.ts'
 
-/** One of `server.api-keys`, ready to be compared. */
+/** One of `server.api-keys`, as a digest to compare with. */
 export interface ApiKey {
-  /** Tells keys apart in logs and limits, and gives nothing of the key away. */
+  /** Identifies the key in logs and limits without revealing any of it. */
   readonly name: string
   readonly digest: Buffer
 }
 
-/** The keys of a configuration; to be done once for each, not once for each request. */
+/** Call once per configuration: it hashes every key. */
 export function prepareKeys(entries: readonly string[]): readonly ApiKey[] {
   return namedApiKeys(entries).map(({ name, entry }) => ({
     name,
@@ -18,25 +18,25 @@ export function prepareKeys(entries: readonly string[]): readonly ApiKey[] {
 }
 
 /**
- * The keys a caller presented: OpenAI clients send `Authorization: Bearer`, Anthropic clients `x-api-key`, and some send
- * both, one of them made up. Either is accepted on every route; never in a URL.
+ * The keys a caller presented. OpenAI clients send `Authorization: Bearer`, Anthropic clients `x-api-key`; some send
+ * both, one of them a placeholder. Every route accepts either. A key in a URL is ignored.
  */
 export function presentedKeys(headers: IncomingHttpHeaders): readonly string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
   return [bearer?.trim(), headers['x-api-key']].filter((key) => typeof key === 'string')
 }
 
-/** Compares digests, all of them, so that the time taken says nothing about a key or its length. */
+/** Compares all digests, so that the duration reveals nothing about a key or its length. */
 export function findKey(presented: readonly string[], keys: readonly ApiKey[]): ApiKey | undefined {
-  let found: ApiKey | undefined
+  let match: ApiKey | undefined
   for (const text of presented) {
     const digest = sha256(text)
-    for (const key of keys) if (timingSafeEqual(digest, key.digest)) found ??= key
+    for (const key of keys) if (timingSafeEqual(digest, key.digest)) match ??= key
   }
-  return found
+  return match
 }
 
-/** Whether these keys hold that one, under whatever name. */
+/** Whether the list contains the key, under any name. */
 export function holdsKey(keys: readonly ApiKey[], { digest }: ApiKey): boolean {
   return keys.some((key) => timingSafeEqual(digest, key.digest))
 }

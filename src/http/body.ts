@@ -13,14 +13,14 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 }
 
 /**
- * A compressed body may become this many times what was received, so that nobody causes much work with little. Repetitive
- * conversations stay below 80 times in every encoding.
+ * The largest ratio of decompressed to received bytes; bounds the work of a decompression bomb. Repetitive
+ * conversations stay below 80 in every encoding.
  */
 const mostExpansion = 100
-/** Whatever it was before: a megabyte is nothing. */
-const alwaysBytes = 1024 * 1024
+/** Allowed at any ratio. Bytes. */
+const alwaysAllowedBytes = 1024 * 1024
 
-/** A request body, both as received (decompressed) and as text, so that neither has to be made from the other again. */
+/** A decompressed request body as bytes and as text, so that no reader converts it again. */
 export interface RequestBody {
   readonly bytes: Buffer
   readonly text: string
@@ -28,13 +28,14 @@ export interface RequestBody {
 
 export interface ReadBodyOptions {
   readonly limitBytes: number
-  /** The longest silence of a caller that is not done yet. Ms. */
+  /** The longest time between two pieces of the body. Ms. */
   readonly idleMs: number
   readonly signal: AbortSignal
 }
 
 /**
- * The request body. The limit holds for the decoded size too. Bytes over the limit are never kept.
+ * Reads and decompresses the request body. The limit holds for the decompressed size too. Bytes over the limit are
+ * dropped.
  * @throws Fault `body_too_large`, `body_stalled`, `unsupported_media_type`, `malformed_body`; the signal's reason on
  * abort
  */
@@ -56,11 +57,11 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
   return toBody(await inflate(request, createDecoder(), encoding, options))
 }
 
-/** A body that is here already, as a small one is by now: there is no silence to watch, and no caller to lose. */
+/** Takes a body that has arrived completely, as most small ones have, without timers and listeners. */
 function takeArrived(request: IncomingMessage, length: number): Buffer | undefined {
   if (request.readableLength !== length) return undefined
   const bytes: Buffer | null = request.read()
-  // On to its end.
+  // Emits `end`.
   request.resume()
   return bytes ?? Buffer.alloc(0)
 }
@@ -80,11 +81,11 @@ async function inflate(
   request.once('error', (error) => decoder.destroy(error))
   request.pipe(decoder)
   try {
-    return await collect(decoder, options, () => Math.max(alwaysBytes, mostExpansion * received))
+    return await collect(decoder, options, () => Math.max(alwaysAllowedBytes, mostExpansion * received))
   } catch (error) {
     request.unpipe(decoder)
-    const isDecoders = error instanceof Fault && error.error.kind === 'malformed_body' && !request.errored
-    if (!isDecoders) throw error
+    const isInvalidEncoding = error instanceof Fault && error.error.kind === 'malformed_body' && !request.errored
+    if (!isInvalidEncoding) throw error
     throw new Fault({ kind: 'malformed_body', detail: `the body is not valid ${encoding}` }, { cause: error.cause })
   } finally {
     request.off('data', count)
@@ -92,7 +93,7 @@ async function inflate(
   }
 }
 
-/** @param mostBytes what may have come by now, if that is less than the limit */
+/** @param mostBytes a limit that depends on the bytes received so far */
 function collect(
   source: Readable,
   { limitBytes, idleMs, signal }: ReadBodyOptions,
@@ -101,16 +102,16 @@ function collect(
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const silence = setTimeout(() => giveUp(new Fault({ kind: 'body_stalled', afterMs: idleMs })), idleMs)
+    const silence = setTimeout(() => fail(new Fault({ kind: 'body_stalled', afterMs: idleMs })), idleMs)
     const onData = (chunk: Buffer) => {
       silence.refresh()
       size += chunk.length
-      if (size > limitBytes) giveUp(new Fault({ kind: 'body_too_large', limitBytes }))
-      else if (size > mostBytes()) giveUp(new Fault({ kind: 'body_too_large', limitBytes, mostExpansion }))
+      if (size > limitBytes) fail(new Fault({ kind: 'body_too_large', limitBytes }))
+      else if (size > mostBytes()) fail(new Fault({ kind: 'body_too_large', limitBytes, mostExpansion }))
       else chunks.push(chunk)
     }
-    const onAbort = () => giveUp(signal.reason)
-    const giveUp = (reason: unknown) => {
+    const onAbort = () => fail(signal.reason)
+    const fail = (reason: unknown) => {
       clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
       source.off('data', onData)
@@ -120,14 +121,14 @@ function collect(
     signal.addEventListener('abort', onAbort, { once: true })
     source.on('data', onData)
     const onError = (cause: unknown) => {
-      giveUp(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
+      fail(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
     }
     source.once('end', () => {
       clearTimeout(silence)
       signal.removeEventListener('abort', onAbort)
       resolve(join(chunks, size))
-      // The request outlives its body for as long as the answer streams, and its listeners with it: one that can still
-      // reject holds the promise, and the promise holds the body.
+      // The request and its listeners live until the answer has been streamed. A listener that can still reject would
+      // keep the promise, and with it the body, in memory.
       source.off('data', onData).off('error', onError).on('error', ignore)
     })
     source.once('error', onError)
@@ -138,24 +139,24 @@ function join(chunks: readonly Buffer[], size: number): Buffer {
   const [first] = chunks
   if (chunks.length === 1 && first) return first
   const bytes = Buffer.concat(chunks, size)
-  for (const chunk of chunks) giveBack(chunk)
+  for (const chunk of chunks) freeMemory(chunk)
   return bytes
 }
 
 /**
- * Frees a chunk's memory, where it has some of its own, at once. Left to be collected it counts until then, and brings on
- * a collection of the whole heap the sooner: every fourth body of 8 MB instead of every fifth (Node 24.21, `--trace-gc`).
+ * Frees the chunk's memory at once unless the chunk is part of a larger buffer. Otherwise the memory counts until the
+ * next collection and brings it on sooner: every fourth body of 8 MB instead of every fifth (Node 24.21, `--trace-gc`).
  */
-function giveBack({ buffer, length }: Buffer): void {
+function freeMemory({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)
 }
 
-/** What goes wrong with a request that was read is seen elsewhere. */
+/** Errors after the body has been read reach the handler through the response's `close` event (lifetimes.ts). */
 function ignore(): void {}
 
 function toBody(received: Buffer): RequestBody {
   if (!isUtf8(received)) throw new Fault({ kind: 'malformed_body', detail: 'the body is not valid UTF-8' })
-  // A byte order mark is not JSON, but editors and PowerShell put one there.
+  // Editors and PowerShell write a byte order mark, which JSON does not allow.
   const hasMark = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = hasMark ? received.subarray(3) : received
   return { bytes, text: bytes.toString('utf8') }

@@ -4,26 +4,26 @@ import { canonicalHost } from '../config/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The name of the key that the caller presented; undefined where none is asked for. Set by the guard. */
+    /** The name of the accepted key, set by the guard; undefined if no key is required. */
     keyName: string | undefined
   }
 }
 
 /**
- * Whom a limit counts a request against: the key it was made with, else the address of its socket. What a client says
- * of itself (`X-Forwarded-For`, `Forwarded`, `X-Real-IP`) plays no part.
+ * The identity that limits count requests by: the accepted key, else the socket's address. Headers that a client can
+ * forge (`X-Forwarded-For`, `Forwarded`, `X-Real-IP`) are ignored.
  */
 export function callerIdentity(request: FastifyRequest): string {
   return request.keyName === undefined ? addressIdentity(request.raw.socket.remoteAddress) : `key ${request.keyName}`
 }
 
-/** One identity per machine: an IPv6 network hands each of its machines a whole /64. */
+/** One identity per machine. IPv6 networks assign a /64 to each machine, so only the first 64 bits count. */
 export function addressIdentity(address: string | undefined): string {
   const host = canonicalHost(address ?? '') ?? ''
   return `address ${isIPv6(host) ? networkOf(host) : host}`
 }
 
-/** The first 64 bits of an IPv6 address in canonical spelling. */
+/** @param address an IPv6 address in canonical spelling */
 function networkOf(address: string): string {
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
   const left = head.split(':').filter((group) => group !== '')

@@ -1,101 +1,113 @@
-import type { Engine } from '../engine.ts'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
-/** Hears whether anybody is being served. */
+/** The memory controls of the V8 that runs this program. */
+export interface Engine {
+  /** Flags take effect when V8 next reads them. */
+  readonly setFlags: (flags: string) => void
+  /** The size of both halves of V8's new space; Infinity if V8 reports no space of that name. Bytes. */
+  readonly newSpaceBytes: () => number
+}
+
+export const v8Engine: Engine = {
+  setFlags: setFlagsFromString,
+  newSpaceBytes: () =>
+    getHeapSpaceStatistics().find((space) => space.space_name === 'new_space')?.space_size ?? Infinity,
+}
+
+/** Adjusts V8's memory to whether requests run. */
 export interface EngineMemory {
   readonly busy: () => void
   readonly idle: () => void
 }
 
 export interface EngineMemoryDeps {
-  /** Does as it likes where absent. */
+  /** Absent: V8 keeps its defaults. */
   readonly engine: Engine | undefined
   readonly setTimer: (run: () => void, delayMs: number) => () => void
 }
 
 /**
- * While requests run the nursery may grow from V8's 2 MB to this. Each time it is full, what is in use is copied out of
- * it; the smaller it is, the more often that happens. Left to itself V8 goes on to 128 MB, for hardly any gain.
+ * The new space may grow to this while requests run. V8 copies the live objects out each time the space is full, so a
+ * small space costs many copies. Without a limit V8 grows it to 128 MB, for hardly any gain.
  */
-const wideBytes = 32 * 1024 * 1024
-/** What it starts with. Where V8 has given pages of it back it states less, and still grows from here. */
-const narrowBytes = 2 * 1024 * 1024
+const busyBytes = 32 * 1024 * 1024
+/** V8's initial size. If V8 has freed some pages it reports less, but still grows from this size. */
+const initialBytes = 2 * 1024 * 1024
 /**
- * How soon growth is noticed. V8 grows again once as much as the whole nursery holds has outlived it, which takes longer
- * unless a large body is parsed meanwhile. Ms.
+ * The interval of checks for growth. V8 grows the space again once as many bytes as it holds have survived, which takes
+ * longer than this unless a large body is parsed. Ms.
  */
-const watchMs = 100
+const checkGrowthMs = 100
 
 /**
- * By how much the heap may grow between two full collections while requests run, from the next one on. Streams live long
- * enough to leave the nursery. By V8's own rule 6 MB of them bring about a collection of all 24 MB, for some 70 ms of
- * processor time, and V8 drops the compiled code of closures that nothing holds at that moment. A growth of 50 to 150 would
- * make large bodies dearer: a collection every second body of 8 MB, where V8's own rule has one every third or fourth
- * (Node 24.21). Percent.
+ * The growth of the heap between two full collections while requests run, from the next collection on. Percent.
+ * Streams live long enough to leave the new space. By V8's own rule 6 MB of them cause a collection of all 24 MB, which
+ * takes some 70 ms of processor time and drops the compiled code of closures that nothing references at that moment.
+ * 50 to 150 would make large bodies dearer: a collection for every second body of 8 MB, where V8's own rule has one for
+ * every third or fourth (Node 24.21).
  */
 const heapGrowth = 200
 
-/** Between the turns of a conversation nothing is worth collecting. Ms. */
+/** Shorter pauses between the turns of a conversation free too little to be worth a collection. Ms. */
 const quietMs = 10_000
 
-/** V8 looks every 8 seconds whether to shrink, and collects up to three times (`--trace-memory-reducer`). Ms. */
+/** V8 considers shrinking every 8 seconds, and collects up to three times (`--trace-memory-reducer`). Ms. */
 const shrinkMs = 40_000
 
 /**
- * Lets V8 take memory where that saves time, and has it give memory back when nothing has been asked for a while. V8 would
- * shrink by itself, but in Node it takes a program that allocates nothing for one that allocates much (Node 24.21: "Memory
- * reducer: high alloc", for ever), and a daemon would keep what it needed at its busiest. `--optimize-for-size` makes it
- * shrink whatever it thinks, the nursery too. In force all the time it would cost a fifth more processor time.
+ * Lets V8 use more memory while requests run, and makes it return memory after a quiet time. V8's own memory reducer
+ * never starts in Node, because it sees a high allocation rate even in an idle process (Node 24.21: "Memory reducer: high
+ * alloc"), so a daemon would keep its peak memory. `--optimize-for-size` makes V8 shrink the heap and the new space
+ * regardless. If it were always set, it would cost a fifth more processor time.
  */
 export function createEngineMemory({ engine, setTimer }: EngineMemoryDeps): EngineMemory {
-  return engine === undefined ? { busy() {}, idle() {} } : tend(engine, setTimer)
+  return engine === undefined ? { busy() {}, idle() {} } : manageMemory(engine, setTimer)
 }
 
-function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMemory {
-  /** It has been let grow since memory was last given back. */
-  let mayBeWide = false
-  let stopWatching: (() => void) | undefined
+function manageMemory(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMemory {
+  /** Whether growth was allowed since memory was last returned. */
+  let isGrowthAllowed = false
+  let stopChecks: (() => void) | undefined
   let isShrinking = false
   let cancel: (() => void) | undefined
 
-  function widen(): void {
-    mayBeWide = true
+  function allowGrowth(): void {
+    isGrowthAllowed = true
     engine.setFlags(`--heap-growing-percent=${heapGrowth}`)
-    const growth = Math.floor(wideBytes / Math.max(narrowBytes, engine.nurseryBytes()))
+    const growth = Math.floor(busyBytes / Math.max(initialBytes, engine.newSpaceBytes()))
     if (growth < 2) {
-      // What was to shrink has not begun to.
-      stay()
+      // The space is still large, because V8 has not shrunk it yet.
+      stopGrowth()
       return
     }
     engine.setFlags(`--semi-space-growth-factor=${growth}`)
-    watch()
+    checkGrowth()
   }
 
-  function watch(): void {
-    stopWatching = setTimer(() => {
-      if (engine.nurseryBytes() < wideBytes) watch()
-      else stay()
-    }, watchMs)
+  function checkGrowth(): void {
+    stopChecks = setTimer(() => {
+      if (engine.newSpaceBytes() < busyBytes) checkGrowth()
+      else stopGrowth()
+    }, checkGrowthMs)
   }
 
-  /** It grows no further. */
-  function stay(): void {
-    stopWatching?.()
-    stopWatching = undefined
+  function stopGrowth(): void {
+    stopChecks?.()
+    stopChecks = undefined
     engine.setFlags('--semi-space-growth-factor=1')
   }
 
   function shrink(): void {
     isShrinking = true
-    // Where it has grown it stays already.
-    if (stopWatching !== undefined) stay()
-    // V8's own rule again.
-    if (mayBeWide) engine.setFlags('--heap-growing-percent=0')
-    mayBeWide = false
+    if (stopChecks !== undefined) stopGrowth()
+    // 0 restores V8's own rule.
+    if (isGrowthAllowed) engine.setFlags('--heap-growing-percent=0')
+    isGrowthAllowed = false
     engine.setFlags('--optimize-for-size')
-    cancel = setTimer(stop, shrinkMs)
+    cancel = setTimer(stopShrinking, shrinkMs)
   }
 
-  function stop(): void {
+  function stopShrinking(): void {
     cancel?.()
     cancel = undefined
     if (!isShrinking) return
@@ -105,11 +117,11 @@ function tend(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): EngineMem
 
   return {
     busy() {
-      stop()
-      if (!mayBeWide) widen()
+      stopShrinking()
+      if (!isGrowthAllowed) allowGrowth()
     },
     idle() {
-      stop()
+      stopShrinking()
       cancel = setTimer(shrink, quietMs)
     },
   }

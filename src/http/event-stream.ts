@@ -1,62 +1,61 @@
 import type { ServerResponse } from 'node:http'
 import { isFull, writeText } from './chunked-body.ts'
 
-/** The event stream that a caller reads. Its head goes out with the first event, so a failure before it is still a status. */
+/** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
 export interface EventStream {
-  /** False when the caller is slow: wait for `taken`. */
+  /** False if the caller is slow: wait for `drained` before writing more. */
   readonly write: (text: string) => boolean
   /**
-   * Resolves when the caller has taken what was written. One that takes nothing for that long is gone in all but name:
-   * its connection is closed, so that it does not hold a place for ever.
+   * Resolves when the caller has read everything written. Closes the connection of a caller that reads nothing for
+   * `timeoutMs`, because a stalled caller would hold a running request forever.
    */
-  readonly taken: (patienceMs: number) => Promise<void>
-  /** The last words and the end, in one write where they are short. */
+  readonly drained: (timeoutMs: number) => Promise<void>
+  /** Writes the text and ends the stream, in one write if the text is short. */
   readonly end: (text: string) => void
-  /** Upstream has answered, with these headers for the caller; a silence from here on is one of a model that thinks. */
-  readonly answered: (headers: Readonly<Record<string, string>>) => void
-  /** The head is out: what goes wrong from here on is an event. */
+  /** Upstream has answered: adds its headers for the caller and allows heartbeats at once. */
+  readonly upstreamAnswered: (headers: Readonly<Record<string, string>>) => void
+  /** Whether the head has been sent; later failures become error events. */
   readonly isOpen: () => boolean
-  /** No more heartbeats. */
-  readonly stop: () => void
+  readonly stopHeartbeats: () => void
 }
 
 export interface EventStreamOptions {
-  /** Text that readers ignore. */
+  /** Text that clients ignore. */
   readonly heartbeat: string
-  /** Of the reply so far; read when the head goes out. */
+  /** The reply's headers, read when the head is sent. */
   readonly headers: () => Readonly<Record<string, string>>
-  /** Called as the head goes out. */
+  /** Called when the head is sent. */
   readonly onHead: () => void
-  /** Hears what the caller is sent; set only where answers are logged. */
+  /** Called with all text sent to the caller; set only if answers are logged. */
   readonly onText: ((text: string) => void) | undefined
 }
 
 /**
- * A caller that hears nothing for 15 seconds may think the connection dead. Silence is counted in ticks, because to set a
- * timer anew with every token costs more than the token's translation.
+ * A client that receives nothing for 15 seconds may consider the connection dead. Silence is counted in ticks, because
+ * resetting a timer for every token costs more than translating the token.
  */
 const tickMs = 5000
 const ticksToHeartbeat = 3
 
 /**
- * How many of those pass before a caller hears something although upstream has not even answered. Upstream refuses within
- * seconds, and a refusal should be a status; who has been waiting for half a minute is better told that somebody is there.
+ * The first heartbeat before upstream answers is sent after this many heartbeat intervals (30 seconds). Upstream refuses
+ * within seconds, and a heartbeat sends the head, after which a refusal can no longer set the status.
  */
-const beatsBeforeAnswer = 2
+const intervalsBeforeAnswer = 2
 
 /**
- * Longer text goes out in pieces of this, as the caller takes them: the last events of a Responses stream repeat the whole
- * answer four times, and in the queue of a slow caller's socket each would be held as bytes and as a string. Characters.
+ * Longer text is written in pieces of this size, as fast as the caller reads. The last events of a Responses stream
+ * repeat the complete answer four times; a slow caller's socket would queue each as bytes and as a string. Characters.
  */
 const pieceLength = 16 * 1024
 
 export function createEventStream(response: ServerResponse, options: EventStreamOptions): EventStream {
   const { heartbeat, headers, onHead, onText } = options
   let upstreamHeaders: Readonly<Record<string, string>> = {}
-  let beatsToSkip = beatsBeforeAnswer - 1
+  let heartbeatsToSkip = intervalsBeforeAnswer - 1
   let silentTicks = 0
-  /** Written, and not handed to the socket yet; while there is something, the socket is full. */
-  let rest = ''
+  /** Text that waits for the socket. Not empty only while the socket is full. */
+  let pending = ''
   let isEnding = false
   let isWatched = false
   let onProgress: (() => void) | undefined
@@ -65,8 +64,8 @@ export function createEventStream(response: ServerResponse, options: EventStream
     silentTicks += 1
     if (silentTicks < ticksToHeartbeat) return
     silentTicks = 0
-    if (beatsToSkip > 0) beatsToSkip -= 1
-    else if (isTaken()) write(heartbeat)
+    if (heartbeatsToSkip > 0) heartbeatsToSkip -= 1
+    else if (isDrained()) write(heartbeat)
   }, tickMs)
 
   function writeHead(): void {
@@ -84,12 +83,12 @@ export function createEventStream(response: ServerResponse, options: EventStream
   function write(text: string): boolean {
     silentTicks = 0
     onText?.(text)
-    if (rest !== '' || text.length > pieceLength) {
-      rest += text
-      handOver()
+    if (pending !== '' || text.length > pieceLength) {
+      pending += text
+      flushPending()
     } else writePiece(text)
-    if (isTaken()) return true
-    watch()
+    if (isDrained()) return true
+    watchDrain()
     return false
   }
 
@@ -105,60 +104,59 @@ export function createEventStream(response: ServerResponse, options: EventStream
     socket?.uncork()
   }
 
-  function handOver(): void {
+  function flushPending(): void {
     if (response.destroyed) {
-      rest = ''
+      pending = ''
       return
     }
     let from = 0
-    while (from < rest.length && !isFull(response)) {
-      const to = endOfPiece(rest, from + pieceLength)
-      writePiece(rest.slice(from, to))
+    while (from < pending.length && !isFull(response)) {
+      const to = endOfPiece(pending, from + pieceLength)
+      writePiece(pending.slice(from, to))
       from = to
     }
-    rest = rest.slice(from)
-    if (isEnding && rest === '') response.end()
+    pending = pending.slice(from)
+    if (isEnding && pending === '') response.end()
   }
 
-  function isTaken(): boolean {
-    return rest === '' && !isFull(response)
+  function isDrained(): boolean {
+    return pending === '' && !isFull(response)
   }
 
-  /** Goes on when there is room again. */
-  function watch(): void {
+  function watchDrain(): void {
     if (isWatched) return
     isWatched = true
-    // The socket's own event: what `writeText` wrote, the response does not know of.
+    // `writeText` writes to the socket, so the response itself emits no `drain`.
     const writable = response.socket ?? response
     writable.once('drain', () => {
       isWatched = false
-      if (rest !== '') handOver()
-      if (!isTaken()) watch()
+      if (pending !== '') flushPending()
+      if (!isDrained()) watchDrain()
       onProgress?.()
     })
   }
 
   return {
     write,
-    taken: (patienceMs) =>
+    drained: (timeoutMs) =>
       new Promise((resolve) => {
-        const patience = setTimeout(() => response.destroy(), patienceMs)
-        const onClose = () => clearTimeout(patience)
+        const stall = setTimeout(() => response.destroy(), timeoutMs)
+        const onClose = () => clearTimeout(stall)
         response.once('close', onClose)
         onProgress = () => {
-          patience.refresh()
-          if (!isTaken()) return
+          stall.refresh()
+          if (!isDrained()) return
           onProgress = undefined
-          clearTimeout(patience)
-          // A slow caller drains many times, and each would leave a listener behind.
+          clearTimeout(stall)
+          // A slow caller drains many times; each time would leave a listener.
           response.off('close', onClose)
           resolve()
         }
       }),
     end(text) {
-      if (rest === '' && text.length <= pieceLength) {
+      if (pending === '' && text.length <= pieceLength) {
         onText?.(text)
-        // Ends with the response, which writes all of it at once.
+        // `response.end` uncorks the socket, which writes head, text and end together.
         response.socket?.cork()
         if (!response.headersSent) writeHead()
         if (text !== '') writeText(response, text)
@@ -168,18 +166,18 @@ export function createEventStream(response: ServerResponse, options: EventStream
       isEnding = true
       write(text)
     },
-    answered(found) {
-      upstreamHeaders = found
-      beatsToSkip = 0
+    upstreamAnswered(received) {
+      upstreamHeaders = received
+      heartbeatsToSkip = 0
       silentTicks = 0
       timer.refresh()
     },
     isOpen: () => response.headersSent,
-    stop: () => clearInterval(timer),
+    stopHeartbeats: () => clearInterval(timer),
   }
 }
 
-/** No character may be cut in two: each half would become U+FFFD. */
+/** Keeps surrogate pairs together: each half alone would be encoded as U+FFFD. */
 function endOfPiece(text: string, at: number): number {
   const last = text.charCodeAt(at - 1)
   return last >= 0xd800 && last <= 0xdbff ? at + 1 : at

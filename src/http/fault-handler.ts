@@ -1,47 +1,47 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, faultFields, headersOf, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import { dialects } from '../translate/dialects.ts'
-import type { Dialect } from '../translate/dialect.ts'
+import type { Logger } from '../logging/logger.ts'
+import { callerDialects } from '../translate/dialects.ts'
+import type { CallerDialect } from '../translate/caller-dialect.ts'
 import { addressIdentity } from './caller-identity.ts'
-import { flatHeaders } from './flat-headers.ts'
-import type { Metrics } from './metrics.ts'
-import { redactValues } from './redact-values.ts'
+import type { Metrics } from '../usage/metrics.ts'
+import { redactValues } from '../redaction/known-secrets.ts'
+import { flatHeaders } from './reply.ts'
 import { createRefusalLines } from './refusal-lines.ts'
 
 export interface FaultHandlerDeps {
   readonly log: Logger
-  /** Takes known credentials out of text: an upstream may reflect them in any of its words. */
+  /** Removes known credentials: upstream may echo them in messages and headers. */
   readonly redact: (text: string) => string
   readonly metrics: Pick<Metrics, 'refused'>
-  /** Ms, from a clock that does not jump. */
+  /** Ms, monotonic. */
   readonly now: () => number
 }
 
-/** The caller was not let in. */
-const notLetIn: ReadonlySet<ProxyError['kind']> = new Set(['forbidden', 'key_required', 'wrong_keys'])
+/** Refusals of callers without access; only some are logged. */
+const accessRefusals: ReadonlySet<ProxyError['kind']> = new Set(['forbidden', 'key_required', 'wrong_keys'])
 
-/** What is left of the request will not be waited for. */
-const endsConnection: ReadonlySet<ProxyError['kind']> = new Set([
+/** Errors after which the connection is closed, even if the caller is still sending. */
+const closesConnection: ReadonlySet<ProxyError['kind']> = new Set([
   'body_too_large',
   'body_stalled',
   'shutting_down',
   'wrong_keys',
 ])
 
-/** How long a refused upload may go on being thrown away, so that its sender gets to read the answer. Ms. */
+/** How long a refused upload is read and dropped, so that its sender can read the answer. Ms. */
 const uploadLingerMs = 2000
 
-/** The dialect in which a request's errors are worded: its route's, else the one the caller gives itself away by. */
-function dialectOf(request: FastifyRequest): Dialect {
+/** The dialect of a request's error envelope: the route's, or a guess from the request. */
+function dialectOf(request: FastifyRequest): CallerDialect {
   const { dialect } = request.routeOptions.config
-  if (dialect !== undefined) return dialects[dialect]
+  if (dialect !== undefined) return callerDialects[dialect]
   const isAnthropic = request.headers['anthropic-version'] !== undefined || request.url.startsWith('/v1/messages')
-  return isAnthropic ? dialects.messages : dialects.chat
+  return isAnthropic ? callerDialects.messages : callerDialects.chat
 }
 
-/** The one place where a failure before the first byte becomes a status and an envelope. */
+/** Turns every failure before the first byte into a status and an envelope. */
 export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDeps) {
   const lines = createRefusalLines(now)
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
@@ -54,19 +54,19 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
       request.meter.answered(headersOf(error))
       request.meter.end(status)
     }
-    const isOutside = notLetIn.has(error.kind) && request.keyName === undefined
-    const unsaid = isOutside ? lines.next(addressIdentity(request.raw.socket.remoteAddress)) : 0
-    if (unsaid !== undefined) {
+    const isLimited = accessRefusals.has(error.kind) && request.keyName === undefined
+    const suppressed = isLimited ? lines.next(addressIdentity(request.raw.socket.remoteAddress)) : 0
+    if (suppressed !== undefined) {
       log[severityOf(error, status)](
         {
           requestId: request.id,
           status,
           ...faultFields(fault),
-          ...asked(request),
-          ...warned(reply),
+          ...routeField(request),
+          ...warningsField(reply),
           ...request.meter?.facts(),
           ...(request.keyName !== undefined && { key: request.keyName }),
-          ...(unsaid > 0 && { unsaid }),
+          ...(suppressed > 0 && { unsaid: suppressed }),
         },
         status >= 500 ? 'request failed' : 'request refused',
       )
@@ -77,8 +77,8 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
     if (error.kind === 'method_not_allowed') reply.header('allow', error.allow.join(', '))
     if (error.kind === 'key_required') reply.header('www-authenticate', 'Bearer')
     if (error.kind === 'upgrade_refused') reply.headers({ upgrade: 'HTTP/1.1', connection: 'upgrade' })
-    if (isInVain(error)) reply.header('x-should-retry', 'false')
-    const isLast = endsConnection.has(error.kind) || !reply.raw.shouldKeepAlive
+    if (isRetryFutile(error)) reply.header('x-should-retry', 'false')
+    const isLast = closesConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
     const body = redact(JSON.stringify(dialect.errorBody(error, request.id)))
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
@@ -87,13 +87,12 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
   }
 }
 
-/** `POST /v1/messages`. Of a path that is no route the error itself tells. */
-function asked({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
+/** E.g. `POST /v1/messages`. The error of an unknown route names the path itself. */
+function routeField({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
   return url === undefined ? {} : { asked: `${method} ${url}` }
 }
 
-/** Of a request that got as far as a model. */
-function warned(reply: FastifyReply): Record<string, unknown> {
+function warningsField(reply: FastifyReply): Record<string, unknown> {
   const { 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
   return warnings === undefined ? {} : { warnings }
 }
@@ -101,8 +100,8 @@ function warned(reply: FastifyReply): Record<string, unknown> {
 /** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
 const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_exceeded|free_quota_exceeded)(?::|$)/
 
-/** Both SDKs repeat every 429 and 5xx unless told not to; here it would change nothing until somebody acts. */
-function isInVain(error: ProxyError): boolean {
+/** Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. These errors stay until somebody acts. */
+function isRetryFutile(error: ProxyError): boolean {
   switch (error.kind) {
     case 'wrong_keys':
       return true
@@ -116,16 +115,16 @@ function isInVain(error: ProxyError): boolean {
   }
 }
 
-/** A state that everybody was told of once is no news with every request. */
+/** A missing login was logged when it was noticed, so a request that fails for it is a warning only. */
 function severityOf({ kind }: ProxyError, status: number): 'info' | 'warn' | 'error' {
   if (status < 500 || kind === 'shutting_down') return 'info'
   return kind === 'copilot_unavailable' || kind === 'codex_unavailable' ? 'warn' : 'error'
 }
 
 /**
- * The last answer on a connection whose caller is still sending: closing at once would reset the connection and the
- * answer with it. The answer goes out whole, what still arrives is thrown away for a moment, then the connection is
- * closed. Where the connection stays open, Node reads on by itself.
+ * Sends the last answer on a connection whose caller is still sending. An immediate close would reset the connection and
+ * lose the answer. So this sends the complete answer, drops incoming data for `uploadLingerMs`, then closes. On
+ * connections that stay open, Node itself reads and drops the remainder.
  */
 function sendAndLinger(request: FastifyRequest, reply: FastifyReply, body: string): void {
   const headers = { ...flatHeaders(reply), 'content-length': String(Buffer.byteLength(body)) }
@@ -148,7 +147,7 @@ function toFault(thrown: unknown): Fault {
   return new Fault(classify(thrown), { cause: thrown })
 }
 
-/** What Fastify itself refuses. Its message is not passed on: the words are the dialect's. */
+/** Fastify's own refusals as a ProxyError; the dialect writes the message. */
 function classify(thrown: unknown): ProxyError {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   switch (code) {

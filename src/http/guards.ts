@@ -6,8 +6,8 @@ import type { ApiKey } from './api-keys.ts'
 import { addressIdentity } from './caller-identity.ts'
 import { crowdSeconds } from './failed-keys.ts'
 import type { FailedKeys } from './failed-keys.ts'
+import { createKnownCallers } from './key-sessions.ts'
 import type { KeySessions } from './key-sessions.ts'
-import { createKnownCallers } from './known-callers.ts'
 import { checkOrigin } from './origin-policy.ts'
 
 interface GuardSettings {
@@ -26,12 +26,12 @@ export interface GuardDeps {
 
 export interface Guard {
   /**
-   * Runs before anything of a request is read: who may talk to the daemon at all. Goes on with `next`, which gets a
-   * fault (`key_required`) where the caller showed no right key; that of a wrong one may come late.
+   * Checks origin and key before the body is read, then calls `next`. Without a right key `next` gets the fault
+   * `key_required`; after a wrong key the call may be delayed.
    * @throws Fault `forbidden`, `wrong_keys`
    */
   readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
-  /** The keys that are in force. */
+  /** The keys of the current configuration. */
   readonly keys: () => readonly ApiKey[]
 }
 
@@ -49,7 +49,7 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
   }
 
   const knownCallers = createKnownCallers()
-  /** Of connections: worked out once. */
+  /** The address identity of each connection, computed once. */
   const sources = new WeakMap<Socket, string>()
 
   function sourceOf(socket: Socket): string {
@@ -59,9 +59,9 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
   }
 
   /**
-   * The key that was presented, where it is right. While wrong ones crowd in from an address, it is compared with those
-   * alone that have been let in from there: else who guesses in parallel would see by the quick answer which guess was
-   * right, and a program that has worked so far would be locked out by one that guesses.
+   * The presented key if it is right. While a source is crowded with wrong keys, only keys accepted from it before are
+   * compared. A right guess among parallel guesses then gets no quick answer that reveals it, and programs with an
+   * accepted key keep working.
    * @throws Fault `wrong_keys`
    */
   function recognize(presented: readonly string[], source: string): ApiKey | undefined {
@@ -84,7 +84,7 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
         reply.header('vary', 'Origin')
         reply.header('access-control-expose-headers', exposedHeaders)
       }
-      // A preflight never carries a credential; it is answered on the strength of its origin alone.
+      // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
       const known = keys()
       if (known.length === 0 || request.routeOptions.config.public === true) return next()
@@ -95,19 +95,19 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
       const key = recognize(presented, source)
       if (key !== undefined) {
         request.keyName = key.name
-        sessions.letIn(reply.raw, socket, key)
+        sessions.accept(reply.raw, socket, key)
         return next()
       }
       const waitMs = failedKeys.count(source)
       const refuse = (): void => next(new Fault({ kind: 'key_required' }))
       if (waitMs === 0) return refuse()
-      // Also for who hangs up meanwhile: its place stays taken.
+      // Also if the caller hangs up: its delayed answer stays counted.
       setTimer(refuse, waitMs)
     },
   }
 }
 
-/** What a page may read of an answer. */
+/** Response headers that a web page may read. */
 const exposedHeaders = [
   'x-request-id',
   'request-id',
@@ -117,7 +117,7 @@ const exposedHeaders = [
   'x-copilot-proxy-credits',
 ].join(', ')
 
-/** What a page may send: what the three APIs know, and what their SDKs say of themselves. */
+/** Request headers that a web page may send: those of the three APIs and of their SDKs. */
 const allowedHeader =
   /^(?:accept|authorization|content-type|x-api-key|x-initiator|x-request-id|(?:anthropic|openai|x-stainless)-[a-z0-9-]+)$/
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import { Bag } from '../bag.ts'
+import { OpenRequests } from '../executors/open-requests.ts'
 import type { Fault } from '../errors.ts'
 import type { EngineMemory } from './engine-memory.ts'
 
-/** The life of one request: from its headers until its last byte is out or the caller is gone. */
+/** One request, from its headers until the last byte is sent or the caller disconnects. */
 interface Lifetime {
-  /** Aborted when the caller leaves (an AbortError) or when the daemon ends the request (a Fault). */
+  /** Aborted with an AbortError if the caller disconnects, with a Fault if the daemon ends the request. */
   readonly signal: AbortSignal
   readonly close: () => void
 }
@@ -17,20 +17,18 @@ interface Open {
 
 export interface Lifetimes {
   readonly open: (response: ServerResponse) => Lifetime
-  /** Ends every open request with the given fault. */
   readonly endAll: (reason: Fault) => void
-  /** Ends those whose response is one of these. */
-  readonly endWhere: (isMeant: (response: ServerResponse) => boolean, reason: Fault) => void
-  /** Resolves when every request that is open now has been closed. */
+  readonly endWhere: (matches: (response: ServerResponse) => boolean, reason: Fault) => void
+  /** Resolves when every request that is open at the call has been closed. */
   readonly drained: () => Promise<void>
 }
 
 /**
- * Every request that is being served, so that a shutdown can end what outlives the grace period.
- * @param memory hears when the first is opened and when the last is closed
+ * Tracks the open requests, so that a shutdown can end those that outlast the grace period.
+ * @param memory notified when the first request is opened and the last is closed
  */
 export function createLifetimes(memory: EngineMemory): Lifetimes {
-  const open = new Bag<Open>()
+  const open = new OpenRequests<Open>()
   const watchers = new Set<(closed: Open) => void>()
   return {
     open(response) {
@@ -38,7 +36,7 @@ export function createLifetimes(memory: EngineMemory): Lifetimes {
       const opened = { controller, response }
       if (open.size === 0) memory.busy()
       const leave = open.add(opened)
-      // The response's `close`: the request's comes as soon as its body was read.
+      // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
       }
@@ -56,8 +54,8 @@ export function createLifetimes(memory: EngineMemory): Lifetimes {
     endAll(reason) {
       for (const { controller } of open.members()) controller.abort(reason)
     },
-    endWhere(isMeant, reason) {
-      for (const { controller, response } of open.members()) if (isMeant(response)) controller.abort(reason)
+    endWhere(matches, reason) {
+      for (const { controller, response } of open.members()) if (matches(response)) controller.abort(reason)
     },
     drained() {
       const awaited = new Set(open.members())

@@ -3,14 +3,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { ModelRegistry } from '../models/registry.ts'
-import { renderAnthropicList, renderAnthropicModel } from '../models/render-anthropic.ts'
-import type { ModelPage } from '../models/render-anthropic.ts'
-import { renderCodexCatalogue } from '../models/render-codex.ts'
-import { renderModel, renderModelList } from '../models/render.ts'
+import {
+  renderAnthropicList,
+  renderAnthropicModel,
+  renderCodexCatalogue,
+  renderModel,
+  renderModelList,
+} from '../models/render.ts'
+import type { ModelPage } from '../models/render.ts'
 
-type Asked = FastifyRequest<{ Params: { '*': string } }>
+type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 
-/** Whose list a caller expects; the path is the same for all. */
+/** The list format a caller expects; all formats share one path. */
 type ListShape = 'openai' | 'anthropic' | 'codex'
 
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
@@ -26,7 +30,7 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
         case 'openai':
           return {
             ...renderModelList(models, config().copilot.upstreamDialect),
-            // Apart from the others: whoever reads the list takes what it names for something that answers.
+            // Listed separately, because clients assume that every model in `data` answers.
             ...(queryOf(request).get('include') === 'disabled' && {
               disabled: renderModelList(registry.listSwitchedOff(), config().copilot.upstreamDialect).data,
             }),
@@ -35,12 +39,12 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
     })
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
-    app.get(`${path}/*`, (request: Asked) => {
-      const found = registry.resolve(request.params['*'])
-      if (!found.ok) throw new Fault(found.error)
+    app.get(`${path}/*`, (request: ModelRequest) => {
+      const resolved = registry.resolve(request.params['*'])
+      if (!resolved.ok) throw new Fault(resolved.error)
       return shapeFor(request) === 'anthropic'
-        ? renderAnthropicModel(found.value)
-        : renderModel(found.value, config().copilot.upstreamDialect)
+        ? renderAnthropicModel(resolved.value)
+        : renderModel(resolved.value, config().copilot.upstreamDialect)
     })
   }
 }
@@ -71,7 +75,7 @@ function pageOf(request: FastifyRequest): ModelPage {
   return { limit, afterId: query.get('after_id') ?? undefined, beforeId: query.get('before_id') ?? undefined }
 }
 
-/** Codex asks again only when the tag has changed. */
+/** Codex fetches the list again only if the tag has changed. */
 function withEtag(reply: FastifyReply, text: string): FastifyReply {
   const tag = createHash('sha256').update(text).digest('hex').slice(0, 32)
   return reply.header('etag', `"${tag}"`).type('application/json; charset=utf-8').send(text)

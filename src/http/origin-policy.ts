@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isLoopbackHost } from '../config/loopback.ts'
 
 export interface OriginPolicyOptions {
@@ -83,4 +83,16 @@ function countOf(rawHeaders: readonly string[], name: string): number {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1
   return count
+}
+
+const absoluteTarget = /^http:\/\/([^/?#]+)/i
+
+/**
+ * Whether the request target and the Host header name the same host. In absolute form (RFC 9112, section 3.2.2) they
+ * can differ: `checkOrigin` reads the header, a proxy in between obeys the target.
+ */
+export function hasOneAuthority({ url = '', method, headers }: IncomingMessage): boolean {
+  if (url.startsWith('/')) return true
+  if (url === '*') return method === 'OPTIONS'
+  return absoluteTarget.exec(url)?.[1]?.toLowerCase() === headers.host?.toLowerCase()
 }

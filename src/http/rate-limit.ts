@@ -3,26 +3,23 @@ import { Fault } from '../errors.ts'
 export interface RateLimit {
   /**
    * Counts one request of a caller.
-   * @throws Fault `rate_limited` where the caller has made as many in a minute as it may
+   * @throws Fault `rate_limited`
    */
   readonly count: (caller: string, perMinute: number) => void
 }
 
 const minuteMs = 60_000
 
-/**
- * A machine has a handful of callers; beyond this many the one that was quiet the longest is forgotten, and so begins
- * anew.
- */
-const mostCallers = 10_000
+/** Beyond this, the least recently used caller is forgotten and starts with a full allowance. */
+const maxCallers = 10_000
 
 /**
- * As many requests at once as a minute allows, then as many as time gives back: a token bucket, kept as the moment at
- * which it is full again (the "generic cell rate algorithm"), so that a changed limit holds for the next request.
- * @param now ms, of a clock that is never set
+ * A token bucket that holds one minute's requests, so that all of them may come at once. It stores when the bucket is
+ * full again (the "generic cell rate algorithm"), so a changed limit applies from the next request.
+ * @param now ms, monotonic
  */
-export function createRateLimit(now: () => number, most: number = mostCallers): RateLimit {
-  // In the order of last use: a Map iterates by insertion.
+export function createRateLimit(now: () => number, most: number = maxCallers): RateLimit {
+  // Ordered by last use: a Map iterates in insertion order.
   const fullAt = new Map<string, number>()
 
   function forgetIdle(time: number): void {
@@ -37,7 +34,7 @@ export function createRateLimit(now: () => number, most: number = mostCallers): 
       const time = now()
       const full = Math.max(time, fullAt.get(caller) ?? time) + minuteMs / perMinute
       const waitMs = full - time - minuteMs
-      // Sums of fractions: a hair too much is none.
+      // Tolerates rounding errors of floating-point sums.
       if (waitMs > 1e-6)
         throw new Fault({ kind: 'rate_limited', perMinute, retryAfterSeconds: Math.ceil(waitMs / 1000) })
       fullAt.delete(caller)

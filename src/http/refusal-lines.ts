@@ -1,29 +1,28 @@
-/** Between two lines of one address. Ms. */
-const quietMs = 1000
-/** More addresses than this and the one unheard of for longest is forgotten. */
-const mostSources = 1000
+import { createLruMap } from '../cache/lru-map.ts'
 
-/** Decides which refusals get a line in the log. Who is not let in may knock as often as it likes, and would fill it. */
+/** The shortest time between two lines about one address. Ms. */
+const lineIntervalMs = 1000
+/** Beyond this many addresses, the least recently refused is forgotten. */
+const maxSources = 1000
+
+/** Decides which refusals are logged, so that a caller without access cannot fill the log. */
 export interface RefusalLines {
-  /** Says of how many refusals there was no line since the last; undefined: there is to be none of this one either. */
+  /** Returns how many refusals were suppressed since the last line, or undefined if this one is suppressed too. */
   readonly next: (source: string) => number | undefined
 }
 
-/** @param now ms, from a clock that does not jump */
+/** @param now ms, monotonic */
 export function createRefusalLines(now: () => number): RefusalLines {
-  const sources = new Map<string, { saidAtMs: number; unsaid: number }>()
+  const sources = createLruMap<{ readonly loggedAtMs: number; suppressed: number }>({ maxEntries: maxSources })
   return {
     next(source) {
-      const last = sources.get(source)
-      if (last !== undefined && now() - last.saidAtMs < quietMs) {
-        last.unsaid += 1
+      const last = sources.peek(source)
+      if (last !== undefined && now() - last.loggedAtMs < lineIntervalMs) {
+        last.suppressed += 1
         return undefined
       }
-      sources.delete(source)
-      sources.set(source, { saidAtMs: now(), unsaid: 0 })
-      const [oldest] = sources.keys()
-      if (sources.size > mostSources && oldest !== undefined) sources.delete(oldest)
-      return last?.unsaid ?? 0
+      sources.set(source, { loggedAtMs: now(), suppressed: 0 })
+      return last?.suppressed ?? 0
     },
   }
 }

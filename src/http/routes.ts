@@ -4,19 +4,19 @@ import type { DialectId } from '../translate/dialect.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whose error envelope the route answers with. Default: chat. */
+    /** The dialect of the route's error envelopes. Default: chat. */
     readonly dialect?: DialectId
-    /** Answers without one of `server.api-keys`. */
+    /** Needs none of `server.api-keys`. */
     readonly public?: boolean
-    /** Answers also while the daemon stops. */
+    /** Answers during shutdown too. */
     readonly always?: boolean
   }
 }
 
-/** Path to methods, of every route there is; what 404 and 405 answers name. */
+/** Methods by path; 404 and 405 answers list them. */
 export type RouteTable = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Records every route as it is registered. Call before the routes are. */
+/** Records every route that is registered after this call. */
 export function collectRoutes(app: FastifyInstance): RouteTable {
   const table = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -27,10 +27,10 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
   return table
 }
 
-/** What a request for a route that does not exist is told. */
+/** The fault for a request that matches no route: `method_not_allowed` or `route_not_found`. */
 export function unknownRoute(table: RouteTable, method: string, url: string): Fault {
   const path = url.split('?', 1)[0] ?? url
-  const allowed = notAnId.test(path) ? undefined : [...table].find(([pattern]) => matches(pattern, path))?.[1]
+  const allowed = openaiPathLikeId.test(path) ? undefined : [...table].find(([pattern]) => matches(pattern, path))?.[1]
   if (allowed !== undefined) return new Fault({ kind: 'method_not_allowed', method, path, allow: [...allowed] })
   const routes = [...table].flatMap(([pattern, methods]) =>
     [...methods].filter((name) => name !== 'HEAD').map((name) => `${name} ${pattern}`),
@@ -38,14 +38,14 @@ export function unknownRoute(table: RouteTable, method: string, url: string): Fa
   return new Fault({ kind: 'route_not_found', method, path, routes })
 }
 
-/** Routes of OpenAI's that are not here and read like the id of a response; clients go by the 404. */
-const notAnId = /^(?:\/v1)?\/responses\/(?:compact|input_tokens)$/
+/** OpenAI routes that this program lacks and that look like a response id; clients expect 404 for a missing route. */
+const openaiPathLikeId = /^(?:\/v1)?\/responses\/(?:compact|input_tokens)$/
 
 function matches(pattern: string, path: string): boolean {
   if (!pattern.includes(':') && !pattern.includes('*')) return pattern === path
   const wanted = pattern.split('/')
   const given = path.split('/')
-  const open = wanted.at(-1) === '*'
-  if (open ? given.length < wanted.length : given.length !== wanted.length) return false
+  const hasWildcard = wanted.at(-1) === '*'
+  if (hasWildcard ? given.length < wanted.length : given.length !== wanted.length) return false
   return wanted.every((part, i) => part === '*' || part.startsWith(':') || part === given[i])
 }

@@ -1,137 +1,90 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { faultFields, statusOf } from '../errors.ts'
-import type { Fault } from '../errors.ts'
-import type { Dialect, ReplySeed } from '../translate/dialect.ts'
-import { stringify } from '../translate/parts/wire-json.ts'
-import type { Usage } from '../translate/turn.ts'
-import { describeWarning } from '../translate/warning.ts'
-import { admit } from './admit.ts'
-import type { Admitted } from './admit.ts'
+import { settleTurn } from '../pipeline/model-answer.ts'
+import type { CallerDialect } from '../translate/caller-dialect.ts'
+import { stringify } from '../translate/parts/json.ts'
+import { formatWarning } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
+import { callModel } from './call-model.ts'
+import type { HttpCall, ModelRouteDeps } from './call-model.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
-import { flatHeaders } from './flat-headers.ts'
-import { createContinue, openUpstream } from './open-upstream.ts'
-import { endsInEvent, foldReply, streamReply, toFault } from './reply.ts'
-import type { ReplyReport } from './reply.ts'
-import type { ServeDeps } from './serve-deps.ts'
-import { createWebSearch } from './web-search.ts'
+import { endsInEvent, flatHeaders, foldReply, streamReply, toFault } from './reply.ts'
 
-/** The one pipeline of a model request, whatever its dialect. */
-export function createServe(deps: ServeDeps) {
-  return (dialect: Dialect) =>
+/** The handler of a dialect's route: runs a model turn for the request and replies with the answer. */
+export function createServe(deps: ModelRouteDeps) {
+  return (dialect: CallerDialect) =>
     (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-      admit(deps, dialect.id, request, reply, (admitted) => serve(deps, dialect, admitted, request, reply))
+      callModel(deps, dialect.id, request, reply, (call) => serve(deps, dialect, call, request, reply))
 }
 
 async function serve(
-  deps: ServeDeps,
-  dialect: Dialect,
-  admitted: Admitted,
+  deps: ModelRouteDeps,
+  dialect: CallerDialect,
+  { options, readBody }: HttpCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const { signal, meter } = admitted
-  const onText = deps.config().log.bodies
-    ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer')
-    : undefined
+  const { signal, meter } = options
+  const { bodies } = deps.config().log
+  const onText = bodies ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer') : undefined
   let stream: EventStream | undefined
+  let wantsStream = false
+
   const startStream = (): void => {
     const { heartbeat } = dialect
-    stream = createEventStream(reply.raw, {
-      heartbeat,
-      headers: () => flatHeaders(reply),
-      onHead: meter.firstByte,
-      onText,
-    })
-  }
-
-  function settle(fields: Readonly<Record<string, unknown>>, failure: Fault | undefined): void {
-    meter.end(failure === undefined ? 200 : statusOf(failure.error))
-    const line = {
-      requestId: request.id,
-      ...meter.facts(),
-      ...fields,
-      stream: stream !== undefined,
-      status: 200,
-      key: request.keyName,
-    }
-    if (failure === undefined) deps.log.info(line, 'request served')
-    else {
-      const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
-      deps.log.warn(ending, 'stream ended in an error event')
-    }
+    const headers = () => flatHeaders(reply)
+    stream = createEventStream(reply.raw, { heartbeat, headers, onHead: meter.firstByte, onText })
   }
 
   try {
-    const opened = await openUpstream(deps, dialect, admitted, request, reply, startStream)
-    const { upstream, model, reader } = opened
-    meter.answered(upstream.headers)
-    const nowSeconds = () => Math.floor(deps.now() / 1000)
-    const seed: ReplySeed = {
-      id: request.id,
-      createdSeconds: nowSeconds(),
-      nowSeconds,
-      model: model.id,
-      requestedModel: opened.requestedModel,
-      traits: model,
-      wantsUsage: opened.wantsUsage,
-      notes: reader.notes,
-      sent: opened.sent,
-      redact: deps.redact,
-    }
-    const search = createWebSearch(deps, {
-      requestId: request.id,
-      keyName: request.keyName,
-      turn: opened.interaction,
-      signal,
-      onCredits: meter.searched,
+    const answer = await deps.pipeline.runTurn({
+      ...options,
+      async request() {
+        const { text, bytes } = await readBody()
+        if (bodies) deps.log.info({ requestId: request.id, text }, 'request')
+        const decoded = dialect.decodeRequest(text, bytes, request.headers)
+        wantsStream = decoded.stream
+        return { dialect, request: decoded }
+      },
+      onRouted({ route, warnings }) {
+        // Set before upstream answers, so that a refusal carries them too.
+        reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(warnings) })
+        if (wantsStream && stream === undefined) startStream()
+      },
     })
-    const continueAnswer = createContinue(deps, opened, search, request.id)
-    const onUsage = (usage: Usage | undefined): void => {
-      meter.used(usage)
-      opened.watchUsage?.(usage)
-    }
-    const context = { dialect, reader, upstream, continueAnswer, seed, requestId: request.id, signal, onUsage }
     if (stream !== undefined) {
-      const report = await streamReply(stream, context)
+      const failure = await streamReply(stream, answer, dialect, signal)
       reply.hijack()
-      keep(deps, opened, report)
-      settle(servedFields(opened, report), report.failure)
+      answer.settle({ stream: true }, failure)
       return undefined
     }
-    const { body, report } = await foldReply(context)
-    const text = stringify(body)
+    const text = stringify(await foldReply(answer))
     onText?.(text)
-    keep(deps, opened, report)
-    settle(servedFields(opened, report), undefined)
-    reply.headers({ ...upstream.headers, ...meter.creditsHeader() })
+    answer.settle({ stream: false })
+    reply.headers({ ...answer.upstream.headers, ...meter.creditsHeader() })
     return reply.type('application/json; charset=utf-8').send(text)
   } catch (error) {
     if (stream === undefined || !endsInEvent(stream, signal)) throw error
-    // Upstream took so long to refuse that the caller's stream had begun.
+    // A heartbeat opened the caller's stream before upstream refused.
     const failure = toFault(error)
     reply.hijack()
     stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
-    settle({}, failure)
+    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, { stream: true }, failure)
     return undefined
   } finally {
-    stream?.stop()
+    stream?.stopHeartbeats()
   }
 }
 
-type Opened = Awaited<ReturnType<typeof openUpstream>>
+/** Characters. */
+const maxWarningHeader = 2000
 
-/** What later requests may refer to. */
-function keep(deps: ServeDeps, opened: Opened, { record, reasoning }: ReplyReport): void {
-  if (record !== undefined && opened.keptInput !== undefined) deps.responses.put(record, opened.keptInput)
-  if (reasoning !== undefined) deps.reasoning.keep(reasoning)
-}
-
-/** A reply in the log. */
-function servedFields({ warnings, chosenFor }: Opened, { skipped }: ReplyReport): Record<string, unknown> {
-  return {
-    ...(chosenFor !== undefined && { chosenFor }),
-    ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
-    ...(skipped > 0 && { skippedEvents: skipped }),
-  }
+/** Replaces characters outside ASCII, which header values cannot carry. The log has the original warnings. */
+function warningHeader(warnings: readonly Warning[]): Record<string, string> {
+  if (warnings.length === 0) return {}
+  const value = warnings
+    .map(formatWarning)
+    .join(', ')
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+  return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
 }

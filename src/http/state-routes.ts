@@ -3,17 +3,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
-import type { CopilotTokenStatus } from '../auth/copilot-token.ts'
-import type { CopilotAccount, UntoldAccount } from '../auth/quota.ts'
-import { firstDay, toTotals } from '../totals/periods.ts'
-import type { UsageTotals } from '../totals/periods.ts'
-import type { UsageRecorder } from '../totals/recorder.ts'
+import type { CopilotTokenStatus } from '../auth/copilot/token.ts'
+import type { CopilotAccount, UnreportedAccount } from '../auth/copilot/quota.ts'
+import { firstDay, toTotals } from '../usage/periods.ts'
+import type { UsageTotals } from '../usage/periods.ts'
+import type { UsageRecorder } from '../usage/recorder.ts'
 import { toChatError } from '../translate/chat/error.ts'
 import type { Config } from '../config/schema.ts'
-import type { Admission } from './admission.ts'
-import type { CacheWatch } from './cache-watch.ts'
-import { expositionType } from './exposition.ts'
-import type { Metrics } from './metrics.ts'
+import type { Admission } from '../pipeline/admission.ts'
+import type { CacheWatch } from '../pipeline/cache-watch.ts'
+import { expositionType } from '../usage/exposition.ts'
+import type { Metrics } from '../usage/metrics.ts'
 import { toFault } from './reply.ts'
 import { whileCallerStays } from './while-caller-stays.ts'
 import type { CallerDeps } from './while-caller-stays.ts'
@@ -23,52 +23,57 @@ export interface StateDeps {
   /** Answers come from the simulated Copilot. */
   readonly demo: boolean
   readonly tokenStatus: () => CopilotTokenStatus
-  /** Undefined where Codex is switched off. */
+  /** Undefined if Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
-  /** Of the ChatGPT plan; undefined until an answer has told. */
+  /** Use of the ChatGPT plan; undefined before the first answer with its headers. */
   readonly planUse: () => PlanUse | undefined
-  /** The configuration file has changed to something that is not valid; older settings are in force. */
+  /** Whether the configuration file is invalid, so that earlier settings stay in force. */
   readonly isConfigRefused: () => boolean
   /** @throws Fault; the signal's reason on abort */
-  readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UntoldAccount>
+  readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UnreportedAccount>
   readonly totals: Pick<UsageRecorder, 'since'>
   readonly metrics: Pick<Metrics, 'render'>
   readonly admission: Pick<Admission, 'active' | 'queued'>
   readonly cacheWatch: Pick<CacheWatch, 'sessions'>
   readonly config: () => Config
-  /** Takes known credentials out of what is said of a failure. */
+  /** Removes known credentials from error messages. */
   readonly redact: (text: string) => string
   /** Ms since epoch. */
   readonly now: () => number
 }
 
-/** Answer of `GET /usage`: what GitHub says of the account, and what went through this daemon and those before it. */
+/** Answer of `GET /usage`: GitHub's account data, and the usage totals of this daemon and earlier runs. */
 type UsageReport = Partial<CopilotAccount> & {
   readonly totals: UsageTotals
   readonly codex?: PlanUse | undefined
   readonly demo?: true
-  /** Why there is nothing of the account: GitHub does not tell it to this kind of token, or, with `?partial=true`, a failure. */
+  /** Why account data is missing: GitHub gives none to this kind of token, or (`?partial=true`) the request failed. */
   readonly problem?: string
 }
 
-/** Routes that say how the daemon is. None returns a credential, a path or an account name. */
+/** Health, usage and metrics routes. None returns a credential, a path or an account name. */
 export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & CallerDeps): void {
   const { version } = deps
 
   app.get('/healthz', { config: { public: true, always: true } }, () => ({
     ok: true,
     copilot: deps.tokenStatus().state === 'ok' ? 'ok' : 'unavailable',
-    // Said of who has that login: for everybody else there is nothing to be unavailable.
+    // Without a Codex login or key the field is absent.
     ...codexHealth(deps.codexStatus()),
     version,
     ...(deps.isConfigRefused() && { config: 'invalid' }),
     ...(deps.demo && { demo: true }),
   }))
 
+  // Clients probe these: the base URL itself, and Claude Code `HEAD /api/hello`.
+  for (const path of ['/', '/api/hello']) {
+    app.get(path, { config: { public: true, always: true } }, () => ({ ok: true, name: 'copilot-proxy' }))
+  }
+
   app.get('/readyz', { config: { public: true } }, () => {
-    // One provider that answers is enough to be of use.
+    // Ready if one provider is available.
     if (deps.tokenStatus().state === 'ok' || deps.codexStatus()?.state === 'ok') return { ok: true }
-    // Not the reason itself: GitHub's words can name the account, and this is told to anybody.
+    // The reason stays out: GitHub's message can name the account, and this route needs no key.
     const fix = 'copilot-proxy status says why; copilot-proxy login logs in.'
     throw new Fault({ kind: 'copilot_unavailable', detail: 'No Copilot and no Codex login can be used now', fix })
   })
@@ -86,7 +91,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
     }),
   )
 
-  // Names and hashes of what was sent, and nothing of its content.
+  // Names and hashes of prompt segments, never content.
   app.get('/cache', () => ({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions() }))
 
   app.get('/metrics', (_request, reply) => {
@@ -96,7 +101,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
   })
 }
 
-/** `?partial=true`: totals are worth having where the account cannot be asked. */
+/** `?partial=true`: answer with the totals even if the account request fails. */
 function isPartial({ url }: FastifyRequest): boolean {
   return new URLSearchParams(url.split('?', 2)[1]).get('partial') === 'true'
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logging/logger.ts'
 import type { Lifetimes } from './lifetimes.ts'
-import { callerLeft } from './request-meter.ts'
+import { callerLeft } from '../pipeline/request-meter.ts'
 
 export interface CallerDeps {
   readonly lifetimes: Lifetimes
@@ -10,10 +10,9 @@ export interface CallerDeps {
 }
 
 /**
- * Runs a handler for as long as somebody waits for its answer. Its signal is aborted when the caller leaves, which is
- * an outcome of its own and no failure, and, with a Fault as its reason, when the daemon ends the request.
- * @returns what `run` returns; undefined when the caller has left
- * @throws what `run` throws
+ * Runs a handler while its caller is connected. The signal is aborted when the caller disconnects, which is logged and
+ * is no failure, or with a Fault as its reason when the daemon ends the request.
+ * @returns what `run` returns; undefined if the caller disconnected
  */
 export async function whileCallerStays<Result>(
   { lifetimes, log }: CallerDeps,
@@ -27,7 +26,6 @@ export async function whileCallerStays<Result>(
     return await run(signal)
   } catch (error) {
     if (!signal.aborted || signal.reason instanceof Fault) throw error
-    // Nobody is left to answer, and nothing went wrong.
     const { keyName: key, meter } = request
     log.info(
       { requestId: request.id, status: callerLeft, ...meter?.facts(), key },

@@ -1,26 +1,25 @@
 import { z } from 'zod'
 import { parseCopilotModels, toCopilotModel } from './copilot-model.ts'
-import { copilotModelEntry } from './copilot-wire.ts'
+import { copilotModelEntry, lenient } from './wire.ts'
 import { chatEndpoint, messagesEndpoint, responsesEndpoint } from './endpoints.ts'
-import { lenient } from './lenient.ts'
 import type { Model, ModelListing } from './model.ts'
 
-/** The model that has upstream choose one. */
+/** Upstream chooses the model. */
 const autoModelId = 'auto'
 
 export function isAutoModel({ provider, id }: Pick<Model, 'provider' | 'id'>): boolean {
   return provider === 'copilot' && id === autoModelId
 }
 
-/** Copilot's reply to `GET /models`, with `auto`; undefined when it is not a model list at all. */
+/** Reads Copilot's `GET /models` and adds `auto`. Undefined if it is no model list. */
 export function parseAccountModels(reply: unknown): ModelListing | undefined {
   const listing = parseCopilotModels(reply)
   return listing && { ...listing, models: withAutoModel(listing.models) }
 }
 
 /**
- * An account's models with `auto` behind them. Its limits are the smallest among the models that may be chosen, so that a
- * prompt fits whichever is: those with a discount for it, else those that GitHub's clients offer.
+ * Adds `auto`. Its limits are the smallest of the models that upstream may choose, so that a prompt fits each: those with a
+ * discount, else those that GitHub's clients offer.
  */
 function withAutoModel(models: readonly Model[]): readonly Model[] {
   const open = models.filter(({ type, policy }) => type === 'chat' && (policy ?? 'enabled') === 'enabled')
@@ -39,14 +38,14 @@ function withAutoModel(models: readonly Model[]): readonly Model[] {
     maxOutputTokens: smallest(pool.map(({ maxOutputTokens }) => maxOutputTokens)),
     endpoints: [chatEndpoint, responsesEndpoint, messagesEndpoint],
     preview: false,
-    // Marks that no other model has would hide all others.
+    // Set only if another model has them too: `auto` alone would hide all models without (`offeredModels`).
     policy: open.some(({ policy }) => policy === 'enabled') ? 'enabled' : undefined,
     pickerEnabled: open.some(({ pickerEnabled }) => pickerEnabled),
     source: 'live',
     supports: {
       toolCalls: pool.every(({ supports }) => supports.toolCalls === true),
       parallelToolCalls: pool.every(({ supports }) => supports.parallelToolCalls === true),
-      // Upstream is told of images and chooses a model that takes them.
+      // The request names images, and upstream chooses accordingly.
       vision: pool.some(({ supports }) => supports.vision === true),
       structuredOutputs: pool.every(({ supports }) => supports.structuredOutputs === true),
     },
@@ -54,14 +53,13 @@ function withAutoModel(models: readonly Model[]): readonly Model[] {
   return [...models, auto]
 }
 
-/** Undefined where none is stated. */
 function smallest(stated: readonly (number | undefined)[]): number | undefined {
   const known = stated.filter((value) => value !== undefined)
   return known.length === 0 ? undefined : Math.min(...known)
 }
 
 /**
- * Reply of `POST /auto`, and of `POST /models/session` before it, which names models by id alone.
+ * Reply of `POST /auto`, and of the older `POST /models/session`, which names models by id alone.
  * Source: docs/copilot-wire.md, "Auto model".
  */
 const autoReply = z.looseObject({
@@ -83,17 +81,17 @@ const autoReply = z.looseObject({
 interface AutoReply {
   readonly sessionToken: string
   readonly expiresAtSeconds: number | undefined
-  /** As far as upstream describes them, the chosen one first. */
+  /** The chosen one first. */
   readonly candidates: readonly Model[]
 }
 
-/** Undefined where the reply names no token or no model. */
+/** Undefined if the reply names no token or no model. */
 export function parseAutoReply(reply: unknown): AutoReply | undefined {
   const parsed = autoReply.safeParse(reply)
   if (!parsed.success) return undefined
   const { session_token: sessionToken, expires_at: expiresAt, selected_model: selected } = parsed.data
   const available = (parsed.data.available_models ?? []).flatMap((id) => (id ? [{ id }] : []))
-  // A choice of `auto` is none.
+  // Choosing `auto` is no choice.
   const candidates = (selected ? [selected] : available).map(toCopilotModel).filter((model) => !isAutoModel(model))
   return candidates.length === 0 ? undefined : { sessionToken, expiresAtSeconds: expiresAt ?? undefined, candidates }
 }

@@ -3,17 +3,17 @@ import { isAutoModel } from './auto-model.ts'
 import { isOpen, type Model } from './model.ts'
 import { longContextMarks, providerOfName, providers } from './names.ts'
 
-/** A model and the name it goes by towards callers. */
+/** A model and its name for callers. */
 export interface ListedModel {
-  /** The model's id, or `<provider>/<id>` where the bare id would be ambiguous. Unique. */
+  /** The model's id, or `<provider>/<id>` if the bare id is ambiguous. Unique. */
   readonly id: string
-  /** Its limits are those of the tier that the id stands for. */
+  /** With the limits of the tier that the id names. */
   readonly model: Model
-  /** The id asks for the long context tier. */
+  /** The id names the long context tier. */
   readonly isLongContext?: true
 }
 
-/** The model with its long context tier, under the name that asks for it; undefined where it has one tier only. */
+/** The long context tier under its own name; undefined if the model has one tier. */
 export function longContextOf(
   { id, model, isLongContext }: ListedModel,
   mark: (typeof longContextMarks)[number] = longContextMarks[0],
@@ -27,7 +27,7 @@ function withOneTier({ id, model }: ListedModel): ListedModel {
   return { id, model: { ...model, longContext: undefined } }
 }
 
-/** The entries, each with its long context tier behind it, for lists that clients read the size of a window from. */
+/** Each entry followed by its long context tier, for clients that read the size of a window from the list. */
 export function withLongContext(
   entries: readonly ListedModel[],
   mark?: (typeof longContextMarks)[number],
@@ -38,23 +38,22 @@ export function withLongContext(
   })
 }
 
-/** What callers can name and what they are shown, computed once per change of the models or of `hide`. */
+/** The models that callers see and can name. */
 export interface Catalogue {
-  /** The model list: no duplicates, nothing hidden, nothing switched off, nothing that no route serves. */
+  /** The model list, without duplicates and hidden, switched off or unservable models. */
   readonly visible: readonly ListedModel[]
-  /** What would be shown if it were not switched off for the account. */
+  /** Missing from `visible` only because the account has them switched off. */
   readonly switchedOff: readonly ListedModel[]
-  /** Every model that can be named, by its listed id and by `<provider>/<id>`, each also with a long context mark. */
+  /** By listed id and by `<provider>/<id>`, each also with a long context mark. */
   readonly byName: ReadonlyMap<string, ListedModel>
-  /** Those that have a model. */
   readonly providers: ReadonlySet<ProviderId>
 }
 
 /**
- * @param models of all clients, each provider's in the order they are to be listed; Copilot's come first
- * @param hide exact names or patterns with `*`, matched against listed ids and `<provider>/<id>`. A hidden model is
- * not shown or suggested; it still answers to its name.
- * @param aliases of the user's, by their names
+ * @param models of all clients, each provider's in the order of listing
+ * @param hide exact names or patterns with `*`, for listed ids and `<provider>/<id>`. A hidden model is not listed or
+ * suggested, but still answers to its name.
+ * @param aliases targets by name
  */
 export function buildCatalogue(
   models: readonly Model[],
@@ -65,7 +64,7 @@ export function buildCatalogue(
   const known = withoutDuplicates(withoutReplacedSeeds(ordered))
   const copilotIds = new Set(known.filter((model) => model.provider === 'copilot').map((model) => model.id))
   const listed = known.map((model) => {
-    // The name `auto` is of this program's making, and goes behind one that the user has given.
+    // The user's alias `auto` takes precedence over the model of that name.
     const isTaken = isAutoModel(model) && aliases.has(model.id)
     return { id: isTaken ? qualifiedId(model) : listedId(model, copilotIds), model }
   })
@@ -78,7 +77,7 @@ export function buildCatalogue(
       .filter((entry) => offered.has(entry.model))
       .map((entry) => (longContextMarks.some((mark) => isHidden(entry, mark)) ? withOneTier(entry) : entry)),
     switchedOff: shown.filter(({ model }) => isSwitchedOff(model)),
-    // Of two entries with one name the last one counts: a model that upstream lists under such a name is that model.
+    // The last entry of a name counts: a model that upstream lists under a marked name is that model.
     byName: new Map([
       ...listed.flatMap(longContextNames),
       ...listed.flatMap((entry) => namesOf(entry).map((name) => [name, entry] as const)),
@@ -105,7 +104,7 @@ function qualifiedId(model: Model): string {
   return `${model.provider}/${model.id}`
 }
 
-/** A bare id is Copilot's wherever Copilot has it; an id that looks like another provider's name is qualified too. */
+/** A bare id is Copilot's if Copilot has it; an id that starts like a provider prefix is qualified too. */
 function listedId(model: Model, copilotIds: ReadonlySet<string>): string {
   const ambiguous = providerOfName(model.id) !== undefined || (model.provider !== 'copilot' && copilotIds.has(model.id))
   return ambiguous ? qualifiedId(model) : model.id
@@ -116,7 +115,7 @@ function withoutReplacedSeeds(models: readonly Model[]): readonly Model[] {
   return models.filter((model) => model.source === 'live' || !live.has(model.provider))
 }
 
-/** Upstream's list repeats ids. The first entry counts, unless it is switched off and a later one is not. */
+/** Upstream's list repeats ids. The first open entry counts, else the first. */
 function withoutDuplicates(models: readonly Model[]): readonly Model[] {
   const byId = new Map<string, Model>()
   for (const model of models) {
@@ -129,9 +128,8 @@ function withoutDuplicates(models: readonly Model[]): readonly Model[] {
 }
 
 /**
- * The models worth showing: embeddings, and of the chat models those the provider's own clients offer. Some Copilot
- * accounts get a list in which no model is marked so (seen in mid-2026); then those their policy enables are shown, else
- * all. What Codex hides stays hidden.
+ * Embeddings, and the chat models that the provider's own clients offer. Some Copilot accounts get a list that marks none
+ * (seen in mid-2026): then those that their policy enables, else all.
  */
 function offeredModels(models: readonly Model[]): readonly Model[] {
   const usable = models.filter(isOpen)
@@ -148,7 +146,7 @@ function offeredModels(models: readonly Model[]): readonly Model[] {
   ]
 }
 
-/** `*` stands for any run of characters, everything else for itself. Case counts, as it does in model ids. */
+/** `*` matches any run of characters. Case-sensitive, as model ids are. */
 function matchesGlob(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*')
   const tail = rest.pop()

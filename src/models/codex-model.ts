@@ -1,9 +1,9 @@
-import { parseCodexList } from './codex-wire.ts'
-import type { CodexModelEntry, OpenaiModelEntry } from './codex-wire.ts'
+import { parseCodexList } from './wire.ts'
+import type { CodexModelEntry, OpenaiModelEntry } from './wire.ts'
 import { responsesEndpoint } from './endpoints.ts'
 import type { Model, ModelListing } from './model.ts'
 
-/** What every Codex model has in common: both upstreams speak Responses and nothing else. */
+/** Both Codex upstreams speak Responses only. */
 const common = {
   provider: 'codex',
   vendor: 'OpenAI',
@@ -12,10 +12,7 @@ const common = {
   source: 'live',
 } as const
 
-/**
- * A reply to `GET /models` of either Codex upstream, in the order in which the models are to be listed; undefined when
- * it is not a model list at all.
- */
+/** Reads `GET /models` of either Codex upstream, in the order of listing. Undefined if it is no model list. */
 export function parseCodexModels(reply: unknown): ModelListing | undefined {
   const list = parseCodexList(reply)
   switch (list?.kind) {
@@ -30,18 +27,14 @@ export function parseCodexModels(reply: unknown): ModelListing | undefined {
   }
 }
 
-/** Entries that state no priority come last. */
+/** Entries without a priority come last. */
 function byPriority(a: CodexModelEntry, b: CodexModelEntry): number {
   return (a.priority ?? Number.MAX_VALUE) - (b.priority ?? Number.MAX_VALUE)
 }
 
-/**
- * Efforts that only a client knows: `ultra` is `max` and a way of delegating work, and no value of the request
- * (docs/codex-wire.md, "Models").
- */
+/** `ultra` is a mode of the client (`max`, and delegation), not a value of the request (docs/codex-wire.md, "Models"). */
 const clientEfforts: ReadonlySet<string> = new Set(['ultra'])
 
-/** A Codex model from one entry of the ChatGPT backend's catalogue. */
 export function toCodexModel(entry: CodexModelEntry): Model {
   const efforts = new Set(entry.supported_reasoning_levels?.filter((effort) => !clientEfforts.has(effort)))
   return {
@@ -56,23 +49,22 @@ export function toCodexModel(entry: CodexModelEntry): Model {
     responsesLite: entry.use_responses_lite ?? undefined,
     pickerEnabled: (entry.visibility ?? 'list') === 'list',
     supports: {
-      // The catalogue does not say so of any model; it is one of agents that do nothing without tools.
+      // The catalogue does not state it; its models are for agents, which need tools.
       toolCalls: true,
       parallelToolCalls: entry.supports_parallel_tool_calls ?? undefined,
       vision: entry.input_modalities?.includes('image'),
       reasoningSummary: entry.supports_reasoning_summary_parameter ?? undefined,
       verbosity: entry.supports_verbosity ?? entry.support_verbosity ?? undefined,
-      // An empty list states nothing that could be adapted to.
+      // An empty list is as good as none.
       reasoningEffort: efforts.size > 0 ? [...efforts] : undefined,
     },
   }
 }
 
 /**
- * The key API lists everything a project may use and says of none what it is for, so ids have to tell. Models of families
- * that speak Responses are listed, newest first; those of families that only other endpoints take are left out. An id of
- * neither is kept as `other`: not listed, but it answers to its name, because a wrong guess then ends in upstream's own
- * clear refusal and the opposite one would make a working model unreachable.
+ * The key API lists every model of a project without its purpose, so the id decides. Families that speak Responses are
+ * listed, newest first; families of other endpoints are left out. Other ids are `other`: unlisted, but callable by name,
+ * because upstream refuses a wrong one clearly, and leaving it out would make a working model unreachable.
  */
 function toKeyApiModels(entries: readonly OpenaiModelEntry[]): readonly Model[] {
   const ids = new Set(entries.map((entry) => entry.id))
@@ -82,7 +74,7 @@ function toKeyApiModels(entries: readonly OpenaiModelEntry[]): readonly Model[] 
     .map((entry) => toKeyApiModel(entry, isSnapshotOf(entry.id, ids)))
 }
 
-/** @param isSnapshot a dated copy of a model that the list names too: not listed beside it */
+/** @param isSnapshot a dated copy of a listed model, which is not listed itself */
 function toKeyApiModel({ id, created }: OpenaiModelEntry, isSnapshot: boolean): Model {
   return {
     ...common,
@@ -96,12 +88,12 @@ function toKeyApiModel({ id, created }: OpenaiModelEntry, isSnapshot: boolean): 
   }
 }
 
-/** Families that Responses takes. Source: OpenAI API reference, models, 2026-11. */
+/** Families of Responses. Source: OpenAI API reference, models, 2026-11. */
 function speaksResponses(id: string): boolean {
   return /^(?:gpt-\d|o\d|chatgpt-|codex-|computer-use-)/.test(baseOf(id))
 }
 
-/** Families, by a word of their ids, that Responses does not take. Source: OpenAI API reference, models, 2026-11. */
+/** Families, by a word of their ids, of other endpoints. Source: OpenAI API reference, models, 2026-11. */
 const otherEndpoints =
   /(?:^|-)(?:audio|babbage|dall-e|davinci|embedding|image|instruct|moderation|realtime|search-api|search-preview|sora|transcribe|translate|tts|whisper)(?:-|$)/
 
@@ -109,7 +101,7 @@ function isForOtherEndpoints(id: string): boolean {
   return otherEndpoints.test(baseOf(id))
 }
 
-/** `gpt-4.1-mini` of the fine-tuned `ft:gpt-4.1-mini:organization:name:id`, whose other parts are anybody's words. */
+/** `gpt-4.1-mini` for the fine-tuned `ft:gpt-4.1-mini:organization:name:id`, whose other parts are free text. */
 function baseOf(id: string): string {
   return id.startsWith('ft:') ? (id.split(':', 2)[1] ?? '') : id
 }

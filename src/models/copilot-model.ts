@@ -1,16 +1,15 @@
-import { parseModelList } from './copilot-wire.ts'
-import type { CopilotModelEntry } from './copilot-wire.ts'
+import { parseModelList } from './wire.ts'
+import type { CopilotModelEntry } from './wire.ts'
 import type { ContextLimits, ImageLimits } from '../translate/model-traits.ts'
 import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
 import type { Model, ModelListing, ModelNotice, ModelPrices, ModelType, TierPrices } from './model.ts'
 
-/** Copilot's reply to `GET /models`; undefined when it is not a model list at all. */
+/** Reads Copilot's `GET /models`. Undefined if it is no model list. */
 export function parseCopilotModels(reply: unknown): ModelListing | undefined {
   const list = parseModelList(reply)
   return list && { models: list.entries.map(toCopilotModel), leftOut: list.leftOut }
 }
 
-/** A Copilot model from one entry of the live list. */
 export function toCopilotModel(entry: CopilotModelEntry): Model {
   const capabilities = entry.capabilities ?? {}
   const limits = capabilities.limits ?? {}
@@ -28,7 +27,7 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
     maxOutputTokens: limits.max_output_tokens ?? undefined,
     maxInputs: limits.max_inputs ?? undefined,
     endpoints: toEndpoints(type, entry.supported_endpoints ?? []),
-    // A gate that names no state is not open.
+    // A policy without a state does not open the model.
     policy: entry.policy ? (entry.policy.state ?? 'unconfigured') : undefined,
     prices,
     premiumMultiplier: entry.billing?.multiplier ?? undefined,
@@ -46,10 +45,10 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
       vision: supports.vision ?? undefined,
       structuredOutputs: supports.structured_outputs ?? undefined,
       prediction: supports.prediction ?? undefined,
-      // An empty list states nothing that could be adapted to.
       adaptiveThinking: supports.adaptive_thinking ?? undefined,
       minThinkingBudget: supports.min_thinking_budget ?? undefined,
       maxThinkingBudget: supports.max_thinking_budget ?? undefined,
+      // An empty list is as good as none.
       reasoningEffort: supports.reasoning_effort?.length ? supports.reasoning_effort : undefined,
       toolSearch: supports.tool_search ?? undefined,
       contextEditing: supports.context_editing ?? undefined,
@@ -57,17 +56,14 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
   }
 }
 
-type LimitsEntry = Pick<
-  NonNullable<NonNullable<CopilotModelEntry['capabilities']>['limits']>,
-  'max_context_window_tokens' | 'max_prompt_tokens'
->
+type LimitsEntry = NonNullable<NonNullable<CopilotModelEntry['capabilities']>['limits']>
 
 /**
- * Where prompts are priced by two tiers, upstream's limits are those of the long one. A client that was told them would
- * compact late and pay the long tier's prices unasked, so each tier ends where its prices do.
+ * With two price tiers, upstream states the limits of the long one. A client that saw them would compact late and pay the
+ * long tier's prices unasked, so each tier ends where its prices do.
  */
 function toContextLimits(
-  { max_context_window_tokens: window, max_prompt_tokens: prompt }: LimitsEntry,
+  { max_context_window_tokens: window, max_prompt_tokens: prompt }: Partial<LimitsEntry>,
   prices: ModelPrices | undefined,
 ): ContextLimits & { readonly longContext?: ContextLimits } {
   const upTo = (tierEnd: number | undefined): ContextLimits => ({
@@ -77,7 +73,7 @@ function toContextLimits(
   const defaultEnd = prices?.default.contextMax
   if (prices?.longContext === undefined || defaultEnd === undefined) return upTo(undefined)
   const longContext = upTo(prices.longContext.contextMax)
-  // Older API versions can name the long tier's prices and enforce the default tier's limits.
+  // Older API versions can state the long tier's prices and enforce the default tier's limits.
   const longEnd = longContext.maxPromptTokens ?? longContext.contextWindow
   return { ...upTo(defaultEnd), ...(longEnd !== undefined && longEnd > defaultEnd && { longContext }) }
 }
@@ -116,9 +112,7 @@ function toNotices({ info_messages: infos, warning_messages: warnings, warning_m
   return all.length > 0 ? all : undefined
 }
 
-type VisionEntry = NonNullable<NonNullable<CopilotModelEntry['capabilities']>['limits']>['vision']
-
-function toImageLimits(vision: VisionEntry): ImageLimits | undefined {
+function toImageLimits(vision: LimitsEntry['vision']): ImageLimits | undefined {
   if (!vision) return undefined
   return {
     maxImages: vision.max_prompt_images ?? undefined,
@@ -127,7 +121,7 @@ function toImageLimits(vision: VisionEntry): ImageLimits | undefined {
   }
 }
 
-/** An entry that states no type is a chat model, unless its id says otherwise. The latter is a guess. */
+/** An entry without a type is a chat model. That an id with `embedding` is not is a guess. */
 function toModelType(stated: string | undefined, id: string): ModelType {
   switch (stated) {
     case 'chat':
@@ -142,9 +136,8 @@ function toModelType(stated: string | undefined, id: string): ModelType {
 }
 
 /**
- * Upstream's `supported_endpoints` never names `/embeddings`, and for older chat models it is absent, which means
- * chat. An empty list is read like an absent one: a wrong guess then ends in upstream's own clear 400, the opposite
- * guess would make a working model unreachable.
+ * Upstream's `supported_endpoints` never names `/embeddings`, and is absent for older chat models. An empty list means chat
+ * too: if that is wrong, upstream answers a clear 400; the opposite guess would make a working model unreachable.
  */
 function toEndpoints(type: ModelType, stated: readonly string[]): readonly string[] {
   if (type === 'embeddings') return [embeddingsEndpoint]

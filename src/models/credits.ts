@@ -1,22 +1,21 @@
 import type { Usage } from '../translate/turn.ts'
 import type { ModelPrices } from './model.ts'
 
-/** What one reply costs. */
 export interface Credits {
   /** Billionths of an AI credit. */
   readonly nanoAiu: number
-  /** Upstream stated nothing: it is reckoned from the model's prices. */
+  /** Computed from the model's prices, because upstream stated nothing. */
   readonly estimated: boolean
 }
 
-/** As upstream stated it, else from the prices; undefined where those are not stated either. */
+/** The cost of a reply: as upstream states it, else from the prices; undefined without either. */
 export function creditsOf(usage: Usage, prices: ModelPrices | undefined): Credits | undefined {
   if (usage.nanoAiu !== undefined) return { nanoAiu: usage.nanoAiu, estimated: false }
   const nanoAiu = prices && estimate(usage, prices)
   return nanoAiu === undefined ? undefined : { nanoAiu, estimated: true }
 }
 
-/** An estimate where either part is one. What is not known of one of them is left out. */
+/** Undefined counts as nothing. The sum is an estimate if either part is. */
 export function addCredits(one: Credits | undefined, other: Credits | undefined): Credits | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return { nanoAiu: one.nanoAiu + other.nanoAiu, estimated: one.estimated || other.estimated }
@@ -31,7 +30,7 @@ function estimate(usage: Usage, { default: normal, longContext }: ModelPrices): 
   const { input, cacheRead, cacheWrite, output } = (isLong && longContext) || normal
   if (input === undefined || output === undefined) return undefined
   const fresh = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
-  // Without a price of its own, what goes through the cache is input like any other.
+  // Without cache prices, cached tokens cost the same as other input.
   const read = cachedInputTokens * (cacheRead ?? input) + cacheWriteTokens * (cacheWrite ?? input)
   return Math.round((fresh * input + read + outputTokens * output) * nanoPerPrice)
 }

@@ -4,34 +4,33 @@ export const embeddingsEndpoint = '/embeddings'
 export const responsesEndpoint = '/responses'
 export const messagesEndpoint = '/v1/messages'
 
-/** The dialects of a caller, each with the upstream path that needs no translation. */
+/** By caller dialect, the upstream path that needs no translation. */
 const ownEndpoint = { chat: chatEndpoint, responses: responsesEndpoint, messages: messagesEndpoint } as const
 type RoutedDialect = keyof typeof ownEndpoint
 
-/** Which upstream dialect serves a caller of each dialect; null where none does. */
+/** By caller dialect, the upstream dialect that serves it; null: none does. */
 export type DialectRoutes = Readonly<Record<RoutedDialect, RoutedDialect | null>>
 
-/** What decides the upstream dialect of a request, apart from the model. */
 export interface EndpointAsk {
-  /** The upstream path of the caller's own dialect. */
-  readonly callerPath: string
+  /** The upstream path of the caller's own dialect; undefined for a dialect that only callers speak. */
+  readonly callerPath: string | undefined
   /** `copilot.upstream-dialect`: `chat` prefers chat wherever the model has it. */
   readonly setting: 'auto' | 'chat'
-  /** The upstream paths this route can encode for. */
+  /** The upstream paths that this route can encode for. */
   readonly spoken: readonly string[]
 }
 
 /**
- * The upstream path a request takes: the caller's own dialect first, so that most requests pass untranslated, then
- * chat, then responses, then messages. Undefined when the model has none that the route speaks.
+ * The upstream path of a request: the caller's own dialect, which needs no translation, else chat, responses or messages.
+ * Undefined if the model has none that the route speaks.
  */
 export function chooseEndpoint(model: { readonly endpoints: readonly string[] }, ask: EndpointAsk): string | undefined {
+  const own = ask.callerPath === undefined ? [] : [ask.callerPath]
   const fallbacks = [chatEndpoint, responsesEndpoint, messagesEndpoint]
-  const order = ask.setting === 'chat' ? [chatEndpoint, ask.callerPath, ...fallbacks] : [ask.callerPath, ...fallbacks]
+  const order = ask.setting === 'chat' ? [chatEndpoint, ...own, ...fallbacks] : [...own, ...fallbacks]
   return order.find((path) => model.endpoints.includes(path) && ask.spoken.includes(path))
 }
 
-/** The upstream dialect behind each of a model's three routes. */
 export function dialectRoutes(
   model: { readonly endpoints: readonly string[] },
   setting: EndpointAsk['setting'],

@@ -1,41 +1,41 @@
 import { Fault, type ProxyError } from '../errors.ts'
 import type { Executor } from '../executors/executor.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logging/logger.ts'
 import type { ModelListing } from './model.ts'
 import type { ModelRegistry } from './registry.ts'
 
-/** As GitHub's own clients do. Ms. */
+/** As in GitHub's own clients. Ms. */
 const intervalMs = 10 * 60_000
-/** After a failure; doubles with each further one, up to the interval. Ms. */
+/** After a failure; doubles up to the interval. Ms. */
 const firstRetryMs = 30_000
-/** A model list is small: an exchange that takes longer is given up. Ms. */
+/** For one fetch. Ms. */
 const deadlineMs = 30_000
-/** Upstream has asked for more than two days; a timer cannot hold more than 24. Ms. */
+/** Upstream has sent `retry-after` of more than two days; timers overflow after 24 days. Ms. */
 const longestHoldMs = 24 * 60 * 60_000
-/** Upstream's news of a changed list comes with many replies at once: they cause one exchange. Ms. */
+/** Many replies at once report a changed list: they cause one fetch. Ms. */
 const changeDelayMs = 1000
-/** Servers of one upstream can disagree for a while about which list is the present one. Ms. */
+/** Upstream's servers can disagree for a while about the current list. Ms. */
 const changeSpacingMs = 60_000
 
 export interface ModelRefreshDeps {
-  /** Of the provider, for log lines: `Copilot`. */
+  /** The provider in log lines: `Copilot`. */
   readonly name: string
   readonly listModels: Executor['listModels']
-  /** Reads what `listModels` brought; undefined when it is not a model list. */
+  /** Reads the reply of `listModels`; undefined if it is no model list. */
   readonly parse: (reply: unknown) => ModelListing | undefined
   readonly registry: Pick<ModelRegistry, 'register'>
-  /** The record whose account the list belongs to. */
+  /** The record of the account that owns the list. */
   readonly clientId: () => string
   /** Ms since epoch. */
   readonly now: () => number
-  /** Runs once after a delay; returns how to cancel it. Must not keep the process alive. */
+  /** Returns how to cancel it. Must not keep the process alive. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   readonly log: Logger
 }
 
 type RefreshOutcome =
   | { readonly kind: 'updated'; readonly models: number }
-  /** The last good list, or the seeds, stay in force. `problem` is for people. */
+  /** The last good list, or the seeds, stay in use. `problem` is for people. */
   | { readonly kind: 'kept'; readonly problem: string; readonly error: ProxyError }
 
 const stopped: RefreshOutcome = {
@@ -45,25 +45,25 @@ const stopped: RefreshOutcome = {
 }
 
 interface RefreshState {
-  /** When the present account's list was last fetched, ms since epoch; undefined: never, the seeds are in force. */
+  /** Of the current account's list, ms since epoch; undefined: the seeds are in use. */
   readonly loadedAtMs: number | undefined
   /** Why the last attempt failed. */
   readonly problem: string | undefined
 }
 
-/** Keeps the live model list of one account fresh. Nothing it meets is fatal: at worst the list stays as it is. */
+/** Keeps the live model list of one account fresh. No failure is fatal: the list stays as it is. */
 export interface ModelRefresh {
-  /** There is a token, or one of another account: fetches now and from then on every ten minutes, in the background. */
+  /** After a login or a change of account: fetches now, and every ten minutes in the background. */
   readonly tokenChanged: () => void
-  /** Upstream says that its list is another one now: fetches soon, once for all who say so within a minute. */
+  /** Upstream reports a changed list: fetches soon, at most once a minute. */
   readonly listChanged: () => void
   /**
-   * Fetches and waits, joining an exchange that is under way. While upstream's 429 lasts it asks nothing.
-   * Rejects only with the signal's reason; the exchange itself goes on, others may be waiting for it.
+   * Fetches, or joins the fetch under way. Sends nothing while upstream's 429 lasts. Rejects only with the signal's reason;
+   * the fetch itself continues, because others may wait for it.
    */
   readonly refresh: (options: { signal: AbortSignal }) => Promise<RefreshOutcome>
   readonly state: () => RefreshState
-  /** Ends the timer and an exchange under way. Final. */
+  /** Ends the timer and a fetch under way. Final. */
   readonly stop: () => void
 }
 
@@ -74,18 +74,18 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   let problem: string | undefined
   let flight: Promise<RefreshOutcome> | undefined
   let failures = 0
-  /** Upstream answered 429 to this account. */
+  /** After a 429. */
   let hold: { readonly clientId: string; readonly untilMs: number; readonly error: ProxyError } | undefined
   let cancelTimer: (() => void) | undefined
-  /** The list has changed since the last exchange began. */
+  /** The list has changed since the last fetch began. */
   let isStale = false
   let startedAtMs = 0
 
-  /** One refresh at a time; whoever asks meanwhile gets its outcome. Never rejects. */
-  async function fly(): Promise<RefreshOutcome> {
+  /** Single flight. Never rejects. */
+  async function refreshOnce(): Promise<RefreshOutcome> {
     if (stopping.signal.aborted) return stopped
     if (hold?.clientId === deps.clientId() && now() < hold.untilMs) {
-      // Again, because this may be the timer's own call, come early after a change of the clock.
+      // The timer may have called early, after a change of the clock.
       scheduleNext()
       return { kind: 'kept', problem: problem ?? 'upstream asked to wait', error: hold.error }
     }
@@ -105,7 +105,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
       (list) => ({ ok: true, list }) as const,
       (cause: unknown) => ({ ok: false, cause }) as const,
     )
-    // The account changed meanwhile: this is neither its list nor its failure.
+    // The account has changed: this is neither its list nor its failure.
     if (deps.clientId() !== clientId && !stopping.signal.aborted) return run()
     return attempt.ok ? succeed(clientId, attempt.list) : fail(clientId, attempt.cause)
   }
@@ -148,7 +148,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
       hold = { clientId, untilMs: now() + holdMs(error.retryAfter, now()), error }
     }
     const reason = describe(error)
-    // Without a login every attempt fails alike, and login and status say so better. A lasting problem is told once.
+    // Log a lasting problem once, and a missing login never: the status shows it.
     const isNews = error.kind !== 'copilot_unavailable' && error.kind !== 'codex_unavailable' && reason !== problem
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
     log[isNews ? 'warn' : 'debug'](
@@ -162,7 +162,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   function scheduleNext(): void {
     cancelTimer?.()
     if (stopping.signal.aborted) return
-    cancelTimer = deps.setTimer(() => void fly(), nextDelayMs())
+    cancelTimer = deps.setTimer(() => void refreshOnce(), nextDelayMs())
   }
 
   function nextDelayMs(): number {
@@ -170,23 +170,23 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     if (failures > 0) return Math.min(intervalMs, firstRetryMs * 2 ** (failures - 1))
     if (!isStale) return intervalMs
     const spacingMs = startedAtMs + changeSpacingMs - now()
-    // A clock that was set back must not put it off for long.
+    // A clock that was set back must not delay the fetch for long.
     return Math.min(changeSpacingMs, Math.max(changeDelayMs, spacingMs))
   }
 
   function listChanged(): void {
     if (isStale) return
     isStale = true
-    // What is under way may bring the old list, and schedules what follows it; what failed has a timer of its own.
+    // A fetch under way may bring the old list and schedules the next one; a failed one has its own timer.
     if (flight === undefined && failures === 0 && hold === undefined) scheduleNext()
   }
 
   return {
-    tokenChanged: () => void fly(),
+    tokenChanged: () => void refreshOnce(),
     listChanged,
     refresh: async ({ signal }) => {
       signal.throwIfAborted()
-      return unlessAborted(fly(), signal)
+      return unlessAborted(refreshOnce(), signal)
     },
     state: () => ({ loadedAtMs: loaded?.clientId === deps.clientId() ? loaded.atMs : undefined, problem }),
     stop: () => {
@@ -196,14 +196,14 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   }
 }
 
-/** How long a 429 is respected: what `retry-after` says, seconds or an HTTP date, but at least the usual interval. */
+/** The time of `retry-after`, in seconds or as an HTTP date, but at least the usual interval. */
 function holdMs(retryAfter: string | undefined, nowMs: number): number {
   if (retryAfter === undefined) return intervalMs
   const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs
   return Number.isNaN(asked) ? intervalMs : Math.min(longestHoldMs, Math.max(intervalMs, asked))
 }
 
-/** Why a list could not be fetched, for people. */
+/** For people. */
 function describe(error: ProxyError): string {
   switch (error.kind) {
     case 'copilot_unavailable':

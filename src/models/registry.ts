@@ -3,18 +3,17 @@ import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
 import { isOpen, type Model, type ModelNotice } from './model.ts'
-import { providerOfName, resolveName } from './names.ts'
-import { nearMisses } from './near-misses.ts'
+import { nearMisses, providerOfName, resolveName } from './names.ts'
 
 /** The `models` section of the configuration. */
 export interface ModelNaming {
-  /** Name callers use → model it stands for. */
+  /** Targets by name. */
   readonly aliases: Readonly<Record<string, string>>
-  /** Names or patterns with `*` that are left out of the list; the models still answer to their names. */
+  /** Names or patterns with `*` to leave out of the list; the models still answer to their names. */
   readonly hide: readonly string[]
 }
 
-/** Why a provider has no models, and what helps: sentences for a person, as in `codex_unavailable`. */
+/** Why a provider has no models, and how to fix it, as in `codex_unavailable`. */
 interface Absence {
   readonly detail: string
   readonly fix: string
@@ -24,7 +23,7 @@ type ModelResult =
   | { readonly ok: true; readonly value: ListedModel }
   | { readonly ok: false; readonly error: ProxyError }
 
-/** A model and the upstream path its request takes. */
+/** A model and the upstream path of its request. */
 export interface Route extends ListedModel {
   readonly path: string
 }
@@ -32,30 +31,27 @@ export interface Route extends ListedModel {
 type RouteResult = { readonly ok: true; readonly value: Route } | { readonly ok: false; readonly error: ProxyError }
 
 /**
- * Which models there are, under which names. Each client, i.e. one account's record or the seeds, brings its own list.
- * A model is never swapped for another one: what no rule of `names.ts` finds is an error with near misses.
+ * The models of all clients, and their names. A client is the record of one account, or the seeds. A model is never swapped
+ * for another: a name that `names.ts` does not resolve is an error with near misses.
  */
 export interface ModelRegistry {
   /** Replaces the models of a client. */
   readonly register: (clientId: string, models: readonly Model[]) => void
   readonly unregister: (clientId: string) => void
-  /** Moves the models of a client, e.g. the seeds after login. A client that already has models keeps its own. */
+  /** Moves models to another client, e.g. the seeds after login, unless that client has models already. */
   readonly reregister: (fromClientId: string, toClientId: string) => void
-  /** Takes a changed configuration. */
   readonly setNaming: (naming: ModelNaming) => void
-  /** What callers are shown. */
   readonly list: () => readonly ListedModel[]
-  /** What the account has switched off; no request reaches it. */
   readonly listSwitchedOff: () => readonly ListedModel[]
-  /** The model a name stands for, or `model_not_found`. Hidden models count. */
+  /** The model of a name, hidden ones included, or `model_not_found`. */
   readonly resolve: (name: string) => ModelResult
-  /** As `resolve`, plus the upstream path; `invalid_request` when the model cannot be reached from this route. */
+  /** As `resolve`, plus the upstream path; `invalid_request` if this route cannot reach the model. */
   readonly route: (name: string, ask: EndpointAsk) => RouteResult
 }
 
 /**
- * @param absenceOf asked about a provider without a single model, when one of its models is asked for by its prefix
- * @param onWarning told of each warning of a model that a request is routed to, once
+ * @param absenceOf called for a provider without any model, when a caller uses its prefix
+ * @param onWarning called once for each warning of a model that a request is routed to
  */
 export function createModelRegistry(
   initialNaming: ModelNaming,
@@ -65,7 +61,7 @@ export function createModelRegistry(
   const warned = new Set<string>()
   const clients = new Map<string, readonly Model[]>()
   let naming = initialNaming
-  // A Map, because `aliases.constructor` of a plain object is not an alias.
+  // A Map, because `constructor` of a plain object would be an alias.
   let aliases: ReadonlyMap<string, string> = new Map()
   let catalogue: Catalogue = buildCatalogue([], [], aliases)
 
@@ -105,7 +101,7 @@ export function createModelRegistry(
     return result
   }
 
-  /** Why nothing is known by this name, where that is for want of all models of the provider it asks for. */
+  /** Set if the name's provider has no models at all. */
   function absenceBehind(name: string): Absence | undefined {
     const provider = providerOfName(name)
     if (provider === undefined || catalogue.providers.has(provider)) return undefined
@@ -166,7 +162,7 @@ function idsOf(entries: readonly ListedModel[]): readonly string[] {
   return entries.map((entry) => entry.id)
 }
 
-/** A caller chooses the name, so its length in a message is bounded. */
+/** Bounds the length of a name that a caller chose. */
 function quote(name: string): string {
   return name.length > 100 ? `"${name.slice(0, 100)}…"` : `"${name}"`
 }

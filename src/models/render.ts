@@ -1,115 +1,58 @@
 import type { ProviderId } from '../executors/executor.ts'
-import { longContextOf, type ListedModel } from './catalogue.ts'
-import { dialectRoutes, type DialectRoutes, type EndpointAsk } from './endpoints.ts'
+import { longContextOf, withLongContext } from './catalogue.ts'
+import type { ListedModel } from './catalogue.ts'
+import { dialectRoutes } from './endpoints.ts'
+import type { EndpointAsk } from './endpoints.ts'
 import type { ModelNotice, ModelPrices, TierPrices } from './model.ts'
+
+/*
+ * Models as the three kinds of clients list them. Null: upstream does not state it.
+ */
 
 /** `owned_by` of models whose vendor upstream does not state. */
 const ownerOf = { copilot: 'github-copilot', codex: 'openai' } as const satisfies Record<ProviderId, string>
 
 /**
- * One model as `GET /v1/models/{id}` and the list show it. The first four fields are OpenAI's; everything else is ours,
- * under one key of our own, so that it cannot collide with a field OpenAI adds.
- */
-export interface RenderedModel {
-  readonly id: string
-  readonly object: 'model'
-  /** Seconds since epoch; 0 where upstream states none, because strict clients require an integer. */
-  readonly created: number
-  readonly owned_by: string
-  readonly copilot_proxy: {
-    readonly provider: ProviderId
-    readonly name: string
-    readonly type: string
-    readonly family: string
-    readonly preview: boolean
-    /** Any word but `enabled` closes the model to the account; null: nothing gates it. */
-    readonly policy: string | null
-    /** `seed` until the account's own list has been fetched. */
-    readonly source: 'seed' | 'live'
-    readonly endpoints: readonly string[]
-    /** For a caller of each dialect, the upstream dialect that serves it; another one means translation. */
-    readonly routes: DialectRoutes
-    /** Tokens, as the other `max_…tokens`; null: not stated by upstream. */
-    readonly context_window: number | null
-    readonly max_prompt_tokens: number | null
-    readonly max_output_tokens: number | null
-    /** Which of its two tiers the limits are of; null: it has one only. */
-    readonly context_tier: 'default' | 'long' | null
-    /** The other name of the model, and the limits it stands for; null: it has one tier, or this is the long one. */
-    readonly long_context: {
-      readonly id: string
-      readonly context_window: number | null
-      readonly max_prompt_tokens: number | null
-    } | null
-    /** null: not stated by upstream. */
-    readonly prices: RenderedPrices | null
-    /** Premium requests that one request counts as; null: not stated by upstream. */
-    readonly premium_multiplier: number | null
-    /** Upstream's notices on the model, warnings first. */
-    readonly notices: readonly { readonly level: string; readonly code: string | null; readonly message: string }[]
-    /** Texts per embeddings request upstream; longer requests are split. */
-    readonly max_inputs: number | null
-    /** null: not stated by upstream. */
-    readonly capabilities: {
-      readonly tool_calls: boolean | null
-      readonly parallel_tool_calls: boolean | null
-      readonly vision: boolean | null
-      readonly structured_outputs: boolean | null
-      readonly reasoning_effort: readonly string[] | null
-    }
-  }
-}
-
-/** Whatever the batch that upstream states them for. */
-interface RenderedPrices {
-  /** A credit is US$0.01. */
-  readonly unit: 'credits per million tokens'
-  readonly default: RenderedTier
-  /** For prompts longer than `context_max` of the default tier. */
-  readonly long_context: RenderedTier | null
-}
-
-/** null: not stated by upstream. */
-interface RenderedTier {
-  readonly input: number | null
-  readonly output: number | null
-  readonly cache_read: number | null
-  readonly cache_write: number | null
-  /** Tokens of a prompt: where the tier ends. */
-  readonly context_max: number | null
-}
-
-/**
- * One row stands for both tiers: upstream prices a prompt by its length, whatever the model was called, so a second row
- * would offer every picker the same model twice. Clients that go by a window find it in `long_context`.
+ * One model as `GET /v1/models/{id}` and OpenAI's list show it. One row stands for both context tiers: upstream prices a
+ * prompt by its length, whatever its model was called, so that a second row would offer the same model twice.
  * @param setting `copilot.upstream-dialect`
  */
-export function renderModel(entry: ListedModel, setting: EndpointAsk['setting']): RenderedModel {
+export function renderModel(entry: ListedModel, setting: EndpointAsk['setting']) {
   const { id, model, isLongContext } = entry
   const { supports } = model
   const long = longContextOf(entry)
   return {
     id,
-    object: 'model',
+    object: 'model' as const,
+    /** Seconds since epoch. Strict clients require an integer, even if upstream states none. */
     created: model.createdSeconds ?? 0,
     owned_by: model.vendor ?? ownerOf[model.provider],
+    /** Our own fields, under one key that OpenAI will not use. */
     copilot_proxy: {
       provider: model.provider,
       name: model.name,
       type: model.type,
       family: model.family,
       preview: model.preview,
+      /** Any value but `enabled` closes the model to the account; null: nothing gates it. */
       policy: model.policy ?? null,
+      /** `seed` until the account's own list has been fetched. */
       source: model.source,
       endpoints: model.endpoints,
+      /** By caller dialect, the upstream dialect that serves it. */
       routes: dialectRoutes(model, setting),
       ...limitsOf(entry),
       max_output_tokens: model.maxOutputTokens ?? null,
-      context_tier: isLongContext === true ? 'long' : long === undefined ? null : 'default',
+      /** The tier of these limits; null: the model has one tier. */
+      context_tier: isLongContext === true ? ('long' as const) : long === undefined ? null : ('default' as const),
+      /** The name that asks for the long tier, and its limits; null: there is one tier, or this is the long one. */
       long_context: long === undefined ? null : { id: long.id, ...limitsOf(long) },
       prices: model.prices === undefined ? null : renderPrices(model.prices),
+      /** Premium requests that one request counts as. */
       premium_multiplier: model.premiumMultiplier ?? null,
+      /** Warnings first. */
       notices: (model.notices ?? []).map(renderNotice),
+      /** Texts per upstream request for embeddings; longer requests are split. */
       max_inputs: model.maxInputs ?? null,
       capabilities: {
         tool_calls: supports.toolCalls ?? null,
@@ -122,24 +65,28 @@ export function renderModel(entry: ListedModel, setting: EndpointAsk['setting'])
   }
 }
 
+/** Tokens. */
 function limitsOf({ model }: ListedModel) {
   return { context_window: model.contextWindow ?? null, max_prompt_tokens: model.maxPromptTokens ?? null }
 }
 
-function renderPrices({ default: normal, longContext }: ModelPrices): RenderedPrices {
+/** A credit is US$0.01. */
+function renderPrices({ default: normal, longContext }: ModelPrices) {
   return {
-    unit: 'credits per million tokens',
+    unit: 'credits per million tokens' as const,
     default: renderTier(normal),
+    /** For prompts longer than `context_max` of the default tier. */
     long_context: longContext === undefined ? null : renderTier(longContext),
   }
 }
 
-function renderTier({ input, output, cacheRead, cacheWrite, contextMax }: TierPrices): RenderedTier {
+function renderTier({ input, output, cacheRead, cacheWrite, contextMax }: TierPrices) {
   return {
     input: input ?? null,
     output: output ?? null,
     cache_read: cacheRead ?? null,
     cache_write: cacheWrite ?? null,
+    /** The longest prompt of the tier. Tokens. */
     context_max: contextMax ?? null,
   }
 }
@@ -149,9 +96,77 @@ function renderNotice({ level, code, message }: ModelNotice) {
 }
 
 /** OpenAI's model list. */
-export function renderModelList(
-  models: readonly ListedModel[],
-  setting: EndpointAsk['setting'],
-): { readonly object: 'list'; readonly data: readonly RenderedModel[] } {
-  return { object: 'list', data: models.map((entry) => renderModel(entry, setting)) }
+export function renderModelList(models: readonly ListedModel[], setting: EndpointAsk['setting']) {
+  return { object: 'list' as const, data: models.map((entry) => renderModel(entry, setting)) }
+}
+
+/** One model in the Messages API. Source: Anthropic API reference, models, 2026-11. */
+export function renderAnthropicModel({ id, model }: ListedModel) {
+  return {
+    type: 'model' as const,
+    id,
+    display_name: model.name,
+    /** RFC 3339. Clients parse it, so the epoch stands in if upstream states no time. */
+    created_at: new Date((model.createdSeconds ?? 0) * 1000).toISOString().replace('.000Z', 'Z'),
+    max_input_tokens: model.maxPromptTokens ?? model.contextWindow ?? null,
+    max_tokens: model.maxOutputTokens ?? null,
+  }
+}
+
+/** As in the query: a page of `limit` models after or before the named one. */
+export interface ModelPage {
+  readonly limit: number
+  readonly afterId?: string | undefined
+  readonly beforeId?: string | undefined
+}
+
+/**
+ * Chat models in the Messages API. A long context tier is a row of its own: Anthropic's clients budget by
+ * `max_input_tokens` and know the mark `[1m]`.
+ */
+export function renderAnthropicList(models: readonly ListedModel[], { limit, afterId, beforeId }: ModelPage) {
+  const chat = withLongContext(models.filter(({ model }) => model.type === 'chat'))
+  const after = afterId === undefined ? -1 : chat.findIndex(({ id }) => id === afterId)
+  const before = beforeId === undefined ? chat.length : chat.findIndex(({ id }) => id === beforeId)
+  const range = chat.slice(after + 1, before === -1 ? chat.length : before)
+  const shown = beforeId === undefined ? range.slice(0, limit) : range.slice(-limit)
+  const data = shown.map(renderAnthropicModel)
+  return {
+    data,
+    has_more: shown.length < range.length,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  }
+}
+
+/**
+ * The catalogue of Codex CLI: the fields of public meaning. Codex uses its own defaults for prompts and tool switches. A long
+ * context tier is a row of its own, because Codex compacts by the window. Its name needs no quotes in a shell.
+ * Source: openai/codex, `models` endpoint as of CLI 0.169.
+ */
+export function renderCodexCatalogue(models: readonly ListedModel[]) {
+  const chat = models.filter(({ model }) => model.type === 'chat')
+  return { models: withLongContext(chat, '-long-context').map(renderCodexModel) }
+}
+
+function renderCodexModel({ id, model }: ListedModel, priority: number) {
+  const { supports } = model
+  // Codex compacts by the window, and a prompt may be no longer than its own limit.
+  const window = model.maxPromptTokens ?? model.contextWindow ?? null
+  const efforts = supports.reasoningEffort ?? []
+  const isListed = (effort: string | undefined) => effort !== undefined && efforts.includes(effort)
+  return {
+    slug: id,
+    display_name: model.name,
+    description: model.name,
+    visibility: 'list' as const,
+    priority,
+    supported_in_api: true as const,
+    context_window: window,
+    max_context_window: model.maxContextWindow ?? window,
+    input_modalities: supports.vision === true ? ['text', 'image'] : ['text'],
+    supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effort })),
+    default_reasoning_level: [model.defaultReasoningEffort, 'medium'].find(isListed) ?? efforts[0] ?? null,
+    supports_parallel_tool_calls: supports.parallelToolCalls ?? false,
+  }
 }

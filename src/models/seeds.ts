@@ -1,15 +1,15 @@
+import { toCodexModel } from './codex-model.ts'
 import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
 import type { Model } from './model.ts'
 
-/** The registry client that holds the seeds until somebody is logged in. */
+/** The registry client of the Copilot seeds, until a login. */
 export const seedClientId = 'copilot:models:seed'
 
-/** What is known of a seed; the rest of a Model follows from its being a seed. */
 type SeedFacts = Pick<Model, 'id' | 'name'> & Partial<Model>
 
 /**
- * Models that Copilot accounts generally have, for the time before the first live list. Limits are those of lists
- * captured in 2026, in whole thousands of tokens; what no capture states is left out, so nothing is adapted on a guess.
+ * Models that most Copilot accounts have, until the first live list. Limits are from lists captured in 2026, in whole
+ * thousands of tokens; values that no capture states are left out, so that nothing is adapted on a guess.
  */
 const facts: readonly SeedFacts[] = [
   {
@@ -52,7 +52,7 @@ const facts: readonly SeedFacts[] = [
     maxPromptTokens: 12_000,
     maxOutputTokens: 4000,
   },
-  // Without it no embeddings request could be served while the live list cannot be fetched.
+  // Serves embeddings while the live list cannot be fetched.
   {
     id: 'text-embedding-3-small',
     name: 'Embedding V3 small',
@@ -78,3 +78,57 @@ function toSeed(seed: SeedFacts): Model {
 }
 
 export const copilotSeeds: readonly Model[] = facts.map(toSeed)
+
+/** The registry client of the Codex seeds, after a login until the live list is known. */
+export const codexSeedClientId = 'codex:models:seed'
+
+/** Tokens. */
+const usualWindow = 272_000
+const widestWindow = 872_000
+
+const upToXhigh = ['low', 'medium', 'high', 'xhigh'] as const
+const upToMax = [...upToXhigh, 'max'] as const
+
+interface CodexSeedFacts {
+  readonly slug: string
+  readonly default_reasoning_level: 'low' | 'medium'
+  readonly context_window?: number
+  readonly max_context_window?: number
+  readonly supported_reasoning_levels?: readonly string[]
+  readonly use_responses_lite?: boolean
+}
+
+/** The models that Codex CLI 0.169 has built in, in its order (docs/codex-wire.md, "Models"). */
+const codexFacts: readonly CodexSeedFacts[] = [
+  { slug: 'gpt-6.1-sol', default_reasoning_level: 'low' },
+  { slug: 'gpt-6-astra', default_reasoning_level: 'low' },
+  { slug: 'gpt-6-sol', default_reasoning_level: 'medium' },
+  { slug: 'gpt-6-luna', default_reasoning_level: 'medium' },
+  { slug: 'gpt-5.6-sol', default_reasoning_level: 'low' },
+  { slug: 'gpt-6.1-terra', default_reasoning_level: 'low', context_window: 500_000 },
+  { slug: 'gpt-5.6-terra', default_reasoning_level: 'medium' },
+  { slug: 'gpt-5.6-luna', default_reasoning_level: 'medium' },
+  {
+    slug: 'gpt-5.5',
+    default_reasoning_level: 'medium',
+    max_context_window: usualWindow,
+    supported_reasoning_levels: upToXhigh,
+    use_responses_lite: false,
+  },
+]
+
+function toCodexSeed(seed: CodexSeedFacts): Model {
+  const { supported_reasoning_levels: levels = upToMax, ...rest } = seed
+  const entry = {
+    context_window: usualWindow,
+    max_context_window: widestWindow,
+    input_modalities: ['text', 'image'],
+    supports_parallel_tool_calls: true,
+    use_responses_lite: true,
+    ...rest,
+    supported_reasoning_levels: [...levels],
+  }
+  return { ...toCodexModel(entry), source: 'seed' }
+}
+
+export const codexSeeds: readonly Model[] = codexFacts.map(toCodexSeed)

@@ -1,27 +1,24 @@
 import { createParser } from 'eventsource-parser'
 import { Fault } from '../errors.ts'
 
-/** One server-sent event. `event` is '' when the stream named none. */
+/** `event` is '' for an unnamed event. */
 export interface SseEvent {
   readonly event: string
   readonly data: string
 }
 
 export interface SseDecoderOptions {
-  /**
-   * The longest event that is taken. Bytes; counted in decoded characters, of which there are never more than bytes.
-   * Default 16 MiB.
-   */
+  /** Counted in decoded characters, of which there are never more than bytes. Default 16 MiB. */
   readonly maxEventBytes?: number
 }
 
 export interface SseDecoder {
   /**
-   * Takes the next bytes, cut anywhere, and returns the events they complete.
+   * Takes bytes, cut anywhere, and returns the events that they complete.
    * @throws Fault `upstream_unusable` when an event is longer than `maxEventBytes`
    */
   readonly push: (chunk: Uint8Array) => readonly SseEvent[]
-  /** The stream is over: returns what was still pending, which the closing blank line may be missing from. */
+  /** Returns a pending event, even without its closing blank line. */
   readonly end: () => readonly SseEvent[]
 }
 
@@ -30,22 +27,21 @@ const CR = 13
 const SPACE = 32
 
 /**
- * Bytes to events, for one stream. Takes LF, CR and CRLF, a byte order mark, comments, several `data:` lines, fields
- * without a space or with one before them, and invalid UTF-8 (U+FFFD). Bare JSON is an event too: upstream appends a
- * `{"error":…}` to a stream that fails (docs/copilot-wire.md, quirk 16), and one that does not stream answers with a
- * whole body, which may be written over many lines.
+ * Decodes one stream. Accepts LF, CR and CRLF, a byte order mark, comments, several `data:` lines, indented fields, fields
+ * without a space, and invalid UTF-8 (U+FFFD). Bare JSON, on one line or many, is an event too: upstream appends
+ * `{"error":…}` to a failing stream (docs/copilot-wire.md, quirk 16), or answers with a JSON body instead of a stream.
  */
 export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecoderOptions = {}): SseDecoder {
-  // The parser drops a byte order mark. Node's decoder would drop one in the middle too, where the first chunk ended within
-  // a character (Node 24.21).
+  // The parser drops a byte order mark. Node's decoder would drop one in the middle too, if the first chunk ends within a
+  // character (Node 24.21).
   const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
   let events: SseEvent[] = []
-  // The parser drops the rest of a line it does not know when the line is cut, so it is only ever fed whole lines.
-  // Fragments are joined once, when the line is complete: a long line in small chunks stays linear.
+  // Feed whole lines only: the parser drops the remainder of an unknown line that is cut. Join fragments once, so that a
+  // long line in small chunks takes linear time.
   let cutLine: string[] = []
   let cutLength = 0
   let afterReturn = false
-  // Lines of a bare JSON object, from its `{` on, which is an event once something else comes.
+  // Lines of a bare JSON object. The next event ends it.
   let bareLines: string[] = []
   let bareLength = 0
 
@@ -112,8 +108,7 @@ export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecode
       return take()
     },
     end() {
-      // The final line may lack its end, the final event its blank line: both are supplied. A stream that ended in a
-      // lone CR reads the first LF as the other half of CRLF, so there is one to spare.
+      // Supply the final line end and blank line. After a lone CR, the first LF only completes a CRLF.
       feed(`${utf8.decode()}\n\n\n`)
       if (bareLength > 0) endBare()
       return take()
@@ -121,18 +116,18 @@ export function createSseDecoder({ maxEventBytes = 16 * 1024 * 1024 }: SseDecode
   }
 }
 
-/** How much of the text is whole lines: everything up to and including the last line end. */
+/** Up to and including the last line end. */
 function wholeLinesLength(text: string): number {
-  // The common case first: upstream writes whole events.
+  // Usually, upstream writes whole events.
   const last = text.charCodeAt(text.length - 1)
   if (last === LF || last === CR) return text.length
   return Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1
 }
 
-/** After LF only: nobody who indents ends lines with CR, and a second search would cost every chunk. */
+/** After LF only: no known upstream indents and uses CR, and a second search would cost every chunk. */
 const indentedField = /(^|\n) [ \t]*(?=(?:data|event):)/g
 
-/** Lines as GitHub's own client reads them, which trims them first. */
+/** Trims indents as GitHub's own client does. */
 function withoutIndent(lines: string, afterReturn: boolean): string {
   return lines.replaceAll(indentedField, (match, start: string) => (start === '' && afterReturn ? match : start))
 }

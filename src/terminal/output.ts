@@ -1,22 +1,51 @@
-import type { Style } from './style.ts'
-
-/** One of the two output streams, as the commands see it. */
+/** Standard output or standard error. */
 export interface Output {
-  /** Writes the text as it is; a closed reader is not an error. */
+  /** A closed reader is not an error. */
   readonly write: (text: string) => void
-  /** Whether the reader is known to have left; noticed by a write only. */
+  /** Whether the reader is known to have left; only a write detects that. */
   readonly isClosed?: () => boolean
-  /** Whether all that was written has left this process, and not for the null device, where nobody finds it. */
+  /** Whether all text has left this process for anything but the null device. */
   readonly isDelivered?: () => Promise<boolean>
-  /** Characters per line; Infinity where nobody reads on a screen, so that files and pipes get whole lines. */
+  /** Characters per line; Infinity for files and pipes. */
   readonly columns: number
-  /** A person sees it as it is written. */
   readonly isTerminal: boolean
   readonly hasColors: boolean
   readonly style: Style
 }
 
-/** The same output, which takes something out of all text first. */
 export function redacted(output: Output, redact: (text: string) => string): Output {
   return { ...output, write: (text) => output.write(redact(text)) }
+}
+
+/** Each returns its text unchanged where colours are off. */
+export interface Style {
+  readonly plain: (text: string) => string
+  readonly bold: (text: string) => string
+  readonly dim: (text: string) => string
+  readonly red: (text: string) => string
+  readonly yellow: (text: string) => string
+  readonly green: (text: string) => string
+}
+
+function paint(colors: boolean, open: number, close: number): (text: string) => string {
+  return (text) => (colors && text !== '' ? `\u001B[${open}m${text}\u001B[${close}m` : text)
+}
+
+export function createStyle(colors: boolean): Style {
+  return {
+    plain: (text) => text,
+    bold: paint(colors, 1, 22),
+    dim: paint(colors, 2, 22),
+    red: paint(colors, 31, 39),
+    yellow: paint(colors, 33, 39),
+    green: paint(colors, 32, 39),
+  }
+}
+
+/** Whether to colour a stream: a capable terminal without NO_COLOR (https://no-color.org). */
+export function wantsColors(stream: {
+  readonly isTty: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+}): boolean {
+  return stream.isTty && stream.env['TERM'] !== 'dumb' && !stream.env['NO_COLOR']
 }

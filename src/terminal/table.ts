@@ -1,17 +1,15 @@
 import type { Output } from './output.ts'
-import { padText, textWidth } from './text-width.ts'
 
 export interface TableColumn<Row> {
   readonly title: string
-  /** Plain text of a cell; '' for nothing to say. */
+  /** Plain text; '' for an empty cell. */
   readonly cell: (row: Row) => string
   readonly align?: 'left' | 'right'
 }
 
-/** Spaces between columns: the wider, where there is room. */
+/** Spaces between columns; wide where the line fits. */
 const gaps = { narrow: 1, wide: 2 }
 
-/** Whether such a table is no wider than the screen. */
 export function fitsTable<Row>(
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
@@ -21,9 +19,9 @@ export function fitsTable<Row>(
 }
 
 /**
- * Rows as an aligned table with a head line. Where the screen is too narrow for it, each row becomes a short block:
- * the first column as its title, every other cell that has something to say on a line of its own.
- * @param isDim rows that matter less
+ * Rows as an aligned table with a head line. On a screen that is too narrow, each row becomes a block: the first
+ * column as its title, every non-empty cell on a line of its own.
+ * @param isDim rows of less importance
  */
 export function formatTable<Row>(
   columns: readonly TableColumn<Row>[],
@@ -80,7 +78,7 @@ function formatBlocks<Row>(
     .join('')
 }
 
-/** Lines `label   value`, labels in one column. Values may be empty: their line is left out. */
+/** Lines `label   value` with aligned values; empty values are left out. */
 export function formatPairs(
   pairs: readonly (readonly [label: string, value: string])[],
   style: Output['style'],
@@ -88,4 +86,24 @@ export function formatPairs(
   const shown = pairs.filter(([, value]) => value !== '')
   const width = shown.reduce((widest, [label]) => Math.max(widest, textWidth(label)), 0)
   return shown.map(([label, value]) => `${style.dim(padText(label, width))}  ${value}\n`).join('')
+}
+
+/**
+ * Characters that terminals draw two columns wide: East Asian wide and fullwidth characters, and emoji.
+ * Source: Unicode Standard Annex #11, "East Asian Width" (2026-11), with coarser ranges.
+ */
+const wide =
+  /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\uFE0F|\p{Emoji_Presentation}/u
+
+/** The columns of a text without control characters. */
+export function textWidth(text: string): number {
+  if (/^[\u0020-\u007E]*$/.test(text)) return text.length
+  // A grapheme cluster is drawn as one character.
+  const drawn = new Intl.Segmenter('en').segment(text)
+  return [...drawn].reduce((width, { segment }) => width + (wide.test(segment) ? 2 : 1), 0)
+}
+
+export function padText(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  const space = ' '.repeat(Math.max(0, width - textWidth(text)))
+  return align === 'right' ? space + text : text + space
 }

@@ -1,18 +1,25 @@
 import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
-import type { JsonObject } from './parts/is-object.ts'
-import type { Prompts } from './parts/prompts.ts'
+import type { JsonObject } from './parts/json.ts'
+import type { Prompts } from './parts/conversation.ts'
 import type { SearchOutcome, ToolName, Turn, TurnEvent, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
 import type { SearchPlan } from './web-search.ts'
 
-export type DialectId = 'chat' | 'responses' | 'messages'
+/** Wire dialects that upstreams speak. Callers speak them too. */
+export type UpstreamDialectId = 'chat' | 'responses' | 'messages'
+
+/** Wire dialects that callers speak. The id of a dialect that only callers speak goes here. */
+export type DialectId = UpstreamDialectId
 
 /** Request headers as Node gives them, names in lower case. */
 export type CallerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** A caller's body, checked. The dialect that made it is the only one that reads `body`. */
+/**
+ * A caller's body, checked. The dialect that made it is the only one that reads `body`: an instance of a class of its own,
+ * which it knows by `instanceof` (`chatBodyOf` in `chat/wire.ts`).
+ */
 export interface CallerRequest<Body = unknown> {
   readonly model: string
   readonly stream: boolean
@@ -29,14 +36,12 @@ export interface CallerRequest<Body = unknown> {
   /** The request is for a summary that takes the place of the history. */
   readonly isCompaction: boolean
   readonly prompts: Prompts
-  /** Responses only: what refers to, or may be referred to by, other requests. */
-  readonly chain?: ChainLink | undefined
   /** What the caller names its conversation by, in a header or in its body; undefined where it does not. */
   readonly sessionId?: string | undefined
   readonly body: Body
 }
 
-/** Where a dialect keeps its conversation, and how it writes text there. */
+/** Where a dialect keeps its conversation, and how it writes text there. Used only for requests with `hasImage`. */
 export interface ConversationShape {
   readonly member: 'messages' | 'input'
   readonly textType: 'text' | 'input_text'
@@ -45,7 +50,7 @@ export interface ConversationShape {
   readonly mapItems: (request: CallerRequest, map: <Item extends JsonObject>(item: Item) => Item) => CallerRequest
 }
 
-/** How a request hangs together with stored ones (`previous_response_id`, `store`). */
+/** How a request refers to stored replies, and whether its own reply is stored (`previous_response_id`, `store`). */
 export interface ChainLink {
   readonly previousId: string | undefined
   /** Ids of `item_reference` items. */
@@ -64,7 +69,7 @@ export interface EncodeContext {
   /** `chat.strict`: refuse with 400 what would otherwise be adapted or dropped with a warning. */
   readonly strict: boolean
   /** What upstream has refused of this model before, in the words of the dialect's own `recover`. */
-  readonly lessons: ReadonlySet<string>
+  readonly learnedRefusals: ReadonlySet<string>
   /**
    * Whether a search that the model asks for can be run here, for an upstream that has no web search. Asked only of
    * requests that offer one. Absent: no.
@@ -186,7 +191,7 @@ export interface ReplyReasoning {
 }
 
 /** What both ways of answering share: events in, upstream's end noticed, usage watched. */
-interface Reply<Out> {
+export interface Reply<Out> {
   /**
    * Takes one upstream event, returns what it adds to the reply.
    * @throws Fault `upstream_failed`, `upstream_status`, `upstream_unusable` when the event reports or amounts to a failure
@@ -195,8 +200,7 @@ interface Reply<Out> {
   /** Upstream's own end mark was seen: later events do not matter. */
   readonly isDone: () => boolean
   /**
-   * Once upstream has closed the stream: how an answer goes on that it has paused, or that waits for web searches.
-   * Undefined where the answer is whole, or the caller continues it.
+   * Asked when upstream has ended its reply. Undefined if the answer is complete, or if the caller continues it.
    * @throws Fault `upstream_truncated` when upstream had not finished
    */
   readonly continuation?: (() => Continuation | undefined) | undefined
@@ -209,17 +213,17 @@ interface Reply<Out> {
   readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
-/** The rest of an answer that upstream has paused, or that waits for web searches. */
+/** How an answer goes on whose upstream reply has ended before the answer has: it was paused, or it waits for searches. */
 export interface Continuation {
-  /** To be run first. None where upstream has paused. */
+  /** To be run before `next` is called. Empty if upstream paused the answer. */
   readonly searches: readonly SearchQuery[]
   /**
-   * What upstream is asked; the events of its reply are pushed behind those before. Undefined: the answer ends with what
-   * the searches found. Called once.
-   * @param found by the searches, in their order
+   * The request whose reply continues the answer: its events are pushed to the same `Reply`. Undefined if the answer ends
+   * with the results of the searches. Called once.
+   * @param outcomes of `searches`, in their order
    */
-  readonly request: (found: readonly SearchOutcome[], context: EncodeContext) => EncodedRequest | undefined
-  /** Upstream does not take it: the answer ends where it is. */
+  readonly next: (outcomes: readonly SearchOutcome[], context: EncodeContext) => EncodedRequest | undefined
+  /** Upstream refused that request: the answer ends where it is. */
   readonly refused: () => void
 }
 
@@ -239,6 +243,15 @@ export interface ReplyStream extends Reply<string> {
   readonly end: () => string
   /** Ends a started stream in place of `errorEvent`, where the event must agree with what was written before. */
   readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
+}
+
+/** The answer as events of the neutral model. */
+export interface EventReply extends Reply<readonly TurnEvent[]> {
+  /**
+   * Upstream closed the stream, and there is no continuation. Nothing after a `stop`.
+   * @throws Fault `upstream_truncated` when upstream had not finished
+   */
+  readonly end: () => readonly TurnEvent[]
 }
 
 /** The whole answer: a fold over the very events a streaming caller would have got. */
@@ -294,88 +307,8 @@ export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
 
 /** A request that upstream refused, without what it refused. */
 export interface Recovery {
-  /** Undefined where only encoding it anew, with `lesson` among the context's, helps: the reply is then read differently. */
+  /** Undefined where only encoding it anew, with `learnedRefusal` in its context, helps: the reply is then read differently. */
   readonly request?: EncodedRequest | undefined
-  /** Worth remembering for the model, for `EncodeContext.lessons`; undefined where it is about this request alone. */
-  readonly lesson?: string | undefined
-}
-
-/** One wire dialect. Pure: no clock, no network, no logger, no random. */
-export interface Dialect {
-  readonly id: DialectId
-  /** Path below the upstream base URL. */
-  readonly upstreamPath: string
-  /** Comment or event that keeps a silent stream open. */
-  readonly heartbeat: string
-  /** Fields that every request must have, whether its author cares or not. */
-  readonly mandatory?: ReadonlySet<string> | undefined
-
-  readonly conversation: ConversationShape
-
-  // A caller's request.
-  /**
-   * Checks a caller's body, given as the JSON text that was received. With `bytes`, the UTF-8 the text was read from,
-   * a large body is not encoded again.
-   * @throws Fault `malformed_body`, `invalid_request`
-   */
-  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
-  /**
-   * The request with what it refers to in place: `history` before its own input, `item_reference`s resolved. Only in
-   * dialects whose requests have a `chain`.
-   */
-  readonly joinHistory?:
-    | ((
-        request: CallerRequest,
-        history: readonly JsonObject[],
-        referenced: ReadonlyMap<string, JsonObject>,
-      ) => CallerRequest)
-    | undefined
-  /**
-   * The request with the reasoning of earlier replies (`ReplyReasoning`) where the caller has left it out; the very
-   * request where nothing is recalled. Only in dialects whose clients leave it out.
-   */
-  readonly recallReasoning?:
-    | ((request: CallerRequest, recall: (callId: string) => string | undefined) => CallerRequest)
-    | undefined
-  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
-  readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
-
-  // Same dialect on both sides.
-  /**
-   * The body for an upstream of the same dialect; bytes that need no change are kept as received. Undefined when the
-   * request needs more than repairs (a tool name upstream refuses): it is then translated like any other.
-   * @throws Fault `invalid_request`
-   */
-  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest | undefined
-  readonly createStream: (seed: ReplySeed) => ReplyStream
-  readonly createFold: (seed: ReplySeed) => ReplyFold
-
-  // As the upstream of another dialect.
-  /** @param lessons as in `EncodeContext`: what upstream takes may turn out to be less */
-  readonly accepts: (lessons: ReadonlySet<string>) => TurnAccepts
-  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
-  readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
-  readonly createDecoder: (seed: ReplySeed) => TurnDecoder
-  /**
-   * Upstream may pause an answer, and goes on when it gets what it has said so far. Callers of this dialect whose requests
-   * pass are told of the pause as it is, and may send the answer back; a translated answer is continued here.
-   */
-  readonly pauses?: boolean | undefined
-
-  // As the caller of another dialect.
-  readonly createTurnStream: (seed: ReplySeed) => TurnStream
-  readonly createTurnFold: (seed: ReplySeed) => TurnFold
-
-  /**
-   * The request upstream may take after it refused this one, or undefined when the refusal is the answer. Never called
-   * for 402, 429 or 5xx, and for 413 only where there are images. Each call must take something out of the body, so that a request is not sent for ever.
-   */
-  readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => Recovery | undefined
-
-  /** HTTP status of an error that is reported before the first byte. */
-  readonly errorStatus: (error: ProxyError) => number
-  /** The error envelope of a reply that has not started. */
-  readonly errorBody: (error: ProxyError, requestId: string) => unknown
-  /** The dialect's own error event: SSE text that ends a started stream. */
-  readonly errorEvent: (error: ProxyError, requestId: string) => string
+  /** Worth remembering for the model, for `EncodeContext.learnedRefusals`; undefined where it is about this request alone. */
+  readonly learnedRefusal?: string | undefined
 }

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Fault } from '../errors.ts'
 import { parseBody } from './parts/json-body.ts'
 
-/** As OpenAI's API limits it (specification of CreateEmbeddingRequest). */
-const mostInputs = 2048
+/** OpenAI's limit. Source: OpenAI API specification, CreateEmbeddingRequest. */
+const maxInputs = 2048
 
-/** Beyond any real request, far below what the parser and the serialiser bear. Values: 50 for each of the most texts. */
+/** Above any real request and far below what parser and serialiser bear. `maxValues` allows about 50 for each text. */
 const limits = { maxDepth: 100, maxMembers: 100, maxValues: 100_000 }
 
 /** Body of POST /v1/embeddings. Keys we do not read pass through; `input` is read by `decodeInput`. */
@@ -19,24 +19,22 @@ const embeddingsBody = z.looseObject(
   { error: 'must be a JSON object' },
 )
 
-/** A caller's embeddings body, checked. */
 export interface EmbeddingsRequest {
   readonly model: string
   readonly inputs: readonly string[]
   readonly encoding: 'float' | 'base64'
-  /** Everything else the caller sent, `dimensions` included. */
-  readonly rest: Readonly<Record<string, unknown>>
+  /** All other members that the caller sent, including `dimensions`. */
+  readonly otherMembers: Readonly<Record<string, unknown>>
 }
 
-/** The model asked, as far as an embeddings exchange needs it. */
 interface EmbeddingsModel {
   readonly id: string
-  /** Texts per upstream request; undefined: not stated, so nothing is split. */
+  /** Texts in one upstream request. Undefined: not stated, so requests are not split. */
   readonly maxInputs?: number | undefined
 }
 
 /**
- * Checks a caller's body, given as the JSON text that was received.
+ * @param text the received body, JSON
  * @throws Fault `malformed_body`, `invalid_request`
  */
 export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
@@ -50,20 +48,20 @@ export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
     model,
     inputs: decodeInput(input),
     encoding: encoding_format ?? 'float',
-    rest: { ...unread, ...(typeof dimensions === 'number' && { dimensions }) },
+    otherMembers: { ...unread, ...(typeof dimensions === 'number' && { dimensions }) },
   }
 }
 
 /**
- * The texts to embed. Upstream takes texts only: token ids, which OpenAI's API takes as well, are refused here with a
- * message instead of upstream's bare `Bad Request`. An empty text is refused by OpenAI's API too.
+ * The texts to embed. OpenAI's API also takes token ids; Copilot refuses them with a bare `Bad Request`, so this refuses
+ * them with an explanation. OpenAI's API refuses empty texts too.
  */
 function decodeInput(input: unknown): readonly string[] {
   if (typeof input === 'string') return [decodeText(input, 'input')]
   if (!Array.isArray(input)) throw invalid('input', 'must be a string or an array of strings')
   if (input.length === 0) throw invalid('input', 'must not be an empty array')
-  if (input.length > mostInputs) {
-    throw invalid('input', `has ${input.length} entries; one request takes at most ${mostInputs}`)
+  if (input.length > maxInputs) {
+    throw invalid('input', `has ${input.length} entries; one request takes at most ${maxInputs}`)
   }
   return input.map((item, index) => decodeText(item, `input[${index}]`))
 }
@@ -78,12 +76,14 @@ function decodeText(item: unknown, path: string): string {
 }
 
 /**
- * The upstream bodies, JSON text, to be sent one after the other: more texts than the model takes at once are split.
- * `input` is always an array, because upstream refuses a bare string; `encoding_format` is left out, because upstream
- * does not honour it reliably and `encodeEmbeddingsReply` encodes.
+ * The upstream bodies, JSON, to send in order: a request with more texts than the model takes is split. `input` is always
+ * an array, because upstream refuses a string. `encoding_format` is omitted, because upstream does not reliably respect it;
+ * `encodeEmbeddingsReply` encodes instead.
  */
 export function encodeEmbeddingsBodies(request: EmbeddingsRequest, model: EmbeddingsModel): readonly string[] {
-  return batches(request.inputs, model).map((input) => JSON.stringify({ ...request.rest, model: model.id, input }))
+  return batches(request.inputs, model).map((input) =>
+    JSON.stringify({ ...request.otherMembers, model: model.id, input }),
+  )
 }
 
 function batches(inputs: readonly string[], model: EmbeddingsModel): readonly (readonly string[])[] {
@@ -95,8 +95,8 @@ function batches(inputs: readonly string[], model: EmbeddingsModel): readonly (r
 const tokens = z.number().int().nonnegative().nullish().catch(undefined)
 
 /**
- * One upstream reply. `object`, `model` and each `index` may be missing; an embedding is the one thing that cannot be
- * mended, so it is checked number by number.
+ * One upstream reply. `object`, `model` and each `index` may be missing. An invalid embedding cannot be repaired, so every
+ * number is checked.
  */
 const upstreamReply = z.looseObject({
   model: z.string().min(1).nullish().catch(undefined),
@@ -123,9 +123,9 @@ export interface EmbeddingsReply {
 }
 
 /**
- * The caller's reply from upstream's, given in the order of `encodeEmbeddingsBodies`. Usage that upstream does not
- * state counts as 0 and is never estimated.
- * @throws Fault `upstream_unusable` unless there is exactly one embedding for every text: a caller pairs them by index
+ * Usage that upstream does not state counts as 0 and is never estimated.
+ * @param replies in the order of `encodeEmbeddingsBodies`
+ * @throws Fault `upstream_unusable` unless there is exactly one embedding for each text: callers pair them by index
  */
 export function encodeEmbeddingsReply(
   request: EmbeddingsRequest,
@@ -156,7 +156,7 @@ function parseReply(reply: unknown): UpstreamReply {
   return parsed.data
 }
 
-/** The vectors of one reply, sorted by index; an entry without one stands where it is. */
+/** The vectors of one reply, sorted by index. An entry without an index keeps its position. */
 function inOrder(reply: UpstreamReply | undefined, expected: number): readonly (readonly number[])[] {
   const byIndex = new Map((reply?.data ?? []).map((entry, position) => [entry.index ?? position, entry.embedding]))
   const vectors = Array.from({ length: expected }, (_, index) => byIndex.get(index) ?? [])

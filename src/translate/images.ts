@@ -1,61 +1,67 @@
-import type { CallerRequest, ConversationShape, DialectId, EncodeContext, EncodedRequest, Recovery } from './dialect.ts'
+import type {
+  CallerRequest,
+  ConversationShape,
+  UpstreamDialectId,
+  EncodeContext,
+  EncodedRequest,
+  Recovery,
+} from './dialect.ts'
 import { parseDataUrl } from './parts/data-url.ts'
 import { refuseValue, toFieldPath } from './parts/invalid.ts'
-import { isObject, type JsonObject } from './parts/is-object.ts'
-import { scanMembers, spliceMembers } from './parts/json-members.ts'
+import { isObject, type JsonObject } from './parts/json.ts'
+import { parseObjectBytes } from './parts/json-body.ts'
+import { spliceMembers } from './parts/json-members.ts'
 import { modelFamily } from './parts/model-family.ts'
-import { parseObject } from './parts/wire-json.ts'
 import type { Warning } from './warning.ts'
 
-interface PlacedImage {
-  /** As warnings name it: `messages.3.content.1`. */
+interface RequestImage {
+  /** Position as warnings name it: `messages.3.content.1`. */
   readonly path: string
   readonly part: JsonObject
-  /** Behind the last thing the model said: the model has not seen it yet. */
+  /** Follows the model's last output: the model has not seen it yet. */
   readonly isNew: boolean
-  /** `image/png`; undefined for an image that upstream would have to fetch, as is the size. */
+  /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
   readonly mediaType?: string | undefined
-  /** Decoded. */
   readonly sizeBytes?: number | undefined
 }
 
 /**
- * Images in one request. Source: docs/copilot-wire.md, "Images": what GitHub's own client keeps to (Messages 20,
- * Gemini 10), and what upstream says where it refuses more on the other two routes (20).
+ * Images allowed in one request: the limits of GitHub's own client on Messages (20) and for Gemini (10), and the limit in
+ * upstream's refusals on the other two routes (20). Source: docs/copilot-wire.md, "Images".
  */
-function mostImages(upstream: DialectId, { model }: EncodeContext): number {
+function maxImages(upstream: UpstreamDialectId, { model }: EncodeContext): number {
   const official = upstream !== 'messages' && modelFamily(model).kind === 'gemini' ? 10 : 20
-  // The catalogue's number is far below what upstream takes: it counts only where it is the larger one.
+  // The catalogue often states far fewer images than upstream takes.
   return Math.max(official, model.imageLimits?.maxImages ?? 0)
 }
 
 /**
- * The request within the image limits of its model. Of images that are too many the oldest of the history go, as in
- * GitHub's own client, each with a text in its place; what the model has not seen yet is never left out.
- * @returns undefined where nothing has to change
- * @throws Fault `invalid_request` for new images that are too many, too large or of a type the model does not take
+ * Fits a request to the image limits of its model. Replaces the oldest images of the history with a text, as GitHub's own
+ * client does, and never an image that the model has not seen yet.
+ * @returns undefined if nothing has to change
+ * @throws Fault `invalid_request` for new images that are too many, too large or of a type that the model does not take
  */
 export function limitImages(
   request: CallerRequest,
   shape: ConversationShape,
-  upstream: DialectId,
+  upstream: UpstreamDialectId,
   context: EncodeContext,
 ): { readonly request: CallerRequest; readonly warnings: readonly Warning[] } | undefined {
   const { model } = context
   // The limits are Copilot's.
   if (!request.hasImage || model.provider === 'codex') return undefined
-  const most = mostImages(upstream, context)
+  const most = maxImages(upstream, context)
   const items = shape.itemsOf(request)
   const images = imagesOf(items, shape)
-  const left = new Map<string, PlacedImage[]>()
-  const leave = (image: PlacedImage, reason: string): void => {
-    left.set(reason, [...(left.get(reason) ?? []), image])
+  const dropped = new Map<string, RequestImage[]>()
+  const drop = (image: RequestImage, reason: string): void => {
+    dropped.set(reason, [...(dropped.get(reason) ?? []), image])
   }
   const fitting = images.filter((image) => {
-    const reason = unfitness(image, context)
+    const reason = refusalOf(image, context)
     if (reason === undefined) return true
     if (image.isNew) refuseValue(toFieldPath(image.path), `this image ${reason}`, 'invalid_value')
-    leave(image, reason)
+    drop(image, reason)
     return false
   })
   const tooMany = fitting.filter(({ isNew }) => isNew)[most]
@@ -65,12 +71,12 @@ export function limitImages(
     refuseValue(toFieldPath(tooMany.path), detail, 'array_above_max_length')
   }
   for (const image of fitting.slice(0, Math.max(0, fitting.length - most)))
-    leave(image, `is one of more than ${most}, which is all that ${model.id} takes in one request`)
-  if (left.size === 0) return undefined
-  const gone = new Set([...left.values()].flat().map(({ part }) => part))
+    drop(image, `is one of more than ${most}, which is all that ${model.id} takes in one request`)
+  if (dropped.size === 0) return undefined
+  const removed = new Set([...dropped.values()].flat().map(({ part }) => part))
   return {
-    request: shape.mapItems(request, leaveOut(gone, shape)),
-    warnings: [...left].map(([reason, [first, ...others]]) => ({
+    request: shape.mapItems(request, replaceImages(removed, shape)),
+    warnings: [...dropped].map(([reason, [first, ...others]]) => ({
       code: 'dropped',
       field: first?.path ?? shape.member,
       detail: `an image of the history ${reason}${others.length === 0 ? '' : ` (${others.length + 1} images)`}`,
@@ -78,14 +84,14 @@ export function limitImages(
   }
 }
 
-/** Why the model does not take the image; undefined where it does. */
-function unfitness({ mediaType, sizeBytes }: PlacedImage, { model }: EncodeContext): string | undefined {
+/** Why the model does not take the image; undefined if it does. */
+function refusalOf({ mediaType, sizeBytes }: RequestImage, { model }: EncodeContext): string | undefined {
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
     return `has ${sizeBytes} bytes, and ${model.id} takes at most ${maxImageBytes}`
   }
   if (mediaTypes === undefined || mediaTypes.length === 0 || mediaType === undefined) return undefined
-  // How some clients spell it.
+  // Some clients write `image/jpg`.
   const known = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType
   return mediaTypes.includes(known)
     ? undefined
@@ -93,46 +99,40 @@ function unfitness({ mediaType, sizeBytes }: PlacedImage, { model }: EncodeConte
 }
 
 /**
- * For upstream's 413: the request without the images of its history, of which every one costs a body its room. Undefined
- * where there are none: then what is new is too large.
+ * Recovers from upstream's 413: the request without the images of its history. Undefined if the history has none.
  */
 export function recoverFromSize(
   sent: EncodedRequest,
   shape: Pick<ConversationShape, 'member' | 'textType'>,
 ): Recovery | undefined {
-  const value = parseObject(sent.body.toString('utf8'))
-  const list = value?.[shape.member]
-  const scan = scanMembers(sent.body.toString('latin1'), {
-    maxDepth: Infinity,
-    maxMembers: Infinity,
-    maxValues: Infinity,
-  })
-  if (value === undefined || !Array.isArray(list) || !scan.ok) return undefined
+  const source = parseObjectBytes(sent.body)
+  const list = source?.value[shape.member]
+  if (source === undefined || !Array.isArray(list)) return undefined
   const items = list.filter(isObject)
-  const gone = imagesOf(items, shape).filter(({ isNew }) => !isNew)
-  const [first] = gone
+  const removed = imagesOf(items, shape).filter(({ isNew }) => !isNew)
+  const [first] = removed
   if (first === undefined) return undefined
-  const leave = leaveOut(new Set(gone.map(({ part }) => part)), shape)
-  const kept = list.map((item: unknown) => (isObject(item) ? leave(item) : item))
+  const replace = replaceImages(new Set(removed.map(({ part }) => part)), shape)
+  const kept = list.map((item: unknown) => (isObject(item) ? replace(item) : item))
   const warning: Warning = {
     code: 'refused_upstream',
     field: first.path,
-    detail: `the request was too large, sent again without the ${gone.length} images of its history`,
+    detail: `the request was too large, sent again without the ${removed.length} images of its history`,
   }
   return {
     request: {
       ...sent,
-      body: spliceMembers({ bytes: sent.body, value, members: scan.members }, new Map([[shape.member, kept]])),
+      body: spliceMembers(source, new Map([[shape.member, kept]])),
       warnings: [...sent.warnings, warning],
     },
   }
 }
 
-/** The largest images that the model has not seen yet, for a person who has to make one smaller. '' for none. */
+/** Names the largest new images (of all images if none is new) for an error message; '' for none. */
 export function describeLargest(request: CallerRequest, shape: ConversationShape): string {
   const sized = imagesOf(shape.itemsOf(request), shape).filter(({ sizeBytes }) => sizeBytes !== undefined)
-  const fresh = sized.filter(({ isNew }) => isNew)
-  return (fresh.length > 0 ? fresh : sized)
+  const unseen = sized.filter(({ isNew }) => isNew)
+  return (unseen.length > 0 ? unseen : sized)
     .toSorted((one, other) => (other.sizeBytes ?? 0) - (one.sizeBytes ?? 0))
     .slice(0, 3)
     .map(({ path, sizeBytes = 0 }) => `${toFieldPath(path)} (${inMegabytes(sizeBytes)})`)
@@ -143,9 +143,12 @@ function inMegabytes(sizeBytes: number): string {
   return `${(sizeBytes / 2 ** 20).toFixed(2)} MB`
 }
 
-function imagesOf(items: readonly JsonObject[], { member }: Pick<ConversationShape, 'member'>): readonly PlacedImage[] {
+function imagesOf(
+  items: readonly JsonObject[],
+  { member }: Pick<ConversationShape, 'member'>,
+): readonly RequestImage[] {
   const start = startOfNew(items)
-  const images: PlacedImage[] = []
+  const images: RequestImage[] = []
   items.forEach((item, at) => {
     mapImages(item, `${member}.${at}`, (part, path) => {
       images.push({ path, part, isNew: at >= start, ...dataOf(part) })
@@ -155,7 +158,7 @@ function imagesOf(items: readonly JsonObject[], { member }: Pick<ConversationSha
   return images
 }
 
-/** Behind the last thing the model said; an answer that it is to continue ends what is new. */
+/** Index behind the model's last output. A trailing prefill, which the model is to continue, does not count. */
 function startOfNew(items: readonly JsonObject[]): number {
   const end = items.findLastIndex((item) => !isFromModel(item))
   return items.findLastIndex((item, at) => at < end && isFromModel(item)) + 1
@@ -165,11 +168,11 @@ function isFromModel({ role, type }: JsonObject): boolean {
   return role === 'assistant' || type === 'reasoning' || (typeof type === 'string' && type.endsWith('_call'))
 }
 
-/** Puts a text in the place of these images, under their cache marks. */
-function leaveOut(gone: ReadonlySet<JsonObject>, { textType }: Pick<ConversationShape, 'textType'>) {
+/** Replaces images with a text that keeps their cache marks. */
+function replaceImages(removed: ReadonlySet<JsonObject>, { textType }: Pick<ConversationShape, 'textType'>) {
   return <Item extends JsonObject>(item: Item): Item =>
     mapImages(item, '', (part) => {
-      if (!gone.has(part)) return part
+      if (!removed.has(part)) return part
       const marks = Object.entries(part).filter(([key]) => key.includes('cache_'))
       return { type: textType, text: PLACEHOLDER, ...Object.fromEntries(marks) }
     })
@@ -179,10 +182,10 @@ const PLACEHOLDER = '[An image stood here. It was left out to keep the request w
 
 type MapImage = (part: JsonObject, path: string) => JsonObject
 
-/** Members that hold parts: of messages, tool results and documents, in the words of all three dialects. */
+/** Members with parts, in messages, tool results and documents of all three dialects. */
 const holders = ['content', 'output', 'source'] as const
 
-/** The very item where no image changes. */
+/** Returns the same item if no image changes. */
 function mapImages<Item extends JsonObject>(item: Item, path: string, map: MapImage): Item {
   const changed = holders.flatMap((holder): [string, unknown][] => {
     const held = item[holder]
@@ -205,14 +208,14 @@ function mapPart(part: unknown, path: string, map: MapImage): unknown {
   return isImage(part) ? map(part, path) : mapImages(part, path, map)
 }
 
-/** Callers mix the spellings of the three dialects, and a chat part may leave out its type. */
+/** Callers mix the type names of the three dialects, and a chat part may lack its type. */
 const imageTypes: ReadonlySet<unknown> = new Set(['image_url', 'image', 'input_image', 'computer_screenshot'])
 
 function isImage({ type, image_url: url }: JsonObject): boolean {
   return type === undefined || type === null ? url !== undefined && url !== null : imageTypes.has(type)
 }
 
-function dataOf({ image_url: url, source }: JsonObject): Pick<PlacedImage, 'mediaType' | 'sizeBytes'> {
+function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes'> {
   if (isObject(source)) {
     const { media_type: mediaType, data } = source
     if (typeof mediaType !== 'string' || typeof data !== 'string') return {}
@@ -223,8 +226,8 @@ function dataOf({ image_url: url, source }: JsonObject): Pick<PlacedImage, 'medi
   return embedded === undefined ? {} : { mediaType: embedded.mediaType, sizeBytes: decodedSize(embedded.data) }
 }
 
-/** Of base64, without decoding it. */
-function decodedSize(data: string): number {
-  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
-  return Math.floor((data.length * 3) / 4) - padding
+/** Bytes. */
+function decodedSize(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.floor((base64.length * 3) / 4) - padding
 }

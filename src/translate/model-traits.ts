@@ -1,28 +1,27 @@
-/** Whose upstream it is. They share nothing, opaque values included. */
+/** Upstream accounts. Providers share nothing; one cannot read the other's opaque values. */
 export type Provider = 'copilot' | 'codex'
 
 /**
- * What a dialect needs to know of the model it talks to. An absent value means "not stated by upstream":
- * nothing is adapted on its account.
+ * The properties of a model that its dialects use. If upstream does not state a value, it is absent and causes no
+ * adaptation.
  */
 export interface ModelTraits {
   /** Upstream's own id, e.g. `claude-opus-4.6`. */
   readonly id: string
-  /** Upstream's `capabilities.family`, or the id where upstream states none. */
+  /** Upstream's `capabilities.family`, or the id if upstream states none. */
   readonly family: string
   /** Upstream's `vendor`, e.g. `OpenAI`, `Azure OpenAI`, `Anthropic`, `Google`, `xAI`. */
   readonly vendor?: string | undefined
   /** Absent: `copilot`. */
   readonly provider?: Provider | undefined
-  /** Tokens, prompt and output together. Where there is a long context tier, that of the default tier. */
+  /** Tokens, prompt and output together, in the default tier. */
   readonly contextWindow?: number | undefined
-  /** Tokens. Where there is a long context tier, that of the default tier. */
+  /** Tokens, in the default tier. */
   readonly maxPromptTokens?: number | undefined
-  /** The limits of the long context tier, which a caller has to ask for. Absent: the model has one tier. */
+  /** Limits of the long context tier, which a caller must ask for. Absent: the model has one tier. */
   readonly longContext?: ContextLimits | undefined
   /** Tokens. */
   readonly maxOutputTokens?: number | undefined
-  /** What upstream states of images; absent where it states none of it. */
   readonly imageLimits?: ImageLimits | undefined
   readonly supports: {
     readonly toolCalls?: boolean | undefined
@@ -32,19 +31,19 @@ export interface ModelTraits {
     readonly prediction?: boolean | undefined
     /** Accepted values of `reasoning_effort`, lowest first as upstream lists them. */
     readonly reasoningEffort?: readonly string[] | undefined
-    /** `reasoning.summary` of Responses is taken. */
+    /** Responses: accepts `reasoning.summary`. */
     readonly reasoningSummary?: boolean | undefined
-    /** `text.verbosity` of Responses is taken. */
+    /** Responses: accepts `text.verbosity`. */
     readonly verbosity?: boolean | undefined
-    /** Claude 4.6 and later: thinking without a budget. */
+    /** Thinking without a budget, as in Claude 4.6 and later. */
     readonly adaptiveThinking?: boolean | undefined
     /** Tokens. */
     readonly minThinkingBudget?: number | undefined
     /** Tokens. */
     readonly maxThinkingBudget?: number | undefined
-    /** Tools may be deferred and found by search; the cap of 128 tools is lifted. */
+    /** Tools may be deferred and found by search; the limit of 128 tools does not apply. */
     readonly toolSearch?: boolean | undefined
-    /** `context_management` of Messages is taken. */
+    /** Messages: accepts `context_management`. */
     readonly contextEditing?: boolean | undefined
   }
 }

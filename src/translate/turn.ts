@@ -1,30 +1,30 @@
 /**
- * The neutral model between dialects: one request as a `Turn`, one reply as a stream of `TurnEvent`s. Ordered items as
- * in the Responses API, widened with what only the Messages API has (cache marks, `is_error`, signatures). Decoders
- * never reorder items, never trim text and never look into opaque values.
+ * The neutral model between dialects: a request is a `Turn`, a reply is a stream of `TurnEvent`s. A Turn has ordered items
+ * as in the Responses API, and the Messages API's cache marks, `is_error` and signatures. Decoders never reorder items,
+ * trim text or read opaque values.
  */
 import type { Provider } from './model-traits.ts'
-import type { JsonObject } from './parts/is-object.ts'
+import type { JsonObject } from './parts/json.ts'
 
-/** Vendors whose opaque values must not be mixed; `unknown` matches nothing. */
+/** Makers of models. No vendor reads another's opaque values; `unknown` matches nothing. */
 export type Vendor = 'openai' | 'anthropic' | 'google' | 'xai' | 'unknown'
 
 /**
- * Reasoning state that only its maker can read. It goes back to the same vendor over the same kind of upstream or
- * nowhere: elsewhere it would make every later request of the session fail.
+ * Reasoning state that only its maker can read. It is sent to the same vendor over the same provider only: any other
+ * upstream would refuse every later request of the session.
  */
 export interface Opaque {
   readonly vendor: Vendor
-  /** Whose upstream made it; no other can read it. Undefined where the caller kept it as it came, which tells nothing. */
+  /** The provider that made it; no other can read it. Undefined if the caller returned a value without our envelope. */
   readonly provider?: Provider | undefined
-  /** E.g. `gpt-6`, `claude`; '' where unknown. For people who debug; matching goes by vendor and form. */
+  /** E.g. `gpt-6`, `claude`; '' if unknown. For debugging only; matching uses vendor and form. */
   readonly family: string
   /**
    * `encrypted_content` of Responses, `signature` and `redacted` (thinking) of Messages, `reasoning_opaque` of Copilot's
-   * chat. The form tells the upstream dialect.
+   * chat. The form implies the upstream dialect.
    */
   readonly form: 'encrypted_content' | 'signature' | 'redacted' | 'reasoning_opaque'
-  /** Upstream's own item id, where the form has one. */
+  /** Upstream's item id, if the form has one. */
   readonly id?: string | undefined
   readonly value: string
 }
@@ -37,7 +37,7 @@ export interface CacheMark {
 export type ImageSource =
   | { readonly type: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly type: 'url'; readonly url: string }
-  /** Uploaded elsewhere; only the dialect it came from understands it. */
+  /** An upload; only the caller's own dialect can resolve it. */
   | { readonly type: 'file_id'; readonly id: string }
 
 export type FileSource =
@@ -54,7 +54,7 @@ export type TurnPart =
       readonly detail?: string | undefined
       readonly cache?: CacheMark | undefined
     }
-  /** A PDF or another file. A text document is a `text` part already. */
+  /** A PDF or another file. Decoders make a text document a `text` part. */
   | {
       readonly type: 'file'
       readonly source: FileSource
@@ -62,31 +62,31 @@ export type TurnPart =
       readonly cache?: CacheMark | undefined
     }
   | { readonly type: 'audio'; readonly data: string; readonly format: string }
-  /** Assistant only: the model's own words of refusal. */
+  /** Assistant only. */
   | { readonly type: 'refusal'; readonly text: string }
 
-/** Where an item stood in the caller's body, as warnings name it: `messages.3`, `input.0`. */
-interface Placed {
+interface HasPath {
+  /** Position in the caller's body, as warnings name it: `messages.3`, `input.0`. */
   readonly path: string
 }
 
-export interface MessageItem extends Placed {
+export interface MessageItem extends HasPath {
   readonly type: 'message'
-  /** `system` stands for `developer` too. */
+  /** `system` includes `developer`. */
   readonly role: 'system' | 'user' | 'assistant'
   readonly parts: readonly TurnPart[]
   /** Responses' `commentary` or `final_answer`. */
   readonly phase?: string | undefined
 }
 
-export interface ReasoningItem extends Placed {
+export interface ReasoningItem extends HasPath {
   readonly type: 'reasoning'
   /** Readable text, '' for none. Never sent to another vendor. */
   readonly text: string
   readonly opaque?: Opaque | undefined
 }
 
-export interface ToolCallItem extends Placed {
+export interface ToolCallItem extends HasPath {
   readonly type: 'tool_call'
   /** `custom` (freeform): `arguments` is plain text, not JSON. */
   readonly kind: 'function' | 'custom'
@@ -98,7 +98,7 @@ export interface ToolCallItem extends Placed {
   readonly cache?: CacheMark | undefined
 }
 
-export interface ToolResultItem extends Placed {
+export interface ToolResultItem extends HasPath {
   readonly type: 'tool_result'
   readonly callId: string
   /** Text or parts as the caller sent them: '' and `[]` are legal. */
@@ -107,28 +107,28 @@ export interface ToolResultItem extends Placed {
   readonly cache?: CacheMark | undefined
 }
 
-/** A web search that upstream ran itself. */
-export interface SearchItem extends Placed {
+/** A web search of an earlier answer, run by upstream or emulated by the proxy. */
+export interface SearchItem extends HasPath {
   readonly type: 'web_search'
   readonly id: string
   readonly query: string
-  /** What it found, where the caller sends that back readable: it was run here. */
+  /** Set if the proxy ran the search: the caller then returns readable results. */
   readonly outcome?: SearchOutcome | undefined
 }
 
-/** What a web search that was run here came to. */
+/** The result of a web search that the proxy ran. */
 export type SearchOutcome =
-  /** `text` is all it found in words; the texts of the pages together are the same, unless there is no page. */
+  /** `text` is the whole result; it equals the joined texts of the pages, unless there are none. */
   { readonly pages: readonly FoundPage[]; readonly text: string } | { readonly failure: SearchFailure }
 
 export interface FoundPage {
   readonly url: string
   readonly title: string
-  /** What the search says on the word of this page. */
+  /** The part of the result that the search attributes to this page. */
   readonly text: string
 }
 
-/** Anthropic's error codes of a search. Source: Anthropic documentation, web search tool, 2026-11. */
+/** Anthropic's error codes for a web search. Source: Anthropic documentation, web search tool, 2026-11. */
 export type SearchFailure =
   | 'invalid_tool_input'
   | 'max_uses_exceeded'
@@ -136,8 +136,8 @@ export type SearchFailure =
   | 'too_many_requests'
   | 'unavailable'
 
-/** History that was compacted by upstream: opaque, with a summary where there is one. */
-export interface CompactionItem extends Placed {
+/** History that upstream compacted: opaque, or a summary, or both. */
+export interface CompactionItem extends HasPath {
   readonly type: 'compaction'
   readonly opaque?: Opaque | undefined
   readonly text: string
@@ -145,7 +145,7 @@ export interface CompactionItem extends Placed {
 
 export type TurnItem = MessageItem | ReasoningItem | ToolCallItem | ToolResultItem | SearchItem | CompactionItem
 
-export interface FunctionTool extends Placed {
+export interface FunctionTool extends HasPath {
   readonly type: 'function'
   readonly name: string
   readonly namespace?: string | undefined
@@ -156,7 +156,7 @@ export interface FunctionTool extends Placed {
   readonly cache?: CacheMark | undefined
 }
 
-export interface CustomTool extends Placed {
+export interface CustomTool extends HasPath {
   readonly type: 'custom'
   readonly name: string
   readonly namespace?: string | undefined
@@ -165,21 +165,21 @@ export interface CustomTool extends Placed {
   readonly format?: JsonObject | undefined
 }
 
-export interface WebSearchTool extends Placed {
+export interface WebSearchTool extends HasPath {
   readonly type: 'web_search'
   readonly allowedDomains?: readonly string[] | undefined
   readonly blockedDomains?: readonly string[] | undefined
-  /** Searches in one answer. */
+  /** Limit on the searches in one answer. */
   readonly maxUses?: number | undefined
   readonly userLocation?: JsonObject | undefined
   /** `low`, `medium`, `high`. */
   readonly contextSize?: string | undefined
-  /** Members that only the caller's dialect has, for a warning each, e.g. `max_uses`. */
+  /** Members that only the caller's dialect has, e.g. `max_uses`; each causes a warning. */
   readonly onlyThere: readonly string[]
 }
 
-/** A tool that upstream would have to run and that no other dialect knows; refused where it cannot be passed. */
-export interface HostedTool extends Placed {
+/** A tool that upstream runs and that no other dialect knows; refused unless it can be passed through. */
+export interface HostedTool extends HasPath {
   readonly type: 'hosted'
   /** E.g. `file_search`, `computer_20250124`. */
   readonly wireType: string
@@ -207,14 +207,14 @@ export type OutputFormat =
       readonly strict?: boolean | undefined
     }
 
-/** What the caller asked of reasoning, in either vocabulary; `parts/effort.ts` maps it for a model. */
+/** Reasoning settings in either vocabulary; `parts/effort.ts` maps them for a model. */
 export interface TurnReasoning {
   /** Messages' `thinking.type`. */
   readonly mode?: 'adaptive' | 'enabled' | 'disabled' | 'between_tools' | undefined
   readonly budgetTokens?: number | undefined
-  /** `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or a word we do not know. */
+  /** `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or an unknown level. */
   readonly effort?: string | undefined
-  /** Readable text is wanted (`auto`, `concise`, `detailed`) or unwanted (`none`). Undefined: not said. */
+  /** Whether to return readable text: `auto`, `concise`, `detailed`, or `none`. */
   readonly summary?: string | undefined
 }
 
@@ -228,9 +228,9 @@ export interface Sampling {
   readonly logitBias?: JsonObject | undefined
 }
 
-/** One request. An absent member was not stated by the caller. */
+/** One request. The caller did not state an absent member. */
 export interface Turn {
-  /** The dialect's member for a field, so that warnings and refusals use the caller's own words. */
+  /** The caller dialect's names of fields, for warnings and refusals. */
   readonly fieldNames: FieldNames
   readonly items: readonly TurnItem[]
   readonly tools: readonly TurnTool[]
@@ -238,21 +238,21 @@ export interface Turn {
   readonly parallelToolCalls?: boolean | undefined
   readonly maxOutputTokens?: number | undefined
   readonly sampling: Sampling
-  /** Texts that end the answer; [] for none. */
+  /** Stop sequences; [] for none. */
   readonly stop: readonly string[]
   readonly format?: OutputFormat | undefined
   /** `low`, `medium`, `high`. */
   readonly verbosity?: string | undefined
   readonly reasoning?: TurnReasoning | undefined
-  /** Log probabilities are wanted; `top` alternatives each. */
+  /** Set if the caller wants log probabilities; `top` alternatives for each token. */
   readonly logprobs?: { readonly top?: number | undefined } | undefined
   /** Stable for one conversation; used as upstream's prompt cache key. */
   readonly cacheKey?: string | undefined
-  /** As `CallerRequest.sessionId`: the cache key where none is stated. */
+  /** As `CallerRequest.sessionId`. The cache key if the caller states none. */
   readonly sessionId?: string | undefined
 }
 
-/** Fields an upstream may lack, as warnings name them in the caller's words. */
+/** Fields that an upstream may lack. */
 export type TurnField =
   | 'maxOutputTokens'
   | 'temperature'
@@ -275,24 +275,24 @@ export type FieldNames = Readonly<Record<TurnField, string>>
 
 /** Token counts as upstream reported them; never estimated. Absent: not stated. */
 export interface Usage {
-  /** Everything the model read, cache reads and writes included, as OpenAI counts. */
+  /** All input tokens, including cache reads and writes, as OpenAI counts. */
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens?: number | undefined
-  /** Everything the model wrote, reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly outputTokens: number
   readonly reasoningTokens?: number | undefined
-  /** Web searches upstream ran. */
+  /** Web searches that upstream ran. */
   readonly searches?: number | undefined
   /** AI credits that upstream charges, in billionths. */
   readonly nanoAiu?: number | undefined
 }
 
-/** Why an answer ended. Precedence: a cap or a filter beats tool calls, for a cut call is not a call. */
+/** Why an answer ended. A limit or a filter takes precedence over tool calls: a call that was cut short is no call. */
 export type TurnStop =
   | 'end'
   | 'stop_sequence'
-  /** At least one complete call of a tool that the caller runs. */
+  /** The answer has at least one complete call of a tool that the caller runs. */
   | 'tool_calls'
   | 'max_tokens'
   | 'context_full'
@@ -301,17 +301,17 @@ export type TurnStop =
   | 'compaction'
 
 /**
- * One step of a reply. `slot` numbers the parts of a reply in the order they were first seen: 0, 1, 2…; a slot is text,
- * thinking or a tool call and stays it. Slots may interleave; encoders that cannot take that hold back. After `stop`
- * nothing follows, and a failure is a thrown Fault, never an event.
+ * One step of a reply. `slot` numbers the parts of a reply in order of appearance: 0, 1, 2…. A slot is text, thinking or a
+ * tool call and keeps its type. Slots may interleave; an encoder whose dialect forbids that buffers. `stop` is the last
+ * event. A failure is a thrown Fault, never an event.
  */
 export type TurnEvent =
-  /** First, once. What upstream says of the reply. */
+  /** The first event of every reply. */
   | {
       readonly type: 'start'
       /** Upstream's own model name. */
       readonly model?: string | undefined
-      /** Counts known before the answer, where upstream states them. */
+      /** Counts that upstream states before the answer. */
       readonly usage?: Usage | undefined
     }
   | {
@@ -323,7 +323,7 @@ export type TurnEvent =
     }
   | { readonly type: 'refusal.delta'; readonly slot: number; readonly text: string }
   | { readonly type: 'think.delta'; readonly slot: number; readonly text: string }
-  /** Once per thinking slot at most, the last event before its `part.close`. */
+  /** At most once per thinking slot, directly before its `part.close`. */
   | { readonly type: 'think.sign'; readonly slot: number; readonly opaque: Opaque }
   | {
       readonly type: 'tool.open'
@@ -335,11 +335,11 @@ export type TurnEvent =
     }
   /** Pieces concatenate to the arguments: JSON text, or plain text for a custom tool. No piece at all means `{}`. */
   | { readonly type: 'tool.args'; readonly slot: number; readonly text: string }
-  /** A url citation of the text so far in this slot. */
+  /** A citation of the slot's text so far. */
   | { readonly type: 'citation'; readonly slot: number; readonly citation: Citation }
-  /** A web search upstream ran itself, complete. */
+  /** A completed web search of upstream's own. */
   | { readonly type: 'search'; readonly slot: number; readonly id: string; readonly query: string }
-  /** A web search that is run here begins; `search.result` follows, with nothing of the slot between. */
+  /** The proxy starts a web search. The next event of the slot is `search.result`. */
   | { readonly type: 'search.open'; readonly slot: number; readonly id: string; readonly query: string }
   | {
       readonly type: 'search.result'
@@ -348,7 +348,7 @@ export type TurnEvent =
       readonly query: string
       readonly outcome: SearchOutcome
     }
-  /** Nothing more comes for the slot. Encoders close what is still open at `stop`. */
+  /** The last event of a slot. At `stop`, encoders close slots that are still open. */
   | { readonly type: 'part.close'; readonly slot: number }
   /** Before `stop`; a later one replaces an earlier one. */
   | { readonly type: 'usage'; readonly usage: Usage }
@@ -357,7 +357,7 @@ export type TurnEvent =
       readonly reason: TurnStop
       /** The text that ended the answer, with `stop_sequence`. */
       readonly stopSequence?: string | undefined
-      /** Of a content filter: category and words, where upstream gives them. */
+      /** Upstream's account of a content filter. */
       readonly detail?:
         | { readonly category?: string | undefined; readonly explanation?: string | undefined }
         | undefined
@@ -369,6 +369,6 @@ export interface Citation {
   /** Offsets into the slot's text, in UTF-16 units. */
   readonly start?: number | undefined
   readonly end?: number | undefined
-  /** What the page says, where that is known. Undefined: the text between the offsets stands for it. */
+  /** The cited text of the page. Undefined: use the text between the offsets. */
   readonly quote?: string | undefined
 }

@@ -2,44 +2,44 @@ import { Fault } from '../errors.ts'
 
 /** What happened to something the caller sent. */
 export type WarningCode =
-  /** Sent in another spelling; means the same. */
+  /** Sent in another form with the same meaning. */
   | 'adapted'
-  /** Done here in place of upstream, which has nothing like it. */
+  /** The proxy does it, because upstream cannot. */
   | 'emulated'
   /** Left out. */
   | 'dropped'
-  /** Replaced by the nearest the model takes. */
+  /** Replaced by the nearest value that the model takes. */
   | 'clamped'
-  /** Reasoning of another vendor, or in a form upstream cannot check, was left out. */
+  /** Left out reasoning of another vendor, or in a form that upstream cannot verify. */
   | 'thinking_dropped'
   | 'compaction_dropped'
-  /** A schema keyword upstream refuses was taken out. */
+  /** Removed a schema keyword that upstream refuses. */
   | 'schema_simplified'
-  /** A grammar is told to the model in words only. */
+  /** The tool's description contains the grammar; upstream does not enforce it. */
   | 'grammar_not_enforced'
-  /** `json_object` is asked for in words only. */
+  /** The prompt asks for JSON; upstream does not enforce it. */
   | 'json_hinted'
   | 'duplicate_tool_dropped'
   | 'tool_result_synthesised'
   | 'tool_result_orphan_dropped'
   | 'tool_result_moved'
-  /** `chat.history-window` left out older messages. */
+  /** Left out older messages, as `chat.history-window` asks. */
   | 'history_cut'
-  /** Upstream chose no model for `auto`; its default answers. */
+  /** Upstream chose no model for `auto`; the default model answers. */
   | 'auto_unavailable'
-  /** Upstream refused it once; it was sent again without. */
+  /** Upstream refused the request with it; the proxy repeated the request without it. */
   | 'refused_upstream'
 
-/** One thing that could not be carried over as it came. */
+/** Something in a request that the proxy could not carry over unchanged. */
 export interface Warning {
   readonly code: WarningCode
-  /** In the caller's own words, with dots: `tools.3.input_schema`, `temperature`; an id for tool results. */
+  /** The caller's field with dots: `tools.3.input_schema`, `temperature`; for tool results, the call's id. */
   readonly field: string
-  /** A sentence for the log, without anything the caller wrote. */
+  /** For the log; contains nothing that the caller wrote. */
   readonly detail?: string | undefined
 }
 
-/** Codes whose answer may differ from what was asked for; under `chat.strict` they are refusals. */
+/** Codes after which the answer may differ from the one asked for; `chat.strict` refuses such requests. */
 const lossy: ReadonlySet<WarningCode> = new Set([
   'dropped',
   'clamped',
@@ -50,7 +50,7 @@ const lossy: ReadonlySet<WarningCode> = new Set([
 ])
 
 /**
- * @param mandatory fields that no caller of the dialect can leave out: to drop one is no reason to refuse
+ * @param mandatory fields that every request of the dialect must have: dropping one is no reason to refuse
  * @throws Fault `invalid_request` naming the first field whose loss `chat.strict` forbids
  */
 export function refuseLosses(warnings: readonly Warning[], mandatory: ReadonlySet<string> = new Set()): void {
@@ -64,7 +64,7 @@ export function refuseLosses(warnings: readonly Warning[], mandatory: ReadonlySe
   })
 }
 
-/** For the log: what the header says, and why. */
+/** For the log: the header's text and the detail. */
 export function describeWarning(warning: Warning): string {
   const { detail } = warning
   return detail === undefined ? formatWarning(warning) : `${formatWarning(warning)} (${detail})`

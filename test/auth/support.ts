@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import type { Logger, LogMethod } from '../../src/log.ts'
-import type { CopilotRecord } from '../../src/auth/wire.ts'
+import type { Logger, LogMethod } from '../../src/logging/logger.ts'
+import type { CopilotRecord } from '../../src/auth/copilot/wire.ts'
 
 /** Parsed JSON of test/fixtures/auth/<name>.json. */
 export function fixture(name: string): Record<string, unknown> {

@@ -1,7 +1,6 @@
 import { chooseModels } from '../../src/client-settings/choose-models.ts'
-import type { ClientModel } from '../../src/client-settings/client-model.ts'
+import type { ClientModel, Target } from '../../src/client-settings/target.ts'
 import type { ClientId } from '../../src/client-settings/clients.ts'
-import type { Target } from '../../src/client-settings/target.ts'
 
 /** A model of Copilot’s that these APIs serve untranslated. */
 export function model(

@@ -1,10 +1,7 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { entryFormats } from '../../src/client-settings/client-entries.ts'
+import { entryFormats, setUpText, undoText } from '../../src/client-settings/client-entries.ts'
 import type { ClientId } from '../../src/client-settings/clients.ts'
-import { setUpText, undoText } from '../../src/client-settings/setup-text.ts'
-import { parseJsonc } from '../../src/client-settings/jsonc.ts'
-import { tomlStatements } from '../../src/client-settings/toml-statements.ts'
 import { readJsonc } from './read-jsonc.ts'
 import { model, target } from './models.ts'
 
@@ -105,7 +102,7 @@ describe.each(ids)('%s', (client) => {
     fc.assert(
       fc.property(files[client], (text) => {
         const next = setUp(client, text)
-        expect(client === 'codex' ? tomlStatements(next) : parseJsonc(next)).toBeDefined()
+        expect(format.read(next)).toBeDefined()
         expect(format.areOurs(format.read(next) ?? {}, 'http://127.0.0.1:4141')).toBe(true)
         if (client === 'codex') expect(otherLines(next)).toEqual(otherLines(text))
         else expect(others(readJsonc(next))).toEqual(others(readJsonc(text)))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { snippets } from '../../src/client-settings/snippets.ts'
 import type { Snippet } from '../../src/client-settings/snippets.ts'
-import { tomlStatements } from '../../src/client-settings/toml-statements.ts'
+import { tomlStatements } from '../../src/client-settings/toml.ts'
 import { model, target } from './models.ts'
 
 /** Throws where the text is not of its language. */

@@ -1,5 +1,5 @@
-import type { CodexRoute } from '../../src/demo/codex/routes.ts'
-import type { DemoRoute } from '../../src/demo/script.ts'
+import type { CodexRoute } from '../upstreams/codex/routes.ts'
+import type { CopilotRoute } from '../upstreams/copilot/routes.ts'
 import type { Proxy } from '../http/harness.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -12,7 +12,7 @@ interface ToolCall {
 }
 
 /** Paths of both simulated upstreams. */
-export type UpstreamRoute = DemoRoute | CodexRoute
+export type UpstreamRoute = CopilotRoute | CodexRoute
 
 /** A request for an answer, as the simulated Copilot or Codex received it. */
 export interface Generation {

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { createKnownSecrets } from '../../src/known-secrets.ts'
-import type { CommandContext } from '../../src/commands/context.ts'
 import { runProgram } from '../../src/commands/program.ts'
-import { startDemoServer } from '../../src/demo/server.ts'
-import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+import type { CommandContext } from '../../src/commands/shared/command.ts'
+import { createKnownSecrets } from '../../src/redaction/known-secrets.ts'
+import { createStyle } from '../../src/terminal/output.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
+import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 import type { Output } from '../../src/terminal/output.ts'
-import { createStyle } from '../../src/terminal/style.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -30,7 +30,7 @@ export interface TestUser {
 }
 
 /** A user with an empty home, whose GitHub is the simulated one when it is given. */
-export async function createUser(github?: DemoServer): Promise<TestUser> {
+export async function createUser(github?: CopilotUpstream): Promise<TestUser> {
   const home = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
   onTestFinished(() => rm(home, { recursive: true }))
   const env: Record<string, string | undefined> = {
@@ -79,13 +79,13 @@ export async function createUser(github?: DemoServer): Promise<TestUser> {
 }
 
 /** The variables that point a copilot-proxy at the simulated GitHub. */
-export function githubVariables({ url }: DemoServer): Record<string, string> {
+export function githubVariables({ url }: CopilotUpstream): Record<string, string> {
   return { COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url, COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url }
 }
 
 /** A simulated GitHub and Copilot for one test. */
-export async function openGithub(options: DemoOptions = {}): Promise<DemoServer> {
-  const github = await startDemoServer(options)
+export async function openGithub(options: CopilotOptions = {}): Promise<CopilotUpstream> {
+  const github = await startCopilot(options)
   onTestFinished(() => github.close())
   return github
 }

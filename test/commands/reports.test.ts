@@ -6,9 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 import { jsonReply } from '../../src/demo/outcome.ts'
-import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 
-async function loggedIn(options: DemoOptions = {}): Promise<{ readonly github: DemoServer; readonly user: TestUser }> {
+async function loggedIn(
+  options: CopilotOptions = {},
+): Promise<{ readonly github: CopilotUpstream; readonly user: TestUser }> {
   const github = await openGithub(options)
   const user = await createUser(github)
   await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })

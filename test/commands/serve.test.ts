@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { CommandContext } from '../../src/commands/context.ts'
+import type { CommandContext } from '../../src/commands/shared/command.ts'
 import { createUser, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 

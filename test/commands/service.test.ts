@@ -1,18 +1,17 @@
 import { readFile, stat, writeFile, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { CommandContext } from '../../src/commands/context.ts'
-import type { ServiceFlags } from '../../src/commands/flags.ts'
-import { serviceInstall, serviceStatus, serviceUninstall } from '../../src/commands/service.ts'
+import { findStateFiles, writeDaemonRecord } from '../../src/commands/background/background-daemon.ts'
+import type { DaemonRecord } from '../../src/commands/background/background-daemon.ts'
+import { findProcessStart } from '../../src/commands/background/process-start.ts'
 import { restartService } from '../../src/commands/service/control.ts'
 import type { CommandResult, ServiceSystem } from '../../src/commands/service/control.ts'
-import { launchdAgent } from '../../src/commands/service/launchd-agent.ts'
-import { systemdUnit } from '../../src/commands/service/systemd-unit.ts'
-import type { ServiceDefinition } from '../../src/commands/service/definition.ts'
-import { findBackgroundPlace } from '../../src/commands/background/place.ts'
-import { writeDaemonRecord } from '../../src/commands/background/daemon-record.ts'
-import type { DaemonRecord } from '../../src/commands/background/daemon-record.ts'
-import { findProcessStart } from '../../src/commands/background/process-start.ts'
+import type { ServiceDefinition } from '../../src/commands/service/define.ts'
+import { launchdAgent } from '../../src/commands/service/launchd.ts'
+import { serviceInstall, serviceStatus, serviceUninstall } from '../../src/commands/service/service.ts'
+import { systemdUnit } from '../../src/commands/service/systemd.ts'
+import type { CommandContext } from '../../src/commands/shared/command.ts'
+import type { ServiceFlags } from '../../src/commands/shared/flags.ts'
 import { openProxy } from '../http/harness.ts'
 import { createUser, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
@@ -78,7 +77,7 @@ function createMachine(
 async function createServiceUser(change: Partial<CommandContext> = {}) {
   const user = await createUser()
   const start = (await findProcessStart(process.pid, { platform: process.platform, env: process.env })) ?? ''
-  const place = findBackgroundPlace(user.context())
+  const place = findStateFiles(user.context())
   const record = (changed: Partial<DaemonRecord> = {}): DaemonRecord => ({
     pid: process.pid,
     process_start: start,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { addApiKey, apiKeysOf, removeApiKey } from '../../src/config/edit-api-keys.ts'
-import { maskConfig } from '../../src/config/mask.ts'
+import { addApiKey, apiKeysOf, removeApiKey } from '../../src/config/api-keys.ts'
+import { maskConfig } from '../../src/config/secrets.ts'
 import { loaded, refused } from './loading.ts'
 
 const hash = '0123456789abcdef'.repeat(4)

@@ -1,8 +1,8 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { variableName } from '../../src/config/environment.ts'
 import { configSchema } from '../../src/config/schema.ts'
-import { settingLeaves } from '../../src/config/setting-leaves.ts'
+import { settingLeaves } from '../../src/config/settings-tree.ts'
 import { load, loaded, refused } from './loading.ts'
 
 describe('variable names', () => {

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { configSchema } from '../../src/config/schema.ts'
-import { settingLeaves } from '../../src/config/setting-leaves.ts'
-import { valueAt, valuePaths } from '../../src/config/settings-tree.ts'
+import { settingLeaves, valueAt, valuePaths } from '../../src/config/settings-tree.ts'
 import { loaded } from './loading.ts'
 
 const example = readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import type { Flag } from '../../src/config/load.ts'
 import { formatSource } from '../../src/config/problem.ts'

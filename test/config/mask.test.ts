@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { maskConfig, showConfig } from '../../src/config/mask.ts'
+import { maskConfig, showConfig } from '../../src/config/secrets.ts'
 import { loaded } from './loading.ts'
 
 const secrets = {

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { readProxyUrls } from '../../src/config/proxy-variables.ts'
 import { refused } from './loading.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { configSchema, type Config, type SettingKey } from '../../src/config/schema.ts'
-import { settingLeaves } from '../../src/config/setting-leaves.ts'
+import { settingLeaves } from '../../src/config/settings-tree.ts'
 import { loaded, refused } from './loading.ts'
 
 const leaves = settingLeaves(configSchema)

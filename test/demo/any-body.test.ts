@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import { chat, count, messages, responses } from './inference.ts'
 

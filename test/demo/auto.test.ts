@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { DemoServer } from '../../src/demo/server.ts'
-import { ask, post, startDemo } from './client.ts'
+import type { CopilotUpstream } from '../upstreams/copilot.ts'
+import { ask, post, openCopilot } from './client.ts'
 
 const newest = { headers: { 'x-github-api-version': '2026-08-01' } }
 
@@ -16,15 +16,15 @@ interface Session {
   readonly available_models: readonly string[]
 }
 
-async function choose(demo: DemoServer, prompt: string, more = {}): Promise<Choice> {
+async function choose(demo: CopilotUpstream, prompt: string, more = {}): Promise<Choice> {
   return (await (await post(demo, '/auto', { prompt, ...more }, newest)).json()) as Choice
 }
 
-const askWith = (demo: DemoServer, token: string, model: string) =>
+const askWith = (demo: CopilotUpstream, token: string, model: string) =>
   ask(demo, 'Hi', { model }, { headers: { 'copilot-session-token': token } })
 
 test('chooses by the prompt, an image or a marker, and describes the model', async () => {
-  const demo = await startDemo({ now: () => 1000 })
+  const demo = await openCopilot({ now: () => 1000 })
   const short = await choose(demo, 'Hi')
   expect(short).toMatchObject({ expires_at: 86_401, selected_model: { id: 'gpt-5-mini' } })
   expect(short.selected_model.supported_endpoints).toContain('/responses')
@@ -34,7 +34,7 @@ test('chooses by the prompt, an image or a marker, and describes the model', asy
 
 test('a session token is good for its model, until its end', async () => {
   let nowMs = 0
-  const demo = await startDemo({ now: () => nowMs })
+  const demo = await openCopilot({ now: () => nowMs })
   const { session_token: token } = await choose(demo, 'Hi')
   expect((await askWith(demo, token, 'gpt-5-mini')).status).toBe(200)
   const others = [await askWith(demo, token, 'gpt-4.1'), await askWith(demo, 'made-up', 'gpt-5-mini')]
@@ -48,7 +48,7 @@ test('a session token is good for its model, until its end', async () => {
 })
 
 test('a token of the older way is good for each of its models', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await post(demo, '/models/session', { auto_mode: { model_hints: ['auto'] } })
   const { session_token: token, available_models: models } = (await reply.json()) as Session
   expect(models).toContain('gpt-5-mini')
@@ -61,14 +61,14 @@ test.for([
   ['/auto', { prompt: 'Hi [demo:auto nothing]' }, newest, 503, 'no model could be chosen'],
   ['/models/session', {}, newest, 400, 'auto_mode is required'],
 ] as const)('%s refuses %j: %#', async ([path, body, options, status, words]) => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await post(demo, path, body, options)
   expect(reply.status).toBe(status)
   expect(await reply.text()).toContain(words)
 })
 
 test('either way can be missing', async () => {
-  const demo = await startDemo({ settings: { autoWays: 'session' } })
+  const demo = await openCopilot({ settings: { autoWays: 'session' } })
   const statuses = async () => [
     (await post(demo, '/auto', { prompt: 'Hi' }, newest)).status,
     (await post(demo, '/models/session', { auto_mode: {} })).status,

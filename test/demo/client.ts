@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest'
-import { startDemoServer } from '../../src/demo/server.ts'
-import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
+import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 
 /** An editor's headers with a live Copilot token, as every inference call needs them. */
-export function editorHeaders(demo: DemoServer, more: Record<string, string> = {}): Record<string, string> {
+export function editorHeaders(demo: CopilotUpstream, more: Record<string, string> = {}): Record<string, string> {
   const { token } = demo.tokens.issueCopilot({ lifetimeSeconds: 1800, sku: 'demo', proxyEp: 'proxy.example' })
   return {
     authorization: `Bearer ${token}`,
@@ -14,8 +14,8 @@ export function editorHeaders(demo: DemoServer, more: Record<string, string> = {
 }
 
 /** A running server that is closed when the test ends. */
-export async function startDemo(options: DemoOptions = {}): Promise<DemoServer> {
-  const demo = await startDemoServer(options)
+export async function openCopilot(options: CopilotOptions = {}): Promise<CopilotUpstream> {
+  const demo = await startCopilot(options)
   onTestFinished(() => demo.close())
   return demo
 }
@@ -25,7 +25,7 @@ export interface PostOptions {
   readonly signal?: AbortSignal
 }
 
-export function post(demo: DemoServer, path: string, body: unknown, options: PostOptions = {}): Promise<Response> {
+export function post(demo: CopilotUpstream, path: string, body: unknown, options: PostOptions = {}): Promise<Response> {
   return fetch(`${demo.url}${path}`, {
     method: 'POST',
     headers: { ...editorHeaders(demo), ...options.headers },
@@ -36,7 +36,7 @@ export function post(demo: DemoServer, path: string, body: unknown, options: Pos
 
 /** A streaming chat request of one user message. */
 export function ask(
-  demo: DemoServer,
+  demo: CopilotUpstream,
   text: string,
   more: Record<string, unknown> = {},
   options: PostOptions = {},

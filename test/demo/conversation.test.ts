@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import {
   imageOfBase64,
@@ -8,9 +8,9 @@ import {
   lastResults,
   promptOf,
 } from '../../src/demo/conversation.ts'
-import type { Conversation, Said } from '../../src/demo/conversation.ts'
+import type { Conversation, HistoryEntry } from '../../src/demo/conversation.ts'
 
-function of(...history: readonly Said[]): Conversation {
+function of(...history: readonly HistoryEntry[]): Conversation {
   return {
     history,
     tools: [],
@@ -25,14 +25,14 @@ function of(...history: readonly Said[]): Conversation {
   }
 }
 
-function says(text: string): Said {
+function says(text: string): HistoryEntry {
   return { by: 'user', text }
 }
 
-const answer: Said = { by: 'assistant', hasOpaque: false }
-const thought: Said = { by: 'assistant', hasOpaque: true }
-const result: Said = { by: 'tool', text: 'r', images: [] }
-const image: Said = { by: 'user', image: { kind: 'image/png', bytes: 3 } }
+const answer: HistoryEntry = { by: 'assistant', hasOpaque: false }
+const thought: HistoryEntry = { by: 'assistant', hasOpaque: true }
+const result: HistoryEntry = { by: 'tool', text: 'r', images: [] }
+const image: HistoryEntry = { by: 'user', image: { kind: 'image/png', bytes: 3 } }
 
 test.for<[string, string, string]>([
   ['other text is left alone', ' a\n', ' a\n'],
@@ -76,7 +76,7 @@ test('an image is as large as what it decodes to', () => {
 
 const asks = says('[demo:replay]')
 
-test.for<[string, readonly Said[], boolean]>([
+test.for<[string, readonly HistoryEntry[], boolean]>([
   ['not yet answered', [asks], false],
   ['answered with its thought', [asks, thought, answer], false],
   ['answered without', [asks, answer], true],

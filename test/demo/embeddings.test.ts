@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { post, startDemo } from './client.ts'
+import { post, openCopilot } from './client.ts'
 
 const model = 'text-embedding-3-small'
 
@@ -9,7 +9,7 @@ interface Reply {
 }
 
 async function embed(body: Record<string, unknown>): Promise<Reply> {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await post(demo, '/embeddings', { model, ...body })
   expect(reply.status).toBe(200)
   return JSON.parse(await reply.text())
@@ -38,7 +38,7 @@ test.for<[string, unknown]>([
   ['token ids', [[1, 2]]],
   ['nothing', []],
 ])('answers %s with a bare Bad Request', async ([, input]) => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await post(demo, '/embeddings', { model, input })
   expect(reply.status).toBe(400)
   expect(reply.headers.get('content-type')).toBe('text/plain; charset=utf-8')
@@ -46,7 +46,7 @@ test.for<[string, unknown]>([
 })
 
 test('refuses broken JSON, another kind of model and too many inputs', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   expect((await post(demo, '/embeddings', '{')).status).toBe(400)
   const chat = await post(demo, '/embeddings', { model: 'gpt-4.1', input: ['x'] })
   expect(await chat.text()).toContain('model_not_supported')

@@ -1,52 +1,71 @@
-import { answerChat } from '../../src/demo/chat.ts'
+import type { AutoSession } from '../../src/demo/auto.ts'
+import { answerChat } from '../../src/demo/chat/route.ts'
 import type { InferenceCall } from '../../src/demo/inference.ts'
-import { answerCountTokens, answerMessages } from '../../src/demo/messages.ts'
+import { answerCountTokens, answerMessages } from '../../src/demo/messages/route.ts'
 import type { Outcome } from '../../src/demo/outcome.ts'
 import { createPreparedFrames } from '../../src/demo/prepared-frames.ts'
-import { answerResponses } from '../../src/demo/responses.ts'
-import { DEFAULT_DEMO_SETTINGS } from '../../src/demo/settings.ts'
+import { answerResponses } from '../../src/demo/responses/route.ts'
+import { DEFAULT_PACE } from '../../src/demo/server.ts'
+import { createCopilotChecks } from '../upstreams/copilot/checks.ts'
+import { DEFAULT_COPILOT_SETTINGS } from '../upstreams/copilot/settings.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
+/** Parts of a call that a test replaces. */
+export interface CallChange extends Partial<InferenceCall> {
+  readonly hasVisionHeader?: boolean
+  /** Values of `anthropic-beta`. */
+  readonly betas?: readonly string[]
+}
+
 /** A call of a route without a server, the same every time. */
-export function callOf(body: Body, change: Partial<InferenceCall> = {}): InferenceCall {
+function callOf(body: Body, { hasVisionHeader, betas, ...change }: CallChange = {}): InferenceCall {
+  const headers: Readonly<Record<string, string>> = {
+    'x-github-api-version': '2026-06-01',
+    ...(hasVisionHeader === true && { 'copilot-vision-request': 'true' }),
+    ...(betas !== undefined && { 'anthropic-beta': betas.join(',') }),
+  }
   return {
     bodyText: JSON.stringify(body),
-    apiVersion: '2026-06-01',
-    refuseModel: () => undefined,
-    hasVisionHeader: false,
-    betas: [],
+    header: (name) => headers[name],
     number: 1,
     nowMs: Date.UTC(2026, 10, 20),
-    settings: DEFAULT_DEMO_SETTINGS,
+    pace: DEFAULT_PACE,
     prepared: createPreparedFrames(),
     ...change,
   }
 }
 
-export function chat(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+const checks = createCopilotChecks({
+  settings: () => DEFAULT_COPILOT_SETTINGS,
+  autoSessions: new Map<string, AutoSession>(),
+  now: () => Date.UTC(2026, 10, 20),
+})
+
+export function chat(body: Body, change: CallChange = {}): Outcome {
   return answerChat(
     callOf({ model: 'gpt-4.1', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...body }, change),
+    checks.chat,
   )
 }
 
-export function responses(body: Body, change: Partial<InferenceCall> = {}): Outcome {
-  return answerResponses(callOf({ model: 'gpt-5.4', stream: true, input: 'Hi', ...body }, change))
+export function responses(body: Body, change: CallChange = {}): Outcome {
+  return answerResponses(callOf({ model: 'gpt-5.4', stream: true, input: 'Hi', ...body }, change), checks.responses)
 }
 
-export function messages(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+export function messages(body: Body, change: CallChange = {}): Outcome {
   const base = {
     model: 'claude-sonnet-4.5',
     stream: true,
     max_tokens: 4096,
     messages: [{ role: 'user', content: 'Hi' }],
   }
-  return answerMessages(callOf({ ...base, ...body }, change))
+  return answerMessages(callOf({ ...base, ...body }, change), checks.messages)
 }
 
-export function count(body: Body, change: Partial<InferenceCall> = {}): Outcome {
+export function count(body: Body, change: CallChange = {}): Outcome {
   const base = { model: 'claude-sonnet-4.5', messages: [{ role: 'user', content: 'Hi' }] }
-  return answerCountTokens(callOf({ ...base, ...body }, change))
+  return answerCountTokens(callOf({ ...base, ...body }, change), checks.messages)
 }
 
 /** A stream as text; fails where the outcome is none. */

@@ -167,18 +167,6 @@ test('counts what the cache writes and reads apart from the input', () => {
   expect(usage([user])).toMatchObject({ input_tokens: 4, cache_creation_input_tokens: 0 })
 })
 
-test('without stream the answer is one message', () => {
-  const { status, body } = refusalOf(
-    messages({ stream: false, messages: [{ role: 'user', content: '[demo:tool Read {"file_path":"/x"}]' }], tools }),
-  )
-  expect(status).toBe(200)
-  expect(body).toMatchObject({
-    type: 'message',
-    content: [{ type: 'text' }, { type: 'tool_use', input: { file_path: '/x' } }],
-    stop_reason: 'tool_use',
-  })
-})
-
 // Thinking.
 
 function types(content: string, more: Body): readonly unknown[] {

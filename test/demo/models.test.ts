@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findModel, MODEL_LIST, modelList } from '../../src/demo/models.ts'
-import { ask, editorHeaders, startDemo } from './client.ts'
+import { ask, editorHeaders, openCopilot } from './client.ts'
 
 interface Entry {
   readonly id: string
@@ -38,7 +38,7 @@ test('a model without supported_endpoints answers chat, a responses-only one doe
 })
 
 test('serves the list and single models', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const headers = editorHeaders(demo, { 'x-github-api-version': '2026-06-01' })
   const whole = await fetch(`${demo.url}/models`, { headers })
   const listed: typeof list = JSON.parse(await whole.text())
@@ -74,7 +74,7 @@ test.each([
   ['2026-06-01', 930_000, 400],
   ['2025-05-01', 300_000, 400],
 ])('with API version %s a prompt of %d tokens is answered with %d', async (version, tokens, status) => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const headers = { 'x-github-api-version': version }
   const content = 'word '.repeat(Math.ceil((tokens * 4) / 5))
   const reply = await ask(demo, '', { model: 'gpt-5.2', messages: [{ role: 'user', content }] }, { headers })
@@ -84,7 +84,7 @@ test.each([
 })
 
 test('a model whose policy is no plain yes answers nothing', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   for (const model of ['claude-opus-4.5', 'gemini-3.1-pro-preview', 'grok-4.5']) {
     const reply = await ask(demo, 'Hi', { model })
     expect([reply.status, await reply.json()]).toMatchObject([400, { error: { code: 'model_not_supported' } }])

@@ -1,6 +1,7 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
-import { issueOpaque, itemId, openOpaque } from '../../src/demo/opaque-text.ts'
+import { issueOpaque, itemId } from '../../src/demo/opaque-text.ts'
+import { openOpaque } from '../upstreams/opaque-text.ts'
 
 test('opens what it issued, for its own kind and what it was bound to', () => {
   fc.assert(

@@ -165,18 +165,6 @@ test('a request that ends with a compaction trigger gets a compaction that may c
   expect(again.kind).toBe('stream')
 })
 
-test('without stream the answer is one response object whose thought may come back', () => {
-  const { status, body } = refusalOf(responses({ ...encrypted, stream: false }))
-  expect(status).toBe(200)
-  expect(body).toMatchObject({
-    object: 'response',
-    status: 'completed',
-    output: [{ type: 'reasoning' }, { type: 'message' }],
-  })
-  const { output: items } = Object(body) as { output: readonly OutputItem[] } // of the shape just seen
-  expect(responses({ input: [user, ...items.map(withoutId), user] }).kind).toBe('stream')
-})
-
 // What comes back.
 
 test('a thought of a done event comes back, without its id', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { ask, chunksOf, contentOf, editorHeaders, post, readPiece, readRest, startDemo } from './client.ts'
+import { ask, chunksOf, contentOf, editorHeaders, post, readPiece, readRest, openCopilot } from './client.ts'
 
 test('streams an answer with usage and [DONE]', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await ask(demo, 'Hi')
   expect(reply.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   const stream = await reply.text()
@@ -14,7 +14,7 @@ test('streams an answer with usage and [DONE]', async () => {
 })
 
 test('a gate sends headers at once, then one event per release', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const gate = demo.gateNext()
   const reply = await ask(demo, 'Hi')
   await gate.opened
@@ -30,7 +30,7 @@ test('a gate sends headers at once, then one event per release', async () => {
 })
 
 test('notices a client that leaves while the stream is held, and not as its own doing', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const gate = demo.gateNext()
   const abort = new AbortController()
   await ask(demo, 'Hi', {}, { signal: abort.signal })
@@ -42,7 +42,7 @@ test('notices a client that leaves while the stream is held, and not as its own 
 })
 
 test('[demo:hang] sends headers and then nothing', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const abort = new AbortController()
   const reply = await ask(demo, '[demo:hang]', {}, { signal: abort.signal })
   expect(reply.status).toBe(200)
@@ -53,7 +53,7 @@ test('[demo:hang] sends headers and then nothing', async () => {
 })
 
 test('[demo:silent] sends nothing at all', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const abort = new AbortController()
   const reply = ask(demo, '[demo:silent]', {}, { signal: abort.signal })
   await demo.until(() => demo.count('/chat/completions') === 1)
@@ -63,7 +63,7 @@ test('[demo:silent] sends nothing at all', async () => {
 })
 
 test('[demo:cut] breaks the connection after some of the text', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await ask(demo, '[demo:cut]')
   const reader = reply.body?.getReader() ?? expect.fail('no body')
   expect(await readPiece(reader)).toContain('data: ')
@@ -77,7 +77,7 @@ test.for([
   ['[demo:error-mid]', false],
   ['[demo:no-done]', true],
 ] as const)('%s ends cleanly without [DONE]', async ([marker, isFinished]) => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const stream = await (await ask(demo, marker)).text()
   expect(stream).not.toContain('[DONE]')
   expect(stream.includes('"finish_reason":"stop"')).toBe(isFinished)
@@ -85,7 +85,7 @@ test.for([
 })
 
 test('[demo:slow] waits before each event', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const startMs = performance.now()
   const stream = await (await ask(demo, '[demo:slow 5] [demo:frames 10 2]')).text()
   expect(contentOf(stream)).toBe(' prepared'.repeat(10))
@@ -109,33 +109,33 @@ test.for([
   [504, '<html>'],
   [529, 'simulated error 529'],
 ] as const)('[demo:error %i] has the body of the real service', async ([status, text]) => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await ask(demo, `[demo:error ${status}]`)
   expect(reply.status).toBe(status)
   expect(await reply.text()).toContain(text)
 })
 
 test('retry-after is a date on 402 and seconds on 429', async () => {
-  const demo = await startDemo({ now: () => 0 })
+  const demo = await openCopilot({ now: () => 0 })
   expect((await ask(demo, '[demo:error 402]')).headers.get('retry-after')).toBe('Fri, 02 Jan 1970 00:00:00 GMT')
   expect((await ask(demo, '[demo:error 429]')).headers.get('retry-after')).toBe('30')
 })
 
 test('[demo:html] is a page with status 200', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await ask(demo, '[demo:html]')
   expect(reply.status).toBe(200)
   expect(reply.headers.get('content-type')).toContain('text/html')
 })
 
 test('a stream much larger than the socket takes at once arrives whole', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const reply = await ask(demo, '[demo:frames 20000 500]', { model: 'demo-bench' })
   expect((await reply.text()).split(' prepared')).toHaveLength(20_001)
 })
 
 test('notices a client that leaves while the socket is full', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const abort = new AbortController()
   await ask(demo, '[demo:frames 1000000 1000]', { model: 'demo-bench' }, { signal: abort.signal })
   abort.abort()
@@ -144,7 +144,7 @@ test('notices a client that leaves while the socket is full', async () => {
 })
 
 test('joins as many events into one write as the settings say', async () => {
-  const demo = await startDemo({ settings: { eventsPerWrite: 1000 } })
+  const demo = await openCopilot({ settings: { eventsPerWrite: 1000 } })
   const gate = demo.gateNext()
   const reply = await ask(demo, 'Hi')
   const reader = reply.body?.getReader() ?? expect.fail('no body')
@@ -155,7 +155,7 @@ test('joins as many events into one write as the settings say', async () => {
 })
 
 async function transcript(): Promise<string> {
-  const demo = await startDemo({ now: () => 1_000_000 })
+  const demo = await openCopilot({ now: () => 1_000_000 })
   const tools = [{ type: 'function', function: { name: 'x' } }]
   const replies = [await ask(demo, '[demo:reasoning]'), await ask(demo, '[demo:tool]', { tools })]
   return (await Promise.all(replies.map((reply) => reply.text()))).join('')
@@ -166,7 +166,7 @@ test('the same requests get the same bytes from a fresh server', async () => {
 })
 
 test('overlapping requests have ids of their own', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const headers = editorHeaders(demo)
   const replies = await Promise.all(Array.from({ length: 20 }, () => ask(demo, 'Hi', {}, { headers })))
   const streams = await Promise.all(replies.map((reply) => reply.text()))
@@ -175,7 +175,7 @@ test('overlapping requests have ids of their own', async () => {
 })
 
 test('[demo:failed] fails inside a 200 before any output', async () => {
-  const demo = await startDemo()
+  const demo = await openCopilot()
   const chat = await ask(demo, '[demo:failed slow_down]')
   expect(chat.status).toBe(200)
   expect(await chat.text()).toMatch(/^data: \{"error":\{"code":"slow_down"[^\n]*\n\n$/)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isLoginDead, toCodexFault, withHeaderError } from '../../src/executors/codex-fault.ts'
 import type { CodexRefusal } from '../../src/executors/codex-fault.ts'
-import { readErrorBody } from '../../src/executors/status-fault.ts'
+import { readErrorBody } from '../../src/upstream-errors/error-body.ts'
 import { asIs } from '../as-is.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 18, 0, 0)

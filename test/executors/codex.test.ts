@@ -10,11 +10,13 @@ import { createPool } from '../../src/executors/agent.ts'
 import { createCodexExecutor } from '../../src/executors/codex.ts'
 import type { CodexExecutorOptions } from '../../src/executors/codex.ts'
 import type { Executor, UpstreamCall } from '../../src/executors/executor.ts'
+import { judgeResponsesEvent } from '../../src/translate/responses/upstream/first-event.ts'
 import { recordingLog } from '../recording-log.ts'
 import { textOf } from './bodies.ts'
 import { asIs } from '../as-is.ts'
 
 const call: UpstreamCall = {
+  judgeFirstEvent: judgeResponsesEvent,
   path: '/responses',
   body: '{"model":"gpt-6-sol","stream":true}',
   headers: { 'session-id': 'session-1' },

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { UpstreamBody } from '../../src/executors/executor.ts'

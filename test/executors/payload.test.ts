@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { toPayload } from '../../src/executors/payload.ts'
+import { toPayload } from '../../src/executors/send-request.ts'
 import { isCollected } from '../garbage.ts'
 
 test.each([['text'], [null], [Buffer.alloc(16 * 1024)]])('small bodies are handed over as they are: %#', (body) => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { toCodexFault } from '../../src/executors/codex-fault.ts'
-import { readErrorBody, toStatusFault } from '../../src/executors/status-fault.ts'
+import { toStatusFault } from '../../src/executors/copilot-fault.ts'
+import { readErrorBody } from '../../src/upstream-errors/error-body.ts'
 import { wordError } from '../../src/translate/parts/error-wording.ts'
 import { toStreamFault } from '../../src/translate/parts/stream-fault.ts'
 import { asIs } from '../as-is.ts'

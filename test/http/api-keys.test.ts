@@ -48,7 +48,7 @@ test('a key stays the same under another name or in another form', () => {
   expect(holdsKey([], first)).toBe(false)
 })
 
-test('what was presented is taken from two headers, and from nowhere else', () => {
+test('keys are read from two headers only', () => {
   expect(presentedKeys({ authorization: 'bearer  a ', 'x-api-key': 'b' })).toEqual(['a', 'b'])
   expect(presentedKeys({ authorization: 'Basic a', cookie: 'key=a' })).toEqual([])
 })

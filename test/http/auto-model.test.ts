@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { htmlReply, jsonReply, textReply } from '../../src/demo/outcome.ts'
 import { Fault } from '../../src/errors.ts'
-import { createAutoChoices } from '../../src/http/auto-choices.ts'
+import { createAutoChoices } from '../../src/pipeline/auto-choices.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { model } from '../models/samples.ts'
 import { recordingLog } from '../recording-log.ts'
@@ -96,7 +96,7 @@ describe('a request for auto', () => {
     const ask = () => proxy.chat({ model: 'auto' })
     expect((await ask()).status).toBe(200)
     const exchanges = proxy.demo.exchanges()
-    proxy.demo.auto.expireAll()
+    proxy.demo.forgetAutoSessions()
     expect((await ask()).status).toBe(200)
     expect(lastCall(proxy)?.headers['copilot-session-token']).toBe('auto-demo-2')
     proxy.demo.script('/chat/completions', { outcome: textReply(401, 'Invalid auto-mode selector'), times: 2 })
@@ -111,7 +111,7 @@ describe('a request for auto', () => {
   test('streams on in the stream that had begun when its model was chosen anew', async () => {
     const proxy = await openProxy()
     await proxy.chat({ model: 'auto' })
-    proxy.demo.auto.expireAll()
+    proxy.demo.forgetAutoSessions()
     const reply = await proxy.chat({ model: 'auto', stream: true })
     expect(reply.text).toMatch(/^data: .*\n\n[\s\S]*data: \[DONE\]\n\n$/)
     expect(reply.text.match(/data: \[DONE\]/g)).toHaveLength(1)
@@ -268,8 +268,8 @@ describe('choices', () => {
     for (let at = 0; at < 499; at += 1) await choose(`s${at}`)
     await choose('first')
     await choose('one more')
-    expect(choices.kept({ ...ask, sessionId: 'first' })?.sessionToken).toBe('t1')
-    expect(choices.kept({ ...ask, sessionId: 's0' })).toBeUndefined()
+    expect(choices.cached({ ...ask, sessionId: 'first' })?.sessionToken).toBe('t1')
+    expect(choices.cached({ ...ask, sessionId: 's0' })).toBeUndefined()
   })
 
   test('are not waited for longer than GitHub’s clients wait', async () => {
@@ -302,7 +302,7 @@ describe('choices', () => {
     expect((await choices.choose(ask, 'r')).sessionToken).toBe('t1')
   })
 
-  test('of the older way take the first model that the account has', async () => {
+  test('of the older endpoint use the first model that the account has', async () => {
     const session = { session_token: 't', expires_at: 1e9, available_models: ['unknown', 'gpt-4.1', 'gpt-5'] }
     const { choices } = choicesWith(({ path }) =>
       path === '/auto'

@@ -91,7 +91,7 @@ test('a model that cannot chat is refused with what it can do', async () => {
   })
 })
 
-test('a model that the account has switched off is refused with the way to switch it on', async () => {
+test('the refusal of a model that the account has switched off says how to enable it', async () => {
   const { chat: ask } = await openProxy()
   const reply = await ask({ model: 'claude-opus-4.5' })
   expect(reply.status).toBe(404)
@@ -122,7 +122,7 @@ test('a body of no bytes is a 400, and its connection serves the next request', 
   expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 200'])
 })
 
-test('a byte order mark in front is passed over, UTF-16 is not taken for text', async () => {
+test('a leading byte order mark is skipped, UTF-16 is refused', async () => {
   const { send } = await openProxy()
   expect((await send(chat, { body: `\uFEFF${chatBody()}` })).status).toBe(200)
   expect((await send(chat, { body: Buffer.from(`\uFEFF${chatBody()}`, 'utf16le') })).status).toBe(400)
@@ -234,7 +234,7 @@ test.each(Object.entries(encoders))('a body in %s is read', async (encoding, enc
 
 test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
   'D10 a small body in %s that would become huge is answered 413',
-  // Compressing 100 MB takes its time.
+  // Compressing 100 MB is slow.
   { timeout: 60_000 },
   async (encoding) => {
     const { send } = await openProxy({ file: 'server: { body-limit-mb: 1 }' })
@@ -307,7 +307,7 @@ test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
   'a body that is not %s, or only its beginning, is a 400',
   async (encoding) => {
     const { send, chat: ask } = await openProxy()
-    // Fixed text: br has no mark and no checksum, so of random bytes some are a whole, empty stream.
+    // Fixed text: br has no magic number and no checksum, so some random bytes are a complete empty stream.
     const whole = encoders[encoding](chatBody(saying('some text that is not all the same '.repeat(200))))
     for (const body of [chatBody(), whole.subarray(0, whole.length - 20), whole.subarray(10), '']) {
       const reply = await send(chat, { body, headers: { 'content-encoding': encoding } })

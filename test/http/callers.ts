@@ -1,16 +1,16 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 
-export const callers = ['chat', 'responses', 'messages'] as const satisfies readonly DialectId[]
+export const callers = ['chat', 'responses', 'messages'] as const satisfies readonly UpstreamDialectId[]
 
 export const dialectPaths = {
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
   messages: '/v1/messages',
-} as const satisfies Record<DialectId, string>
+} as const satisfies Record<UpstreamDialectId, string>
 
 /** A small request in a caller's dialect; `change` is laid over it. */
 export function bodyOfPrompt(
-  caller: DialectId,
+  caller: UpstreamDialectId,
   model: string,
   prompt: string,
   change: Readonly<Record<string, unknown>> = {},

@@ -39,7 +39,7 @@ interface OpenReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly stream: IncomingMessage
-  /** The next whole server-sent event or comment, without its blank line; undefined at the end. */
+  /** The next complete server-sent event or comment, without its blank line; undefined at the end. */
   readonly next: () => Promise<string | undefined>
   /** Everything that was not taken by `next`. Rejects when the connection breaks. */
   readonly rest: () => Promise<string>

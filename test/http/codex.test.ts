@@ -150,7 +150,7 @@ test('E14 an access token of Codex that has expired is renewed once, for all who
   expect(after).not.toBe(before)
 })
 
-test('a login that was revoked stops, says what to run, and goes on with a new one', async () => {
+test('a revoked login stops, names the command to run, and continues after a new login', async () => {
   const proxy = await openBoth()
   const { send, codex, codexStore } = proxy
   const ask = () => send('/v1/chat/completions', { body: bodyOfPrompt('chat', own, 'Hello') })
@@ -248,7 +248,7 @@ test('Codex CLI’s own login is read again when it changes, and never renewed f
   expect(codex.count('/oauth/token')).toBe(0)
 })
 
-test('a changed configuration switches Codex off and on while Copilot goes on', async () => {
+test('a changed configuration switches Codex off and on while Copilot keeps running', async () => {
   const proxy = await openBoth()
   const { daemon, configure, codex } = proxy
   const gate = codex.gateNext()
@@ -259,7 +259,7 @@ test('a changed configuration switches Codex off and on while Copilot goes on', 
   const off = await proxy.chat({ model: `codex/${own}` })
   expect([off.status, off.text]).toEqual([404, expect.stringContaining('codex.enabled')])
   expect((await proxy.chat()).status).toBe(200)
-  // What was under way ends on the connection it began on.
+  // Running requests end on the connection they began on.
   gate.open()
   expect(await (await opening).rest()).toContain('response.completed')
   daemon.reconfigure(configure(''))
@@ -308,7 +308,7 @@ test('what Codex encrypted stays with Codex, also where the proxy joins the hist
     expect(reply.headers['x-copilot-proxy-warnings']).toMatch(/thinking_dropped;input\.\d/)
     expect(demo.count('/responses')).toBe(before.demo + 1)
     expect(demo.log.at(-1)?.body).not.toContain('encrypted_content":')
-    // Back at Codex, which refuses what is not as it made it.
+    // Back to Codex, which refuses reasoning that it did not make.
     await ask(own, '[demo:replay] on', change)
     expect(codex.count('/backend-api/codex/responses')).toBe(before.codex + 1)
     expect(codex.log.at(-1)?.body).toContain('"encrypted_content":')

@@ -84,7 +84,7 @@ async function openPriced(file = '') {
   return proxy
 }
 
-test('where upstream states no credits they are reckoned from prices, and said to be an estimate', async () => {
+test('credits that upstream does not state are computed from prices and marked as estimated', async () => {
   const proxy = await openPriced()
   const reply = await ask(proxy, '/v1/chat/completions', { model: silent })
   const [line] = served(proxy)
@@ -99,7 +99,7 @@ test('where upstream states no credits they are reckoned from prices, and said t
   })
 })
 
-test('without prices and without a word of upstream’s, nothing is said of credits', async () => {
+test('without prices and upstream credits, no credits are reported', async () => {
   const proxy = await openProxy({
     prepare: (demo) =>
       demo.script('/models', {

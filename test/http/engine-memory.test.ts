@@ -4,8 +4,8 @@ import { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startDaemon } from '../../src/daemon.ts'
-import type { Engine } from '../../src/engine.ts'
 import { createEngineMemory } from '../../src/http/engine-memory.ts'
+import type { Engine } from '../../src/http/engine-memory.ts'
 import { createLifetimes } from '../../src/http/lifetimes.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
@@ -26,9 +26,9 @@ const stay = '--semi-space-growth-factor=1'
 const [narrow, wide] = [2 * 1024 * 1024, 32 * 1024 * 1024]
 
 function openMemory() {
-  const told: string[] = []
+  const flagsSet: string[] = []
   let size = narrow
-  const engine: Engine = { setFlags: (flags) => void told.push(flags), nurseryBytes: () => size }
+  const engine: Engine = { setFlags: (flags) => void flagsSet.push(flags), newSpaceBytes: () => size }
   const memory = createEngineMemory({
     engine,
     setTimer(run, delayMs) {
@@ -37,7 +37,7 @@ function openMemory() {
     },
   })
   return {
-    told,
+    flagsSet,
     memory,
     setNursery: (bytes: number) => {
       size = bytes
@@ -47,88 +47,88 @@ function openMemory() {
 
 const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-test('memory is given back once nothing has been asked for ten seconds, and that ends by itself', () => {
-  const { told, memory } = openMemory()
+test('returns memory after ten seconds without a request, for a limited time', () => {
+  const { flagsSet, memory } = openMemory()
   memory.idle()
   vi.advanceTimersByTime(9999)
-  expect(told).toEqual([])
+  expect(flagsSet).toEqual([])
   vi.advanceTimersByTime(1)
-  expect(told).toEqual([shrink])
+  expect(flagsSet).toEqual([shrink])
   vi.advanceTimersByTime(60_000)
-  expect(told).toEqual([shrink, asUsual])
+  expect(flagsSet).toEqual([shrink, asUsual])
   expect(vi.getTimerCount()).toBe(0)
 })
 
 test('the next request ends it, and is no slower for it', () => {
-  const { told, memory } = openMemory()
+  const { flagsSet, memory } = openMemory()
   memory.idle()
   vi.advanceTimersByTime(10_000)
   memory.busy()
-  expect(told).toEqual([shrink, asUsual, slack, grow])
+  expect(flagsSet).toEqual([shrink, asUsual, slack, grow])
   vi.advanceTimersByTime(60_000)
-  expect(told).toEqual([shrink, asUsual, slack, grow])
+  expect(flagsSet).toEqual([shrink, asUsual, slack, grow])
 })
 
 test('the nursery grows with the first request and stays at what it has grown to', () => {
-  const { told, memory, setNursery } = openMemory()
+  const { flagsSet, memory, setNursery } = openMemory()
   memory.busy()
-  expect(told).toEqual([slack, grow])
+  expect(flagsSet).toEqual([slack, grow])
   vi.advanceTimersByTime(99)
   setNursery(wide)
-  expect(told).toEqual([slack, grow])
+  expect(flagsSet).toEqual([slack, grow])
   vi.advanceTimersByTime(1)
-  expect(told).toEqual([slack, grow, stay])
+  expect(flagsSet).toEqual([slack, grow, stay])
   memory.idle()
   memory.busy()
-  expect(told).toEqual([slack, grow, stay])
+  expect(flagsSet).toEqual([slack, grow, stay])
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('where it has not been given back yet, it does not grow further', () => {
-  const { told, memory, setNursery } = openMemory()
+test('does not grow the new space further if memory was not returned yet', () => {
+  const { flagsSet, memory, setNursery } = openMemory()
   memory.busy()
   setNursery(wide)
   vi.advanceTimersByTime(100)
   memory.idle()
   vi.advanceTimersByTime(10_000)
   memory.busy()
-  expect(told.splice(0)).toEqual([slack, grow, stay, noSlack, shrink, asUsual, slack, stay])
+  expect(flagsSet.splice(0)).toEqual([slack, grow, stay, noSlack, shrink, asUsual, slack, stay])
   expect(vi.getTimerCount()).toBe(0)
   memory.idle()
   vi.advanceTimersByTime(10_000)
   setNursery(wide / 4)
   memory.busy()
-  expect(told).toEqual([noSlack, shrink, asUsual, slack, '--semi-space-growth-factor=4'])
+  expect(flagsSet).toEqual([noSlack, shrink, asUsual, slack, '--semi-space-growth-factor=4'])
 })
 
 test('it grows from 2 MB where V8 states less', () => {
-  const { told, memory, setNursery } = openMemory()
+  const { flagsSet, memory, setNursery } = openMemory()
   setNursery(narrow / 2)
   memory.busy()
-  expect(told).toEqual([slack, grow])
+  expect(flagsSet).toEqual([slack, grow])
 })
 
-test('it is given back with the rest, also where it has not grown yet, and grows anew', () => {
-  const { told, memory, setNursery } = openMemory()
+test('returns the new space with the heap, even before it has grown, and grows it again', () => {
+  const { flagsSet, memory, setNursery } = openMemory()
   for (const size of [narrow, wide]) {
     memory.busy()
     setNursery(size)
     vi.advanceTimersByTime(100)
     memory.idle()
     vi.advanceTimersByTime(50_000)
-    expect(told.splice(0)).toEqual([slack, grow, stay, noSlack, shrink, asUsual])
+    expect(flagsSet.splice(0)).toEqual([slack, grow, stay, noSlack, shrink, asUsual])
     expect(vi.getTimerCount()).toBe(0)
     setNursery(narrow)
   }
 })
 
-test("V8's nursery stays at 2 MB until it is told to grow, and then goes to 32", async () => {
+test("V8's new space stays at 2 MB until the flag allows growth, then grows to 32 MB", async () => {
   const program = `
-    import { v8Engine } from ${JSON.stringify(new URL('../../src/engine.ts', import.meta.url).href)}
+    import { v8Engine } from ${JSON.stringify(new URL('../../src/http/engine-memory.ts', import.meta.url).href)}
     const kept = []
     function churn() {
       for (let i = 0; i < 20_000; i += 1) kept[i] = { i }
-      return v8Engine.nurseryBytes()
+      return v8Engine.newSpaceBytes()
     }
     v8Engine.setFlags(${JSON.stringify(stay)})
     for (let i = 0; i < 100; i += 1) churn()
@@ -142,25 +142,25 @@ test("V8's nursery stays at 2 MB until it is told to grow, and then goes to 32",
   expect(JSON.parse(stdout)).toEqual([narrow, wide])
 })
 
-test('as long as one request is open, nothing is given back', () => {
-  const { told, memory } = openMemory()
+test('returns no memory while a request is open', () => {
+  const { flagsSet, memory } = openMemory()
   const lifetimes = createLifetimes(memory)
   const first = lifetimes.open(newResponse())
   const second = lifetimes.open(newResponse())
   first.close()
   vi.advanceTimersByTime(60_000)
-  expect(told).toEqual([slack, grow])
+  expect(flagsSet).toEqual([slack, grow])
   second.close()
   vi.advanceTimersByTime(5000)
   lifetimes.open(newResponse()).close()
   vi.advanceTimersByTime(9999)
-  expect(told).toEqual([slack, grow])
+  expect(flagsSet).toEqual([slack, grow])
   vi.advanceTimersByTime(1)
-  expect(told).toEqual([slack, grow, stay, noSlack, shrink])
+  expect(flagsSet).toEqual([slack, grow, stay, noSlack, shrink])
 })
 
 test('a daemon that nobody has asked gives back what its start took', async () => {
-  const told: string[] = []
+  const flagsSet: string[] = []
   const daemon = await startDaemon({
     config: loaded({ file: 'server: { port: 0 }' }).config,
     authDir: '/nonexistent',
@@ -170,12 +170,12 @@ test('a daemon that nobody has asked gives back what its start took', async () =
     demo: true,
     githubToken: undefined,
     env: {},
-    engine: { setFlags: (flags) => void told.push(flags), nurseryBytes: () => narrow },
+    engine: { setFlags: (flags) => void flagsSet.push(flags), newSpaceBytes: () => narrow },
   })
   try {
-    expect(told).toEqual([])
+    expect(flagsSet).toEqual([])
     vi.advanceTimersByTime(10_000)
-    expect(told).toEqual([shrink])
+    expect(flagsSet).toEqual([shrink])
   } finally {
     await daemon.close(0)
   }

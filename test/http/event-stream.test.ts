@@ -17,7 +17,7 @@ afterEach(() => {
 
 const heartbeat = ': keepalive\n\n'
 
-/** A stream to a caller that takes everything, or, when slow, nothing. */
+/** A stream to a caller that reads everything, or nothing if slow. */
 function openStream() {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const caller = { written: '', slow: false }
@@ -39,7 +39,7 @@ function openStream() {
 test('a silent model is bridged every 15 seconds from upstream’s answer on', () => {
   const { stream, caller, response } = openStream()
   vi.advanceTimersByTime(14_000)
-  stream.answered({ 'x-two': '2' })
+  stream.upstreamAnswered({ 'x-two': '2' })
   vi.advanceTimersByTime(14_999)
   expect(stream.isOpen()).toBe(false)
   vi.advanceTimersByTime(1)
@@ -72,7 +72,7 @@ test('a caller that reads slowly is not sent heartbeats on top', () => {
 
 test('nothing is sent after the stream was stopped', () => {
   const { stream, caller } = openStream()
-  stream.stop()
+  stream.stopHeartbeats()
   vi.advanceTimersByTime(60_000)
   expect(caller.written).toBe('')
   expect(vi.getTimerCount()).toBe(0)
@@ -80,13 +80,13 @@ test('nothing is sent after the stream was stopped', () => {
 
 test('says once that the head goes out, with the first words', () => {
   const { stream, onHead, response } = openStream()
-  stream.answered({})
+  stream.upstreamAnswered({})
   expect(onHead).not.toHaveBeenCalled()
   stream.write('data: 1\n\n')
   stream.write('data: 2\n\n')
   expect(onHead).toHaveBeenCalledOnce()
   expect(response.headersSent).toBe(true)
-  stream.stop()
+  stream.stopHeartbeats()
 })
 
 /** Runs `write` for a caller that has the head of its answer and reads nothing yet. */
@@ -96,7 +96,7 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
     responses.push(response)
     const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
     write(stream, response)
-    stream.stop()
+    stream.stopHeartbeats()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -118,7 +118,7 @@ test('an end without words is the end mark, once', async () => {
     const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
     stream.write('data: 1\n\n')
     stream.end('')
-    stream.stop()
+    stream.stopHeartbeats()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -132,7 +132,7 @@ test('an end without words is the end mark, once', async () => {
 // Pairs of code units, in pieces that begin at odd ones.
 const longEvent = `data: ${'👩‍👩‍👧 größe '.repeat(400_000)}\n\n`
 
-test('long text waits outside of the socket until the caller takes it, and arrives whole, in order', async () => {
+test('long text waits outside the socket until the caller reads, and arrives complete and in order', async () => {
   let queued = 0
   let flushed: boolean | undefined
   let taken = false
@@ -140,7 +140,7 @@ test('long text waits outside of the socket until the caller takes it, and arriv
     stream.write('data: 1\n\n')
     flushed = stream.write(longEvent)
     const goOn = async (): Promise<void> => {
-      await stream.taken(60_000)
+      await stream.drained(60_000)
       taken = true
       stream.end(longEvent + heartbeat)
     }

@@ -23,7 +23,7 @@ const surfaces: readonly (readonly [string, Open])[] = [
   ],
 ]
 
-/** Every route there is, with a request that it takes. */
+/** Every route, with a valid request. */
 const routes: readonly (readonly [string, SmallAsk])[] = [
   ['/healthz', {}],
   ['/readyz', {}],

@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
-import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
+import { copilotRecordKind } from '../../src/auth/copilot/record.ts'
 import { codexRecordKind, toCodexRecord } from '../../src/auth/codex/record.ts'
 import type { CodexRecord } from '../../src/auth/codex/record.ts'
-import { createRecordStore } from '../../src/auth/record-store.ts'
-import type { RecordStore } from '../../src/auth/record-store.ts'
-import type { CopilotRecord } from '../../src/auth/wire.ts'
+import { createRecordStore } from '../../src/auth/records/record-store.ts'
+import type { RecordStore } from '../../src/auth/records/record-store.ts'
+import type { CopilotRecord } from '../../src/auth/copilot/wire.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { startDaemon } from '../../src/daemon.ts'
 import type { Daemon } from '../../src/daemon.ts'
 import { jsonReply } from '../../src/demo/outcome.ts'
 import type { Outcome } from '../../src/demo/outcome.ts'
-import { startDemoCodex } from '../../src/demo/codex/server.ts'
-import type { DemoCodex } from '../../src/demo/codex/server.ts'
-import { startDemoServer } from '../../src/demo/server.ts'
-import type { DemoOptions, DemoServer } from '../../src/demo/server.ts'
+import { startCodex } from '../upstreams/codex.ts'
+import type { CodexUpstream } from '../upstreams/codex.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
+import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import type { LogLine } from '../recording-log.ts'
@@ -27,7 +27,7 @@ import type { Client } from './client.ts'
 export interface ProxyOptions {
   /** Configuration file, laid over one that names the simulated services and picks a free port. */
   readonly file?: string
-  readonly demo?: DemoOptions
+  readonly demo?: CopilotOptions
   /** `environment` (default): a token as from COPILOT_GITHUB_TOKEN; `none`: nobody is logged in. */
   readonly login?: 'environment' | 'none'
   /** The login for Codex: stored, an API key, or Codex CLI's own; default none. */
@@ -37,14 +37,14 @@ export interface ProxyOptions {
   /** The environment in which the daemon looks for proxies; empty by default. */
   readonly proxies?: Readonly<Record<string, string>>
   /** Runs before the daemon starts, e.g. to script its first exchange. */
-  readonly prepare?: (demo: DemoServer, codex: DemoCodex) => void
+  readonly prepare?: (demo: CopilotUpstream, codex: CodexUpstream) => void
 }
 
 /** A running daemon whose GitHub and Copilot are simulated. Everything is closed when the test ends. */
 export interface Proxy extends Client {
   readonly daemon: Daemon
-  readonly demo: DemoServer
-  readonly codex: DemoCodex
+  readonly demo: CopilotUpstream
+  readonly codex: CodexUpstream
   /** The store the daemon reads its logins from. */
   readonly store: RecordStore<CopilotRecord>
   readonly codexStore: RecordStore<CodexRecord>
@@ -67,8 +67,8 @@ export async function openProxy({
   proxies = {},
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
-  const demo = await startDemoServer({ record: keptRequests, ...demoOptions })
-  const codex = await startDemoCodex({ record: keptRequests })
+  const demo = await startCopilot({ record: keptRequests, ...demoOptions })
+  const codex = await startCodex({ record: keptRequests })
   prepare?.(demo, codex)
   const authDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-auth-'))
   const log = recordingLog()
@@ -150,12 +150,12 @@ export function recordOf(githubToken: string, change: Partial<CopilotRecord> = {
 }
 
 /** The chat requests upstream has seen, oldest first. */
-export function chatsOf({ log }: DemoServer): DemoServer['log'] {
+export function chatsOf({ log }: CopilotUpstream): CopilotUpstream['log'] {
   return log.filter(({ route }) => route === '/chat/completions')
 }
 
 /** A reply of the token exchange as the simulated GitHub makes it, to be scripted. */
-export function tokenReply({ tokens, port }: DemoServer): Outcome {
+export function tokenReply({ tokens, port }: CopilotUpstream): Outcome {
   const { token, expiresAtSeconds } = tokens.issueCopilot({
     lifetimeSeconds: 1800,
     sku: 'monthly_subscriber_quota',

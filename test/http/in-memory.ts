@@ -1,11 +1,11 @@
 import { buildApp } from '../../src/app.ts'
 import type { Executor } from '../../src/executors/executor.ts'
-import { codexSeedClientId } from '../../src/models/codex-seeds.ts'
+import { codexSeedClientId, copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
-import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { bodyOf } from '../executors/bodies.ts'
 import { loaded } from '../config/loading.ts'
+import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
@@ -45,10 +45,7 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
   registry.register(seedClientId, copilotSeeds)
   registry.register(codexSeedClientId, codexModels)
   const { fastify } = buildApp({
-    config: () => config,
-    registry,
-    completeModels: () => Promise.resolve(undefined),
-    executorOf: () => executor,
+    ...pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor }),
     codexStatus: () => undefined,
     planUse: () => undefined,
     isConfigRefused: () => false,
@@ -56,9 +53,6 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     account: () => Promise.reject(new Error('not part of this test')),
     version: '0.0.0-test',
     demo: false,
-    log: recordingLog(),
-    redact: (text) => text,
-    now: Date.now,
     randomId: () => 'request-1',
   })
   return {

@@ -1,6 +1,7 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { initiatorOf, interactionOf, purposeOf } from '../../src/http/interaction.ts'
+import { statementIn } from '../../src/http/caller-statement.ts'
+import { initiatorOf, interactionOf, purposeOf } from '../../src/pipeline/interaction.ts'
 import { openProxy } from './harness.ts'
 import { chatBody } from './client.ts'
 
@@ -51,7 +52,7 @@ describe('what a request is for', () => {
     [{ 'x-parent-session-id': '  ', 'x-openai-subagent': '' }, withTools, 'agent'],
     [{ 'x-openai-subagent': 'constructor' }, withTools, 'subagent'],
   ] as const)('%j with %j is %s', (headers, facts, purpose) => {
-    expect(purposeOf(headers, facts)).toBe(purpose)
+    expect(purposeOf(statementIn(headers), facts)).toBe(purpose)
   })
 })
 
@@ -61,7 +62,7 @@ test.each(['history', 'last-message'] as const)(
     const first = { endsWithUser: true, hasAgentHistory: false }
     for (const purpose of ['subagent', 'compaction', 'background'] as const) {
       expect(initiatorOf({}, purpose, first, rule)).toBe('agent')
-      expect(initiatorOf({ 'x-initiator': 'user' }, purpose, first, rule)).toBe('user')
+      expect(initiatorOf(statementIn({ 'x-initiator': 'user' }), purpose, first, rule)).toBe('user')
     }
     for (const purpose of ['agent', 'panel'] as const) expect(initiatorOf({}, purpose, first, rule)).toBe('user')
   },
@@ -72,19 +73,19 @@ describe('the id of a user turn', () => {
   const idOf = (change: object = {}, salt = 'salt') =>
     interactionOf({}, 'agent', { sessionId: 'session-1', prompts, ...change }, salt).id
 
-  test('is a UUID in the form that upstream knows, whatever is said', () => {
+  test('is a random-form UUID for any prompt', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), fc.integer({ min: -1 }), (last, sessionId, lastAt) => {
         const id = idOf({ sessionId, prompts: { first: last, last, lastAt } })
         expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
-        expect(interactionOf({ 'x-interaction-id': id }, 'agent', { prompts }, 's').stated).toEqual({
+        expect(interactionOf(statementIn({ 'x-interaction-id': id }), 'agent', { prompts }, 's').stated).toEqual({
           'x-interaction-id': id,
         })
       }),
     )
   })
 
-  test('is another one for another prompt, place, conversation and run', () => {
+  test('differs by prompt, position, conversation and run', () => {
     const ids = [
       idOf(),
       idOf({ prompts: { ...prompts, last: 'Test it' } }),
@@ -110,7 +111,12 @@ test.each([
   ['x-interaction-id', 'session-1', false],
   ['x-agent-task-id', '5b3f1e0a-1c2d-4e5f-8a9b-0c1d2e3f4a5b', false],
 ])('a caller’s own %s of %j is taken: %j', (name, value, isTaken) => {
-  const { stated } = interactionOf({ [name]: value }, 'agent', { prompts: { first: '', last: '', lastAt: -1 } }, '')
+  const { stated } = interactionOf(
+    statementIn({ [name]: value }),
+    'agent',
+    { prompts: { first: '', last: '', lastAt: -1 } },
+    '',
+  )
   expect(stated).toEqual(isTaken ? { [name]: value } : {})
 })
 
@@ -212,7 +218,7 @@ describe('upstream', () => {
     expect(await sentWith()).toMatchObject({ 'vscode-sessionid': changed['vscode-sessionid'] })
   })
 
-  test('is told nothing of a purpose where there is none, and GitHub never', async () => {
+  test('gets no purpose headers without a purpose, and GitHub never', async () => {
     const { send, demo } = await openProxy()
     const body = JSON.stringify({ model: 'text-embedding-3-small', input: 'Hi' })
     expect((await send('/v1/embeddings', { body })).status).toBe(200)

@@ -5,7 +5,7 @@ import { createFailedKeys } from '../../src/http/failed-keys.ts'
 import { createFaultHandler } from '../../src/http/fault-handler.ts'
 import { createGuard } from '../../src/http/guards.ts'
 import { createKeySessions } from '../../src/http/key-sessions.ts'
-import { createMetrics } from '../../src/http/metrics.ts'
+import { createMetrics } from '../../src/usage/metrics.ts'
 import { recordingLog } from '../recording-log.ts'
 import { createClient } from './client.ts'
 
@@ -72,7 +72,7 @@ function openGuarded() {
   }
 }
 
-test('who guesses in parallel cannot tell a right key from a wrong one', async () => {
+test('parallel guesses do not reveal which key is right', async () => {
   const { send, statusOf, crowd, pass, waiting } = openGuarded()
   const { held } = await crowd()
   const refused = { status: 429, retryAfter: '2' }
@@ -108,7 +108,7 @@ test('A14 what a client says of itself does not make it somebody else who guesse
   pass(2000)
 })
 
-test('who hangs up keeps its place: it knows that its guess was wrong', async () => {
+test('a guess whose caller hangs up still counts as delayed', async () => {
   const { fastify, pass, waiting } = openGuarded()
   const client = createClient(await fastify.listen({ host: '127.0.0.1', port: 0 }))
   onTestFinished(client.close)

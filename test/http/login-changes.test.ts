@@ -169,7 +169,7 @@ test('while no list could be fetched, an unknown name is answered with the reaso
   expect((await chat({ model: 'gpt-5-mini' })).status).toBe(200)
 })
 
-test('C07 a record that is empty or corrupt counts as no login, and no path is told', async () => {
+test('C07 an empty or corrupt record counts as no login, and the answer contains no path', async () => {
   const proxy = await openProxy({ login: 'none' })
   const { send } = proxy
   for (const text of ['', '{"id":', '[]', 'null']) {

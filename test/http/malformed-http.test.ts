@@ -154,7 +154,7 @@ test('what is no HTTP after a request that was answered is answered as ever', as
   expect(await readAll(client)).toMatch(/HTTP\/1\.1 400 /)
 })
 
-test('goes on serving others after each of them', async () => {
+test('keeps serving other requests after each of them', async () => {
   const { raw, send } = await openProxy()
   await raw('hello\r\n\r\n')
   expect((await send('/v1/models')).status).toBe(200)

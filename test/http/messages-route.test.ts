@@ -95,7 +95,7 @@ describe('errors, in Anthropic’s envelope', () => {
     expect(body.error.message).toContain(words)
   })
 
-  test('retry-after is kept, and where repeating is in vain it is said', async () => {
+  test('retry-after is kept, and x-should-retry is false if retrying is futile', async () => {
     const proxy = await openProxy()
     const limited = await ask(proxy, says('[demo:error 429 7]'))
     expect(limited.headers['retry-after']).toBe('7')
@@ -136,7 +136,7 @@ describe('what Claude Code sends', () => {
     expect(reply.text).toContain('top_k')
   })
 
-  test('an unknown top-level member is taken out after upstream refused it, and remembered', async () => {
+  test('an unknown top-level member is removed after upstream refused it, and the refusal is learned', async () => {
     const proxy = await openProxy()
     expect((await ask(proxy, { brand_new_member: { a: 1 } })).status).toBe(200)
     expect(proxy.demo.count('/v1/messages')).toBe(2)

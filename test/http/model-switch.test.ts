@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { isObject, objectsOf } from '../../src/translate/parts/wire-json.ts'
+import { isObject, objectsOf } from '../../src/translate/parts/json.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 
 /**
- * A session goes on with another model in the middle of a tool loop: one model calls a tool, the next gets the result.
+ * A session continues with another model in the middle of a tool loop: one model calls a tool, the next gets the result.
  * Each model thinks before it calls, and the simulated Copilot refuses what the real one would refuse of another's
  * thoughts and calls.
  */
 type Json = Readonly<Record<string, unknown>>
 
-/** Over native Messages, chat and Responses, and Gemini, which takes no call without a thought of its own. */
+/** Native Messages, chat and Responses, and Gemini, which refuses calls without its own thought signature. */
 const models = ['claude-opus-4.8', 'claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.4', 'gemini-3-pro-preview'] as const
 
 const prompt = '[demo:reasoning][demo:tool f {"a":1}][demo:tool f {"a":2}]'
@@ -88,7 +88,7 @@ async function ask({ send }: Proxy, { path, body }: Caller, model: string, histo
 }
 
 describe.each(Object.keys(callers))('a session of a %s caller', (name) => {
-  test.each(models)('that %s began goes on with any model', async (first) => {
+  test.each(models)('that %s began continues with any model', async (first) => {
     const caller = callers[name]
     if (caller === undefined) throw new Error(name)
     const proxy = await openProxy()

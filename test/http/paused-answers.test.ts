@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { failure } from '../../src/demo/failures.ts'
 import { streamReply } from '../../src/demo/outcome.ts'
-import { isObject, objectsOf, parseObject } from '../../src/translate/parts/wire-json.ts'
+import { isObject, objectsOf, parseObject } from '../../src/translate/parts/json.ts'
 import { bodyOfPrompt, dialectPaths } from './callers.ts'
 import { contentOf, dataOf, saying } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 
-// An answer that a Messages upstream pauses (`pause_turn`) reaches callers of other dialects whole.
+// Callers of other dialects get the complete answer although a Messages upstream pauses it (`pause_turn`).
 
 const model = 'claude-opus-4.7'
 const route = '/v1/messages'
@@ -64,7 +64,7 @@ test.each([true, false])(
   },
 )
 
-test('a Responses caller gets one answer with the searches between its texts, the same streamed and whole', async () => {
+test('a Responses caller gets one answer with the searches between its texts, streamed and as one body alike', async () => {
   const proxy = await openProxy()
   const ask = async (stream: boolean) => {
     const { text } = await proxy.send(dialectPaths.responses, {
@@ -212,7 +212,7 @@ describe('upstream that does not go on', () => {
     expect(text).not.toContain('[DONE]')
   })
 
-  test('is a status where nothing has been said', async () => {
+  test('is a status if nothing has been sent', async () => {
     const proxy = await openProxy()
     proxy.demo.script(route, { outcome: streamReply([...paused, stop]) }, { outcome: busy })
     const reply = await proxy.chat({ model, ...saying('go') })

@@ -24,7 +24,7 @@ test('GET /v1/responses without an upgrade is not allowed, and says what is', as
   expect(reply.headers['allow']).toBe('POST')
 })
 
-test('D12 what is unknown below /v1/messages, or asked by an Anthropic client, is said in its own envelope', async () => {
+test('D12 unknown paths below /v1/messages, or from an Anthropic client, get an Anthropic error envelope', async () => {
   const { send } = openInMemory()
   for (const [path, headers] of [
     ['/v1/messages/batches', {}],

@@ -16,7 +16,7 @@ async function occupy({ demo, chat }: Proxy) {
   }
 }
 
-/** What was said in the requests upstream has seen, in order. */
+/** The prompts of the requests that upstream received, in order. */
 function saidTo({ demo }: Proxy): readonly string[] {
   return chatsOf(demo).map(({ body }) => JSON.parse(body).messages[0].content)
 }
@@ -56,7 +56,7 @@ test('a refused upload is not read before it is refused', async () => {
   await leave()
 })
 
-test('a place is free again after every kind of end', async () => {
+test('every kind of end admits the next request', async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1, max-queued-requests: 0 }' })
   const ends = [
     '[demo:error 500]',
@@ -113,7 +113,7 @@ test.each([
   expect(saidTo(proxy)).toEqual(['busy 0', 'busy 1', 'calm 1', 'busy 2', 'calm 2', 'busy 3', 'busy 4'])
 })
 
-test('without keys, programs are told apart by what they call themselves', async () => {
+test('without keys, programs are distinguished by their user agent', async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1, max-queued-requests: 20 }' })
   const gate = proxy.demo.gateNext()
   const ask = (text: string, agent: string) => proxy.chat(saying(text), { headers: { 'user-agent': agent } })

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import { createRateLimit } from '../../src/http/rate-limit.ts'
 
-/** A limit whose clock stands still until it is told to go on; `ask` gives the seconds to wait, or 0. */
+/** A limit with a manual clock; `ask` returns the seconds to wait, or 0. */
 function limitAt(perMinute: number, most?: number) {
   let now = 1000
   const limit = createRateLimit(() => now, most)
@@ -61,7 +61,7 @@ test('forgets callers that are quiet, and the quietest of too many', () => {
   expect(['a', 'b', 'c', 'd'].map((caller) => ask(caller))).toEqual([0, 0, 0, 0])
 })
 
-test('nobody makes more than the limit and what time gives back, and whoever waits as told is served', () => {
+test('no caller exceeds the limit plus the refill, and a caller that waits for retry-after is served', () => {
   const limits = fc.integer({ min: 1, max: 200 })
   fc.assert(
     fc.property(limits, fc.array(fc.nat(20_000), { maxLength: 30 }), (perMinute, waits) => {

@@ -51,7 +51,7 @@ test('keeps a body that came in one chunk', async () => {
   expect(text).toHaveLength(70_000)
 })
 
-test('a body that is here already is taken at once, and its request goes on to its end', async () => {
+test('reads a body that has arrived completely at once, and the request still emits end', async () => {
   const request = new IncomingMessage(new Socket())
   Object.assign(request.headers, { 'content-length': '7' })
   request.push('"whole"')
@@ -60,7 +60,7 @@ test('a body that is here already is taken at once, and its request goes on to i
   const reading = readBody(request, options)
   expect(request.readableLength).toBe(0)
   expect([request.listenerCount('data'), request.listenerCount('error')]).toEqual([0, 0])
-  // What tells that the body is complete comes after it.
+  // The end of the body arrives later.
   request.push(null)
   expect((await reading).text).toBe('"whole"')
   await new Promise(setImmediate)

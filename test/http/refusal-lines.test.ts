@@ -11,7 +11,7 @@ test('one line a second for each address, with the number of those left out', ()
   expect([lines.next('a'), lines.next('a'), lines.next('b')]).toEqual([3, undefined, 0])
 })
 
-test('a thousand addresses are remembered, and the one unheard of for longest goes first', () => {
+test('remembers a thousand addresses and forgets the least recent first', () => {
   const lines = createRefusalLines(() => 0)
   for (let n = 0; n < 1000; n += 1) lines.next(`source ${n}`)
   expect(lines.next('source 0')).toBe(undefined)

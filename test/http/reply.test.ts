@@ -1,57 +1,70 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
+import type { Executor } from '../../src/executors/executor.ts'
 import type { EventStream } from '../../src/http/event-stream.ts'
 import { streamReply } from '../../src/http/reply.ts'
-import { chatDialect } from '../../src/translate/chat/dialect.ts'
-import { asIs } from '../as-is.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
+import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import { callerDialects } from '../../src/translate/dialects.ts'
+import { loaded } from '../config/loading.ts'
 import { handBody } from '../executors/bodies.ts'
-import { replySeed, traits } from '../translate/turns.ts'
+import { pipelineParts } from '../pipeline/support.ts'
+import { recordingLog } from '../recording-log.ts'
 
-/** An answer that upstream has ended, to a caller that takes nothing of it. */
-function endedForSlowCaller() {
+/** An answer that upstream has ended, for a caller that reads nothing. */
+async function endedForSlowCaller() {
   const source = handBody()
-  const controller = new AbortController()
+  const { signal, ...controller } = withSignal()
   const written: string[] = []
   const stream: EventStream = {
     write(text) {
       written.push(text)
       return false
     },
-    taken: () => new Promise(() => {}),
+    drained: () => new Promise(() => {}),
     end: (text) => void written.push(text),
-    answered() {},
+    upstreamAnswered() {},
     isOpen: () => written.length > 0,
-    stop() {},
+    stopHeartbeats() {},
   }
-  const { createStream, createFold } = chatDialect
-  const seed = replySeed(traits('gpt-5-mini'), { redact: asIs })
-  const over = streamReply(stream, {
-    dialect: chatDialect,
-    reader: { notes: seed.notes, continuesPauses: false, createStream, createFold },
-    upstream: { body: source.body, idleMs: 60_000, headers: {} },
-    continueAnswer: () => Promise.resolve(undefined),
-    seed,
-    requestId: 'request-1',
-    signal: controller.signal,
-    onUsage() {},
-  })
+  const executor: Executor = {
+    provider: 'copilot',
+    stream: () => Promise.resolve({ body: source.body, idleMs: 60_000, headers: {} }),
+    json: () => Promise.reject(new Error('not part of this test')),
+    listModels: () => Promise.reject(new Error('not part of this test')),
+    close: () => Promise.resolve(),
+  }
+  const { config } = loaded()
+  const registry = createModelRegistry(config.models)
+  registry.register(seedClientId, copilotSeeds)
+  const { pipeline } = pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor })
+  const { chat: dialect } = callerDialects
+  const body = { model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
+  const request = () => Promise.resolve({ dialect, request: dialect.decodeRequest(JSON.stringify(body)) })
+  const answer = await pipeline.runTurn({ id: 'request-1', signal, request })
+  const over = streamReply(stream, answer, dialect, signal)
   source.say('data: {"id":"1","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n')
   source.end()
-  return { controller, written, over }
+  return { ...controller, written, over }
 }
 
-// Of the connection to upstream nothing more is heard by then.
+function withSignal() {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: (reason?: unknown) => controller.abort(reason) }
+}
 
-test('who leaves without taking an answer that upstream has ended is heard of', async () => {
-  const { controller, over } = endedForSlowCaller()
-  controller.abort()
+// Upstream's connection reports nothing more by then.
+
+test('detects a caller that disconnects without reading an answer that upstream has ended', async () => {
+  const { abort, over } = await endedForSlowCaller()
+  abort()
   await expect(over).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('who takes nothing of an answer that upstream has ended is told that the daemon stops', async () => {
-  const { controller, written, over } = endedForSlowCaller()
-  controller.abort(new Fault({ kind: 'shutting_down' }))
-  expect((await over).failure?.error.kind).toBe('shutting_down')
+test('sends the shutdown error to a caller that reads nothing of an answer that upstream has ended', async () => {
+  const { abort, written, over } = await endedForSlowCaller()
+  abort(new Fault({ kind: 'shutting_down' }))
+  expect((await over)?.error.kind).toBe('shutting_down')
   expect(written).toHaveLength(2)
   expect(written[1]).toContain('"error"')
 })

@@ -25,7 +25,7 @@ describe.each([
   ['over chat', 'gpt-4.1'],
   ['over messages', 'claude-opus-4.7'],
 ])('a conversation by previous_response_id, %s', (_how, model) => {
-  test('carries what was said, and what was said before that', async () => {
+  test('carries the previous response and those before it', async () => {
     const proxy = await openProxy()
     const first = JSON.parse((await ask(proxy, { model, input: 'one' })).text)
     const second = JSON.parse((await ask(proxy, { model, input: 'two', previous_response_id: first.id })).text)
@@ -133,7 +133,7 @@ test('an item_reference stands for the item of a stored response', async () => {
   expect(unknown.json()).toMatchObject({ error: { code: 'item_not_found' } })
 })
 
-describe('what upstream refuses is taken out and sent again', () => {
+describe('sends the request again without the parts that upstream refuses', () => {
   test('foreign ciphertext, once, with a warning', async () => {
     const proxy = await openProxy()
     const input = [

@@ -16,7 +16,7 @@ const longGraceMs = 60_000
 
 const shuttingDown = { type: 'service_unavailable_error', code: 'shutting_down' }
 
-test('F01 requests that are under way may finish within the grace, and no connection is taken any more', async () => {
+test('F01 running requests may finish within the grace period, and no new connection is accepted', async () => {
   const { openChat, chat, demo, daemon } = await openProxy()
   demo.script('/chat/completions', { outcome: streamReply([event('one '), event('two'), finish]) })
   const gate = demo.gateNext()
@@ -137,7 +137,7 @@ test('a caller that does not read cannot hold it up', async () => {
   expect(dataOf(await reply.rest().catch(() => ''))).not.toContain('[DONE]')
 })
 
-test('a port that is taken is reported as it is, and nothing is left open', async () => {
+test('a port in use is reported unchanged, and nothing stays open', async () => {
   const { port, configure, demo, send } = await openProxy()
   const log = recordingLog()
   const starting = startDaemon({

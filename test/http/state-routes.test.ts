@@ -20,7 +20,7 @@ test('usage is what GitHub says of the account', async () => {
   expect(reply.text).not.toMatch(/ghu_|tid=/)
 })
 
-test('usage of a login that GitHub tells no quota has the totals, and nothing in it failed', async () => {
+test('usage has the totals for a login without quota data, and reports no failure', async () => {
   const { send, demo, store, log } = await openProxy({ login: 'none' })
   const token = demo.tokens.issueGithub('gho_')
   await store.write({
@@ -80,7 +80,7 @@ test('all who ask for usage at the same time, and soon after, share one question
   expect(demo.count('/copilot_internal/user')).toBe(1)
 })
 
-test('usage has totals by model, also where the account cannot be asked and that is said to be enough', async () => {
+test('usage has totals by model, also with ?partial=true if the account request fails', async () => {
   const { send, demo, chat } = await openProxy()
   await chat()
   await chat({ stream: true, ...saying('[demo:error 500]') })

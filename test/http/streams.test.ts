@@ -189,7 +189,7 @@ test.each(broken)(
   },
 )
 
-test('E30 a web page in place of a stream is a 502 that shows nothing of it', async () => {
+test('E30 a web page instead of a stream is a 502 that contains none of the page', async () => {
   const { chat } = await openProxy()
   for (const stream of [true, false]) {
     const reply = await chat({ ...saying('[demo:html]'), stream })

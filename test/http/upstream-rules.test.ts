@@ -1,8 +1,8 @@
 import { Agent } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
-import { startDemoServer } from '../../src/demo/server.ts'
-import type { DialectId } from '../../src/translate/dialect.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { bodyOfPrompt, callers, dialectPaths } from './callers.ts'
 import { dataOf, saying } from './client.ts'
 import { chatsOf, openProxy, recordOf } from './harness.ts'
@@ -159,7 +159,7 @@ test('E20 an upstream that is not there is a 502 that says so', async () => {
 })
 
 test('a 421 moves on to the next endpoint, and stays there', async () => {
-  const wrong = await startDemoServer({ record: 10 })
+  const wrong = await startCopilot({ record: 10 })
   onTestFinished(() => wrong.close())
   const { chat, demo, store } = await openProxy({
     login: 'none',
@@ -247,7 +247,7 @@ test('the request id is ours, whatever the caller sends', async () => {
   expect(chatsOf(demo)[0]?.headers['x-request-id']).toBe(reply.headers['x-request-id'])
 })
 
-test('what could not be carried over is said in a header, on streams and errors too, and logged', async () => {
+test('warnings about lost fields are sent in a header, on streams and errors too, and logged', async () => {
   const { chat, openChat, log } = await openProxy()
   const change = { max_tokens: 50, temperature: 0.2 }
   const streamed = await openChat(change)
@@ -366,7 +366,7 @@ test('an embeddings reply without embeddings is a 502', async () => {
 })
 
 /** As many functions as that, in the words of a dialect. */
-function functions(caller: DialectId, count: number) {
+function functions(caller: UpstreamDialectId, count: number) {
   const schema = { type: 'object', properties: {} }
   return Array.from({ length: count }, (_, at) => {
     const name = `f${at}`

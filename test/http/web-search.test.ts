@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { failure } from '../../src/demo/failures.ts'
 import { streamReply } from '../../src/demo/outcome.ts'
-import { isObject, objectsOf, parseObject } from '../../src/translate/parts/wire-json.ts'
-import type { JsonObject } from '../../src/translate/parts/is-object.ts'
-import type { DialectId } from '../../src/translate/dialect.ts'
+import { isObject, objectsOf, parseObject } from '../../src/translate/parts/json.ts'
+import type { JsonObject } from '../../src/translate/parts/json.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { bodyOfPrompt, dialectPaths } from './callers.ts'
 import { dataOf } from './client.ts'
 import { openProxy } from './harness.ts'
@@ -49,7 +49,7 @@ function callOf(query: string) {
 
 async function ask(
   proxy: Proxy,
-  caller: DialectId,
+  caller: UpstreamDialectId,
   change: Readonly<Record<string, unknown>>,
   { prompt = calling('herons'), model = claude } = {},
 ) {
@@ -152,7 +152,7 @@ test('a search belongs to the turn of its answer, and is the work of an agent', 
   expect(answer?.headers['x-interaction-id']).toMatch(/^[\da-f-]{36}$/)
 })
 
-test('the search is told before it has ended', async () => {
+test('the search is announced before it has ended', async () => {
   const proxy = await openProxy()
   const body = bodyOfPrompt('messages', claude, calling('herons [demo:slow 40]'), { tools: [search], stream: true })
   const reply = await proxy.open(dialectPaths.messages, { body })
@@ -240,7 +240,7 @@ test('a GPT model behind /responses searches by itself', async () => {
 })
 
 describe('the limits of the tool', () => {
-  test('domains are told to upstream, and pages of others left out', async () => {
+  test('domains are sent to upstream, and pages of other domains are removed', async () => {
     const proxy = await openProxy()
     const allowed = { ...search, allowed_domains: ['heron.example'] }
     const blocked = { ...search, type: 'web_search_20260209', blocked_domains: ['example.com'] }
@@ -276,7 +276,7 @@ describe('the limits of the tool', () => {
     expect(answered.map(({ is_error: isError }) => isError)).toEqual([undefined, true, true, true])
   })
 
-  test('a model that never stops searching is told to answer after ten rounds, and cut off then', async () => {
+  test('a model that never stops searching must answer after ten rounds, then it is cut off', async () => {
     const proxy = await openProxy()
     proxy.demo.script('/v1/messages', ...Array.from({ length: 12 }, (_, at) => ({ outcome: callOf(`q${at}`) })))
     const reply = await ask(proxy, 'messages', { tools: [{ ...search, max_uses: 2 }] })
@@ -453,7 +453,7 @@ test('a search is counted and logged as a request of the model that ran it', asy
   expect(text).toMatch(/copilot_proxy_input_tokens_total\{provider="copilot",model="gpt-5-mini"\} [1-9]/)
 })
 
-test('a request without the tool goes on untouched', async () => {
+test('a request without the tool is unchanged', async () => {
   const proxy = await openProxy()
   const reply = await ask(proxy, 'messages', { tools: [read] }, { prompt: 'Hello' })
   expect(reply.headers['x-copilot-proxy-warnings']).toBeUndefined()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codexSeedClientId, codexSeeds } from '../../src/models/codex-seeds.ts'
+import { codexSeedClientId, codexSeeds } from '../../src/models/seeds.ts'
 
 test('the seeds are what Codex CLI shows without asking, in its order', () => {
   expect(codexSeedClientId).toBe('codex:models:seed')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseCodexList } from '../../src/models/codex-wire.ts'
+import { parseCodexList } from '../../src/models/wire.ts'
 import { codexReply } from './samples.ts'
 
 test('the prompts of a catalogue are dropped while it is read', () => {

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import { parseCopilotModels, toCopilotModel } from '../../src/models/copilot-model.ts'
-import { parseModelList } from '../../src/models/copilot-wire.ts'
+import { parseModelList } from '../../src/models/wire.ts'
 import { copilotReply, liveModels } from './samples.ts'
 
 const byId = (id: string) => liveModels().find((model) => model.id === id)

@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
-import { nearMisses } from '../../src/models/near-misses.ts'
+import { nearMisses } from '../../src/models/names.ts'
 
 const ids = [
   'claude-opus-4.6',

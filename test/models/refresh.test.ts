@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Fault, type ProxyError } from '../../src/errors.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logging/logger.ts'
 import { parseCodexModels } from '../../src/models/codex-model.ts'
 import { parseCopilotModels } from '../../src/models/copilot-model.ts'
 import { createModelRefresh, type ModelRefreshDeps } from '../../src/models/refresh.ts'

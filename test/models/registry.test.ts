@@ -1,9 +1,8 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { withLongContext } from '../../src/models/catalogue.ts'
 import { createModelRegistry, type ModelNaming } from '../../src/models/registry.ts'
-import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
-import { codexSeedClientId, codexSeeds } from '../../src/models/codex-seeds.ts'
+import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { codexModel, codexModels, liveModels, model } from './samples.ts'
 
 const noNaming: ModelNaming = { aliases: {}, hide: [] }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderAnthropicList, renderAnthropicModel } from '../../src/models/render-anthropic.ts'
+import { renderAnthropicList, renderAnthropicModel } from '../../src/models/render.ts'
 import { model, tieredFacts } from './samples.ts'
 
 const ids = ['a', 'b', 'c', 'd']

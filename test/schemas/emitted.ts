@@ -1,4 +1,4 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { openProxy } from '../http/harness.ts'
 import { asked } from './requests.ts'
 
@@ -15,10 +15,10 @@ const callerPaths = {
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
   messages: '/v1/messages',
-} as const satisfies Record<DialectId, string>
+} as const satisfies Record<UpstreamDialectId, string>
 
 /** Everything the program says to a caller of a dialect who asks a model all there is to ask, streamed and not. */
-export async function emittedBy(dialect: DialectId, model: string): Promise<readonly Emitted[]> {
+export async function emittedBy(dialect: UpstreamDialectId, model: string): Promise<readonly Emitted[]> {
   // Many events in one write: how they are cut is not what is looked at here.
   const proxy = await openProxy({ demo: { settings: { eventsPerWrite: 100 } } })
   const all: Emitted[] = []

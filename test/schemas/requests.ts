@@ -1,4 +1,4 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { pixel } from '../sdk/kinds.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -6,7 +6,7 @@ type Json = Readonly<Record<string, unknown>>
 /** A request whose reply is worth a look, in each dialect that can say it. */
 export interface Asked {
   readonly name: string
-  readonly bodies: Partial<Record<DialectId, Json>>
+  readonly bodies: Partial<Record<UpstreamDialectId, Json>>
 }
 
 const path = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
@@ -36,7 +36,7 @@ const tools = {
 /** Most tokens, which Messages wants to be told. */
 const most = { max_tokens: 4000 }
 
-function saying(prompt: string): Record<DialectId, Json> {
+function saying(prompt: string): Record<UpstreamDialectId, Json> {
   return {
     chat: { messages: [{ role: 'user', content: prompt }] },
     responses: { input: prompt },

@@ -1,10 +1,10 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { kinds } from '../sdk/kinds.ts'
 import { emittedBy } from './emitted.ts'
 import type { Emitted } from './emitted.ts'
 
 /** Caller and upstream, e.g. `chat over messages`. */
-export type Pair = `${DialectId} over ${DialectId}`
+export type Pair = `${UpstreamDialectId} over ${UpstreamDialectId}`
 
 /** A way in which what is emitted differs from a schema, and why it stays so. */
 export interface Exception {
@@ -26,7 +26,11 @@ export interface Verdict {
 export type Judge = (emitted: Emitted, pair: Pair) => readonly string[]
 
 /** Asks every model everything as a caller of that dialect, and compares what comes with the schemas. */
-export async function verdictOn(dialect: DialectId, judge: Judge, exceptions: readonly Exception[]): Promise<Verdict> {
+export async function verdictOn(
+  dialect: UpstreamDialectId,
+  judge: Judge,
+  exceptions: readonly Exception[],
+): Promise<Verdict> {
   const expected = new Set(
     exceptions.flatMap(({ what, pairs }) => pairs.flatMap((pair) => what.map((each) => `${pair}: ${each}`))),
   )

@@ -1,6 +1,6 @@
-import { refuseCiphertext } from '../../src/demo/codex/ciphertext.ts'
-import { openOpaque } from '../../src/demo/opaque-text.ts'
-import { isObject } from '../../src/translate/parts/wire-json.ts'
+import { refuseCiphertext } from '../upstreams/codex/ciphertext.ts'
+import { openOpaque } from '../upstreams/opaque-text.ts'
+import { isObject } from '../../src/translate/parts/json.ts'
 import type { Proxy } from '../http/harness.ts'
 
 /** Whose simulated upstream has made a text that nobody else can read. */

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import type { DemoServer } from '../../src/demo/server.ts'
+import type { CopilotUpstream } from '../upstreams/copilot.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../http/harness.ts'
 import { codexRoutes, upstreamRoutes } from './kinds.ts'
@@ -68,7 +68,7 @@ export function promptsFor({ demo, codex }: Proxy, { codexLogin }: Pick<ModelKin
 }
 
 /** The requests the simulated Copilot has answered as a model, whatever their dialect, oldest first. */
-export function promptsOf({ log }: DemoServer): DemoServer['log'] {
+export function promptsOf({ log }: CopilotUpstream): CopilotUpstream['log'] {
   const routes: readonly string[] = Object.values(upstreamRoutes)
   return log.filter(({ route }) => routes.includes(route))
 }

@@ -1,13 +1,13 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 
 /** A model of the simulated upstreams, and the upstream dialect that serves a caller of each dialect. */
 export interface ModelKind {
   readonly model: string
   /** The login that a model of Codex is reached with; undefined for one of Copilot's. */
   readonly codexLogin?: 'stored' | 'api-key'
-  readonly upstream: Readonly<Record<DialectId, DialectId>>
+  readonly upstream: Readonly<Record<UpstreamDialectId, UpstreamDialectId>>
   /** Over which upstream dialects it gives away thoughts that it takes back. */
-  readonly thinks: readonly DialectId[]
+  readonly thinks: readonly UpstreamDialectId[]
 }
 
 /** Every set of endpoints that a model of Copilot's has; the nine combinations of caller and upstream are all in here. */
@@ -75,7 +75,7 @@ export const upstreamRoutes = {
   chat: '/chat/completions',
   responses: '/responses',
   messages: '/v1/messages',
-} as const satisfies Record<DialectId, string>
+} as const satisfies Record<UpstreamDialectId, string>
 
 /** A small PNG of 68 bytes: one transparent pixel. */
 export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII='

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { codexRecordKind } from '../../src/auth/codex/record.ts'
-import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
-import { createCopilotTokenSource } from '../../src/auth/copilot-token-source.ts'
-import { createMemoryRecordStore } from '../../src/auth/memory-record-store.ts'
-import { createRecordStore } from '../../src/auth/record-store.ts'
+import { copilotRecordKind } from '../../src/auth/copilot/record.ts'
+import { createCopilotTokenSource } from '../../src/auth/copilot/token-source.ts'
+import { createMemoryRecordStore } from '../../src/auth/records/memory-record-store.ts'
+import { createRecordStore } from '../../src/auth/records/record-store.ts'
 import { createCopilotExecutor } from '../../src/executors/copilot.ts'
 import { createPool } from '../../src/executors/agent.ts'
 import { codexRecord } from '../auth/codex/support.ts'
@@ -286,15 +286,14 @@ test('C22 a GitHub token that was revoked is tried a few times at most, and ever
   expect(leaksIn((await cli.ended).stderr, canaries)).toEqual([])
 })
 
-/** Each has tests of what it gives the process: `copy-text`, `open-browser`, `keychain`, `run-client`, `background`, `service`. */
+/** Each has tests of what it gives the process: `keychain`, `background`, `run-client`, `desktop`, `service`. */
 const starters = [
-  'auth/keychain.ts',
+  'auth/records/keychain.ts',
   'commands/background/process-start.ts',
-  'commands/login/copy-text.ts',
-  'commands/open-browser.ts',
-  'commands/run-client.ts',
+  'commands/background/start-daemon.ts',
+  'commands/launch/run-client.ts',
+  'commands/login/desktop.ts',
   'commands/service/control.ts',
-  'commands/start-daemon.ts',
 ]
 
 test('C11 no module starts another process but those that are known to', () => {

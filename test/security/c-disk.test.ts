@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
-import { createRecordStore } from '../../src/auth/record-store.ts'
-import type { DemoServer } from '../../src/demo/server.ts'
+import { copilotRecordKind } from '../../src/auth/copilot/record.ts'
+import { createRecordStore } from '../../src/auth/records/record-store.ts'
+import type { CopilotUpstream } from '../upstreams/copilot.ts'
 import { startCli, startProcess, startShell } from '../cli/cli.ts'
 import type { RunningCli } from '../cli/cli.ts'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
@@ -23,7 +23,9 @@ const hangGuard = { timeout: 60_000 }
 vi.setConfig({ testTimeout: hangGuard.timeout })
 
 /** A user with a stored login at this GitHub, as `login` leaves it, without a Copilot token. */
-async function createLogin(github: DemoServer): Promise<{ home: string; dir: string; env: Record<string, string> }> {
+async function createLogin(
+  github: CopilotUpstream,
+): Promise<{ home: string; dir: string; env: Record<string, string> }> {
   const { home } = await createUser()
   const dir = join(home, 'auth')
   const store = createRecordStore({ kind: copilotRecordKind, dir, log: recordingLog() })

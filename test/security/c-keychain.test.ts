@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { copilotRecordKind } from '../../src/auth/copilot-record-kind.ts'
-import { createRecordStore } from '../../src/auth/record-store.ts'
-import { keychainTrouble } from '../../src/auth/keychain.ts'
-import type { KeychainReason } from '../../src/auth/keychain.ts'
-import { fakeKeychain } from '../auth/fake-keychain.ts'
-import type { FakeKeychain } from '../auth/fake-keychain.ts'
+import { copilotRecordKind } from '../../src/auth/copilot/record.ts'
+import { createRecordStore } from '../../src/auth/records/record-store.ts'
+import { keychainError } from '../../src/auth/records/keychain.ts'
+import type { KeychainReason } from '../../src/auth/records/keychain.ts'
+import { fakeKeychain } from '../auth/records/fake-keychain.ts'
+import type { FakeKeychain } from '../auth/records/fake-keychain.ts'
 import { startCli } from '../cli/cli.ts'
 import { createUser, githubVariables, inputOf, openGithub, recordOutput } from '../commands/harness.ts'
 import type { TestUser } from '../commands/harness.ts'
@@ -14,12 +14,12 @@ import { createClient } from '../http/client.ts'
 import type { Client } from '../http/client.ts'
 import { recordOf } from '../http/harness.ts'
 import { recordingLog } from '../recording-log.ts'
-import type { DemoServer } from '../../src/demo/server.ts'
+import type { CopilotUpstream } from '../upstreams/copilot.ts'
 
 const kept = 'COPILOT_PROXY_AUTH_STORE'
 
 interface KeychainUser extends TestUser {
-  readonly github: DemoServer
+  readonly github: CopilotUpstream
   readonly keychain: FakeKeychain
   readonly login: () => ReturnType<TestUser['run']>
   readonly files: () => Promise<readonly string[]>
@@ -108,7 +108,7 @@ describe('C19 with auth.store: keychain', () => {
       user.keychain.break(reason)
       const { code, stdout, stderr } = await user.login()
       expect([code, stdout]).toEqual([1, ''])
-      expect(stderr).toBe(`${keychainTrouble(reason, 'made up').message}\n`)
+      expect(stderr).toBe(`${keychainError(reason, 'made up').message}\n`)
       expect(stderr).toMatch(/auth\.store: keychain.*auth\.store: file/)
       expect(await user.files()).toEqual([])
       expect(user.github.exchanges()).toBe(0)
@@ -138,7 +138,7 @@ describe('C19 with auth.store: keychain', () => {
     const keychain: FakeKeychain = {
       ...user.keychain,
       get: (entry) =>
-        isLocked && entries.has(entry) ? Promise.reject(keychainTrouble('locked', 'made up')) : get(entry),
+        isLocked && entries.has(entry) ? Promise.reject(keychainError('locked', 'made up')) : get(entry),
     }
     const locked = { ...user, run: (line: string, change = {}) => user.run(line, { keychain, ...change }) }
     await whileServing(locked, async (client) => {

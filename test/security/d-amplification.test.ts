@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
-import type { DialectId } from '../../src/translate/dialect.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, traits } from '../translate/turns.ts'
 import { callers } from '../http/callers.ts'
 
@@ -14,7 +14,7 @@ const call = (id: string, name: string) => ({ id, type: 'function', function: { 
 const properties = (count: number) => Object.fromEntries(repeat(count, (at) => [`p${at}`, { type: 'object' }]))
 
 /** Bodies that are many of something small, by how many. */
-const shapes: Readonly<Record<DialectId, Readonly<Record<string, (count: number) => object>>>> = {
+const shapes: Readonly<Record<UpstreamDialectId, Readonly<Record<string, (count: number) => object>>>> = {
   chat: {
     messages: (count) => ({ messages: repeat(count, () => user) }),
     'text parts': (count) => ({
@@ -84,13 +84,13 @@ const shapes: Readonly<Record<DialectId, Readonly<Record<string, (count: number)
 const model = traits('gpt-5-mini')
 
 /** Processor time for one request, and how large it leaves. Ms, bytes. */
-function cost(from: DialectId, to: DialectId, text: string) {
+function cost(from: UpstreamDialectId, to: UpstreamDialectId, text: string) {
   const bytes = Buffer.from(text)
   const before = process.cpuUsage()
   let sent = 0
   try {
-    const request = dialects[from].decodeRequest(text, bytes, {})
-    sent = openExchange(dialects[from], dialects[to], request, encodeContext(model)).request.body.length
+    const request = callerDialects[from].decodeRequest(text, bytes, {})
+    sent = translateCall(callerDialects[from], upstreamDialects[to], request, encodeContext(model)).request.body.length
   } catch (error) {
     expect(error).toBeInstanceOf(Fault)
   }
@@ -131,7 +131,7 @@ describe('P14 memory', () => {
     const before = process.memoryUsage()
     let request: unknown
     try {
-      request = dialects.chat.decodeRequest(text, bytes, {})
+      request = callerDialects.chat.decodeRequest(text, bytes, {})
     } catch (error) {
       request = error
     }

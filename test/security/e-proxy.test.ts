@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { startDemoCodex } from '../../src/demo/codex/server.ts'
+import { startCodex } from '../upstreams/codex.ts'
 import { streamReply } from '../../src/demo/outcome.ts'
-import { startDemoServer } from '../../src/demo/server.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
 import { createPool } from '../../src/executors/agent.ts'
 import { startCli } from '../cli/cli.ts'
 import { createUser, openGithub } from '../commands/harness.ts'
@@ -46,7 +46,7 @@ async function openFront(target: number, hosts: readonly string[] = [host]) {
 
 /** A daemon and the proxy it uses, which leads to its own simulated Copilot. */
 async function openTunnelled(hosts?: readonly string[]) {
-  const upstream = await startDemoServer({ record: 10 })
+  const upstream = await startCopilot({ record: 10 })
   onTestFinished(() => upstream.close())
   const front = await openFront(upstream.port, hosts)
   const tunnel = await openConnectProxy({ [`${host}:443`]: front.port })
@@ -59,7 +59,7 @@ test(
   { timeout: 30_000 },
   async () => {
     const github = await openGithub()
-    const codex = await startDemoCodex()
+    const codex = await startCodex()
     onTestFinished(() => codex.close())
     const names = ['github.example.test', 'api.github.example.test', 'codex.example.test']
     const githubFront = await openFront(github.port, names)
@@ -119,7 +119,7 @@ test('E22 loopback is exempt from every proxy', async () => {
   const proxies = { HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9' }
   const { chat } = await openProxy({ proxies })
   expect((await chat()).status).toBe(200)
-  const upstream = await startDemoServer()
+  const upstream = await startCopilot()
   onTestFinished(() => upstream.close())
   for (const name of ['127.0.0.1', 'localhost']) {
     const front = await openFront(upstream.port, [name])
@@ -157,7 +157,7 @@ test.runIf(process.platform === 'linux')('E22 so is every other address of it: n
 
 // Only there it leads to the machine itself without being one of its loopback addresses.
 test.runIf(process.platform === 'linux')('E22 NO_PROXY is honoured, in either case, by host and by port', async () => {
-  const upstream = await startDemoServer()
+  const upstream = await startCopilot()
   onTestFinished(() => upstream.close())
   const address = '0.0.0.0'
   const front = await openTlsFront(upstream.port, createCertificate({ authority, hosts: [address] }), address)

@@ -1,8 +1,8 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startDemoCodex } from '../../src/demo/codex/server.ts'
+import { startCodex } from '../upstreams/codex.ts'
 import { streamReply } from '../../src/demo/outcome.ts'
-import { startDemoServer } from '../../src/demo/server.ts'
+import { startCopilot } from '../upstreams/copilot.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
@@ -36,8 +36,8 @@ interface Upstream {
   readonly hold: (times: number, after: Promise<unknown>) => void
 }
 
-async function startCopilot(): Promise<Upstream> {
-  const demo = await startDemoServer()
+async function openCopilot(): Promise<Upstream> {
+  const demo = await startCopilot()
   onTestFinished(() => demo.close())
   return {
     port: demo.port,
@@ -50,8 +50,8 @@ async function startCopilot(): Promise<Upstream> {
   }
 }
 
-async function startCodex(): Promise<Upstream> {
-  const codex = await startDemoCodex()
+async function openCodex(): Promise<Upstream> {
+  const codex = await startCodex()
   onTestFinished(() => codex.close())
   return {
     port: codex.port,
@@ -87,8 +87,8 @@ async function goThroughProxy({ port, host, settings }: Upstream): Promise<Way> 
 }
 
 describe.each([
-  ['Copilot', startCopilot],
-  ['Codex', startCodex],
+  ['Copilot', openCopilot],
+  ['Codex', openCodex],
 ])('%s', (_provider, start) => {
   describe.each([
     ['directly', goDirectly],

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { buildApp } from '../../src/app.ts'
-import type { Deadlines } from '../../src/http/deadlines.ts'
+import type { Deadlines } from '../../src/http/connections.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { loaded } from '../config/loading.ts'
+import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 
 export interface OpenAppOptions {
@@ -20,12 +21,14 @@ export async function openApp({ deadlines = {}, routes, log = recordingLog() }: 
   const registry = createModelRegistry(config.models)
   registry.register(seedClientId, copilotSeeds)
   const app = buildApp({
-    config: () => config,
-    registry,
-    completeModels: () => Promise.resolve(undefined),
-    executorOf: () => {
-      throw new Error('not part of this test')
-    },
+    ...pipelineParts({
+      config,
+      registry,
+      log,
+      executorOf: () => {
+        throw new Error('not part of this test')
+      },
+    }),
     codexStatus: () => undefined,
     planUse: () => undefined,
     isConfigRefused: () => false,
@@ -33,9 +36,6 @@ export async function openApp({ deadlines = {}, routes, log = recordingLog() }: 
     account: () => Promise.reject(new Error('not part of this test')),
     version: '0.0.0-test',
     demo: false,
-    log,
-    redact: (text) => text,
-    now: Date.now,
     randomId: () => 'request-1',
     deadlines,
   })

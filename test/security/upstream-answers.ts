@@ -1,4 +1,4 @@
-import type { DialectId } from '../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { codexRoutes, upstreamRoutes } from '../sdk/kinds.ts'
 import type { ProxyOptions } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
@@ -7,7 +7,7 @@ import type { Outcome } from '../../src/demo/outcome.ts'
 /** An upstream and a model that it serves to callers of every dialect. */
 interface Upstream {
   readonly name: string
-  readonly dialect: DialectId
+  readonly dialect: UpstreamDialectId
   readonly model: string
   /** What the daemon needs to reach it. */
   readonly options: ProxyOptions
@@ -19,7 +19,7 @@ interface Upstream {
   readonly answer: (proxy: Proxy, outcome: Outcome, times?: number) => void
 }
 
-function copilot(dialect: DialectId, model: string): Upstream {
+function copilot(dialect: UpstreamDialectId, model: string): Upstream {
   return {
     name: `Copilot over ${dialect}`,
     dialect,
@@ -86,7 +86,7 @@ const response = (status: string, output: readonly unknown[]) => ({
   usage: status === 'completed' ? { input_tokens: 1, output_tokens: 1, total_tokens: 2 } : null,
 })
 
-export const answers: Readonly<Record<DialectId, AnswerEvents>> = {
+export const answers: Readonly<Record<UpstreamDialectId, AnswerEvents>> = {
   chat: {
     begin: [chunk('{"role":"assistant","content":""}', null)],
     say: (text) => chunk(`{"content":${text}}`, null),
@@ -166,7 +166,7 @@ interface Heard {
 }
 
 /** A streamed answer as a caller of the dialect hears it. */
-export function hear(caller: DialectId, wire: string): Heard {
+export function hear(caller: UpstreamDialectId, wire: string): Heard {
   const data = wire.split('\n\n').flatMap((block) => /^(?:event: [^\n]*\n)?data: ([^]*)$/.exec(block)?.[1] ?? [])
   const events = data.filter((each) => each !== '[DONE]').map((each) => JSON.parse(each))
   const last = events.at(-1) ?? {}
@@ -194,7 +194,7 @@ export function hear(caller: DialectId, wire: string): Heard {
 }
 
 /** The text of a whole answer. */
-export function textOf(caller: DialectId, body: string): unknown {
+export function textOf(caller: UpstreamDialectId, body: string): unknown {
   const value = JSON.parse(body)
   switch (caller) {
     case 'chat':

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../src/sse/decode.ts'
 import type { SseEvent } from '../../src/sse/decode.ts'

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { formatBar, formatBox } from '../../src/terminal/shapes.ts'
-import { createStyle, wantsColors } from '../../src/terminal/style.ts'
+import { formatBar, formatBox } from '../../src/terminal/format.ts'
+import { createStyle, wantsColors } from '../../src/terminal/output.ts'
 import { formatPairs, formatTable } from '../../src/terminal/table.ts'
 import { visible, visibleLines } from '../../src/terminal/visible.ts'
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { createStyle } from '../../src/terminal/style.ts'
-import { formatTable } from '../../src/terminal/table.ts'
-import { padText, textWidth } from '../../src/terminal/text-width.ts'
+import { createStyle } from '../../src/terminal/output.ts'
+import { formatTable, padText, textWidth } from '../../src/terminal/table.ts'
 
 test.each([
   ['gpt-5-mini', 10],

@@ -2,27 +2,27 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { ProxyError } from '../../src/errors.ts'
 import { createSseDecoder } from '../../src/sse/decode.ts'
-import type { DialectId, ReplySeed } from '../../src/translate/dialect.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
+import type { UpstreamDialectId, ReplySeed } from '../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits } from './turns.ts'
 
 // Events that fuzzing found, for every caller in front of every upstream.
 
 const model = traits('some-model')
-const ids: readonly DialectId[] = ['chat', 'responses', 'messages']
+const ids: readonly UpstreamDialectId[] = ['chat', 'responses', 'messages']
 const pairs = ids.flatMap((caller) => ids.map((upstream) => [caller, upstream] as const))
 
-function openReader(callerId: DialectId, upstreamId: DialectId) {
-  const caller = dialects[callerId]
+function openReader(callerId: UpstreamDialectId, upstreamId: UpstreamDialectId) {
+  const caller = callerDialects[callerId]
   const messages = [{ role: 'user', content: 'hello' }]
   const body = { model: model.id, max_tokens: 9, ...(callerId === 'responses' ? { input: 'hello' } : { messages }) }
   const request = caller.decodeRequest(JSON.stringify(body))
-  return openExchange(caller, dialects[upstreamId], request, encodeContext(model)).reader
+  return translateCall(caller, upstreamDialects[upstreamId], request, encodeContext(model)).reader
 }
 
 /** What the caller is sent, the error event of the dialect included, and the fault. */
-function replyTo(callerId: DialectId, upstreamId: DialectId, wire: string) {
+function replyTo(callerId: UpstreamDialectId, upstreamId: UpstreamDialectId, wire: string) {
   const reader = openReader(callerId, upstreamId)
   const seed: ReplySeed = replySeed(model, { notes: reader.notes })
   const reply = reader.createStream(seed)
@@ -34,7 +34,7 @@ function replyTo(callerId: DialectId, upstreamId: DialectId, wire: string) {
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     fault = error.error
-    text += (reply.fail ?? dialects[callerId].errorEvent)(fault, 'req-1')
+    text += (reply.fail ?? callerDialects[callerId].errorEvent)(fault, 'req-1')
   }
   return { text, fault }
 }
@@ -42,7 +42,7 @@ function replyTo(callerId: DialectId, upstreamId: DialectId, wire: string) {
 const deep = '['.repeat(20_000) + ']'.repeat(20_000)
 
 /** A beginning, and an event with a value that recursion could not walk in a place where it would be passed on. */
-const deepStreams: Readonly<Record<DialectId, string>> = {
+const deepStreams: Readonly<Record<UpstreamDialectId, string>> = {
   chat:
     'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n' +
     `data: {"choices":[{"index":0,"delta":{"content":"b","annotations":${deep}},"finish_reason":"stop"}]}\n\n`,
@@ -54,7 +54,7 @@ const deepStreams: Readonly<Record<DialectId, string>> = {
     `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","citations":${deep}}}\n\n`,
 }
 
-const lastWords: Readonly<Record<DialectId, RegExp>> = {
+const lastWords: Readonly<Record<UpstreamDialectId, RegExp>> = {
   chat: /^data: \{"error"/m,
   responses: /^event: response\.failed$/m,
   messages: /^event: error$/m,

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { Fault, type ProxyError } from '../../src/errors.ts'
@@ -37,7 +37,7 @@ describe('the caller’s body', () => {
       model: 'm',
       inputs: ['hello'],
       encoding: 'float',
-      rest: {},
+      otherMembers: {},
     })
   })
 
@@ -47,14 +47,14 @@ describe('the caller’s body', () => {
       model: 'm',
       inputs: ['a', 'b'],
       encoding: 'base64',
-      rest: { dimensions: 64, user: 'me', x: { y: [1] } },
+      otherMembers: { dimensions: 64, user: 'me', x: { y: [1] } },
     })
   })
 
   test('null stands for the default', () => {
     expect(decode({ model: 'm', input: 'a', encoding_format: null, dimensions: null })).toMatchObject({
       encoding: 'float',
-      rest: {},
+      otherMembers: {},
     })
   })
 

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest'
-import type { DialectId } from '../../src/translate/dialect.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import { isCollected } from '../garbage.ts'
 import { encodeContext, replySeed, traits } from './turns.ts'
 
 const model = traits('m')
-const ids = ['chat', 'responses', 'messages'] as const satisfies readonly DialectId[]
+const ids = ['chat', 'responses', 'messages'] as const satisfies readonly UpstreamDialectId[]
 
 /** In a function of its own, so that nothing of the test holds the request. */
-function open(caller: DialectId, upstream: DialectId) {
+function open(caller: UpstreamDialectId, upstream: UpstreamDialectId) {
   const prompt = 'z'.repeat(100_000)
   const messages = [{ role: 'user', content: prompt }]
   const text = JSON.stringify({
     model: 'm',
     ...(caller === 'responses' ? { input: prompt } : { max_tokens: 9, messages }),
   })
-  const request = dialects[caller].decodeRequest(text, Buffer.from(text), {})
-  const exchange = openExchange(dialects[caller], dialects[upstream], request, encodeContext(model))
+  const request = callerDialects[caller].decodeRequest(text, Buffer.from(text), {})
+  const exchange = translateCall(callerDialects[caller], upstreamDialects[upstream], request, encodeContext(model))
   const { notes, continuesPauses, createStream } = exchange.reader
   const sent = continuesPauses ? exchange.request : undefined
   return {

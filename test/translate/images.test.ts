@@ -1,9 +1,9 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { EncodeContext } from '../../src/translate/dialect.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import { limitImages, recoverFromSize } from '../../src/translate/images.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
@@ -27,8 +27,13 @@ const call = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: '
 
 function send(messages: readonly Json[], model: ModelTraits = claude, parts: Partial<EncodeContext> = {}) {
   const body = JSON.stringify({ model: 'm', max_tokens: 9, messages })
-  const request = dialects.messages.decodeRequest(body)
-  const sent = openExchange(dialects.messages, dialects.messages, request, encodeContext(model, parts)).request
+  const request = callerDialects.messages.decodeRequest(body)
+  const sent = translateCall(
+    callerDialects.messages,
+    upstreamDialects.messages,
+    request,
+    encodeContext(model, parts),
+  ).request
   const value: { readonly messages: readonly Json[] } = JSON.parse(sent.body.toString())
   return { messages: value.messages, warnings: sent.warnings.map(formatWarning) }
 }
@@ -115,7 +120,7 @@ test.each([
   ['images within the limits', { content: [image()] }, claude],
   ['another provider', { content: [image(large)] }, traits('gpt-6-sol', { provider: 'codex', imageLimits })],
 ])('leaves the request alone: %s', (_, message, model) => {
-  const { messages: dialect } = dialects
+  const { messages: dialect } = callerDialects
   const request = dialect.decodeRequest(
     JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', ...message }] }),
   )
@@ -128,7 +133,7 @@ test('after a 413 the images of the history go once, whatever else is in the bod
     role: fc.constantFrom('user', 'assistant'),
     content: fc.oneof(fc.array(part), fc.string()),
   })
-  const shape = dialects.messages.conversation
+  const shape = callerDialects.messages.conversation
   fc.assert(
     fc.property(
       fc.array(fc.oneof({ weight: 4, arbitrary: message }, { arbitrary: fc.jsonValue(), weight: 1 })),

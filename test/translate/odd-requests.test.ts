@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest'
-import type { CallerHeaders, DialectId, EncodeContext } from '../../src/translate/dialect.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
+import type { CallerHeaders, UpstreamDialectId, EncodeContext } from '../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, traits } from './turns.ts'
 
 // Bodies that fuzzing found: values of the wrong kind in places that nobody checks, and names that every object has.
 
 /** The body that an upstream of the caller's own dialect gets. */
 function sentTo(
-  dialect: DialectId,
+  dialect: UpstreamDialectId,
   body: object,
   context: EncodeContext,
   headers?: CallerHeaders,
 ): Record<string, unknown> {
   const text = JSON.stringify(body)
-  const request = dialects[dialect].decodeRequest(text, Buffer.from(text), headers)
-  return JSON.parse(openExchange(dialects[dialect], dialects[dialect], request, context).request.body.toString())
+  const request = callerDialects[dialect].decodeRequest(text, Buffer.from(text), headers)
+  return JSON.parse(
+    translateCall(callerDialects[dialect], upstreamDialects[dialect], request, context).request.body.toString(),
+  )
 }
 
 const odd = { toString: 1, valueOf: 1 }
@@ -53,7 +55,7 @@ test('a member that every object inherits is left out of a lite request like any
   const context = encodeContext(traits('gpt-6-sol'), {
     profile: 'chatgpt',
     lite: 'auto',
-    lessons: new Set(['lite']),
+    learnedRefusals: new Set(['lite']),
   })
   const sent = sentTo('responses', { ...JSON.parse(body) }, context)
   expect(Object.keys(sent)).not.toContain('constructor')

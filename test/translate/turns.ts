@@ -36,7 +36,7 @@ export function traits(id: string, parts: Partial<ModelTraits> = {}): ModelTrait
 }
 
 export function encodeContext(model: ModelTraits, parts: Partial<EncodeContext> = {}): EncodeContext {
-  return { model, historyWindow: 0, strict: false, lessons: new Set(), ...parts }
+  return { model, historyWindow: 0, strict: false, learnedRefusals: new Set(), ...parts }
 }
 
 export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): ReplySeed {

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { createSearchFold, searchTurn } from '../../src/translate/responses/search-request.ts'
 import type { TurnEvent, TurnItem, TurnTool, WebSearchTool } from '../../src/translate/turn.ts'

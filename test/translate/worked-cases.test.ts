@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { createSseDecoder } from '../../src/sse/decode.ts'
-import { dialects } from '../../src/translate/dialects.ts'
-import type { Dialect, ReplySeed } from '../../src/translate/dialect.ts'
-import { openExchange } from '../../src/translate/exchange.ts'
-import type { Exchange } from '../../src/translate/exchange.ts'
+import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
+import type { ReplySeed } from '../../src/translate/dialect.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
+import type { TranslatedCall } from '../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
@@ -21,8 +22,8 @@ type Json = Readonly<Record<string, unknown>>
 const folder = new URL('../fixtures/worked/', import.meta.url)
 const ids = readdirSync(folder).map((name) => name.slice(0, 2))
 
-const callers = { A: dialects.messages, C: dialects.chat, R: dialects.responses } as const
-const upstreams = { m: dialects.messages, c: dialects.chat, r: dialects.responses } as const
+const callers = { A: callerDialects.messages, C: callerDialects.chat, R: callerDialects.responses } as const
+const upstreams = { m: upstreamDialects.messages, c: upstreamDialects.chat, r: upstreamDialects.responses } as const
 type Caller = keyof typeof callers
 type Upstream = keyof typeof upstreams
 
@@ -49,10 +50,10 @@ function exchange(
   upstream: Upstream,
   request: Json,
   { model = models[upstream], profile }: Options = {},
-): Exchange {
-  const dialect: Dialect = callers[caller]
+): TranslatedCall {
+  const dialect: CallerDialect = callers[caller]
   const call = dialect.decodeRequest(JSON.stringify({ ...defaults[caller], ...request }))
-  return openExchange(dialect, upstreams[upstream], call, encodeContext(model, { profile }))
+  return translateCall(dialect, upstreams[upstream], call, encodeContext(model, { profile }))
 }
 
 /** What upstream is sent for a request, and the warnings that go with it. */
@@ -62,7 +63,7 @@ function encode(caller: Caller, upstream: Upstream, request: Json, options?: Opt
   return { body, warnings: encoded.warnings.map(formatWarning) }
 }
 
-function seedFor(upstream: Upstream, { reader }: Exchange): ReplySeed {
+function seedFor(upstream: Upstream, { reader }: TranslatedCall): ReplySeed {
   const model = models[upstream]
   return replySeed(model, { requestedModel: 'alias', notes: reader.notes, wantsUsage: true })
 }
@@ -359,8 +360,8 @@ describe('requests', () => {
   test('12 assistant prefill', () => {
     const { in: request, out } = worked('12')
     const { error } = failureOf(() => encode('A', 'r', request))
-    expect(dialects.messages.errorStatus(error)).toBe(400)
-    expectMatch(dialects.messages.errorBody(error, 'req_1'), out)
+    expect(callerDialects.messages.errorStatus(error)).toBe(400)
+    expectMatch(callerDialects.messages.errorBody(error, 'req_1'), out)
   })
 
   test('19 json_schema, Chat to Responses and to Messages', () => {
@@ -374,9 +375,9 @@ describe('requests', () => {
   test('20 n greater than 1', () => {
     const { in: request, out } = worked('20')
     const { error } = failureOf(() => encode('C', 'r', request))
-    expect(dialects.chat.errorStatus(error)).toBe(400)
+    expect(callerDialects.chat.errorStatus(error)).toBe(400)
     const { message: _wording, ...rest } = out.error
-    expectMatch(dialects.chat.errorBody(error, 'req_1'), { error: rest })
+    expectMatch(callerDialects.chat.errorBody(error, 'req_1'), { error: rest })
   })
 
   test('21 tool name over 64 characters, both directions', () => {
@@ -429,20 +430,20 @@ describe('requests', () => {
     const { body } = encode('A', 'r', { messages })
     expectMatch(body['input'], [{ content: out.r }])
     const { error } = failureOf(() => encode('A', 'c', { messages }))
-    expect(dialects.messages.errorStatus(error)).toBe(out.c.status)
-    expectMatch(dialects.messages.errorBody(error, 'req_1'), { error: { type: out.c.error.type } })
-    expect(JSON.stringify(dialects.messages.errorBody(error, 'req_1'))).toContain(out.c.error.message)
+    expect(callerDialects.messages.errorStatus(error)).toBe(out.c.status)
+    expectMatch(callerDialects.messages.errorBody(error, 'req_1'), { error: { type: out.c.error.type } })
+    expect(JSON.stringify(callerDialects.messages.errorBody(error, 'req_1'))).toContain(out.c.error.message)
   })
 
   test('31 previous_response_id on a stateless upstream', () => {
     const { in: input, out } = worked('31')
     const { local_store: stored, ...request } = input
-    const call = dialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
-    expect(call.chain).toMatchObject({ previousId: 'resp_7', keep: true })
+    const call = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
+    expect(callerDialects.responses.storedHistory?.linkOf(call)).toMatchObject({ previousId: 'resp_7', keep: true })
     const { input: before, output } = stored.resp_7
-    const joined = dialects.responses.joinHistory?.(call, [...before, ...output], new Map()) ?? call
+    const joined = callerDialects.responses.storedHistory?.join(call, [...before, ...output], new Map()) ?? call
     const context = encodeContext(models.r, { profile: 'chatgpt' })
-    const { request: encoded } = openExchange(dialects.responses, dialects.responses, joined, context)
+    const { request: encoded } = translateCall(callerDialects.responses, upstreamDialects.responses, joined, context)
     const body: Json = JSON.parse(encoded.body.toString())
     expectMatch(body, out)
     expect(body).not.toHaveProperty('previous_response_id')

@@ -1,7 +1,7 @@
+import type * as ours from '../../src/translate/chat/wire.ts'
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions'
 import type { ErrorObject } from 'openai/resources/shared'
 import { expectTypeOf, test } from 'vitest'
-import type * as ours from '../../src/translate/chat/completion.ts'
 import type { ChatErrorBody } from '../../src/translate/chat/error.ts'
 import type { Swap } from './swap.ts'
 

@@ -2,16 +2,16 @@ import type { Message, MessageTokensCount, RawMessageStreamEvent } from '@anthro
 import type { ModelInfo } from '@anthropic-ai/sdk/resources/models'
 import type { ErrorResponse } from '@anthropic-ai/sdk/resources/shared'
 import { expectTypeOf, test } from 'vitest'
-import type { AnthropicModel } from '../../src/models/render-anthropic.ts'
+import type { renderAnthropicModel } from '../../src/models/render.ts'
 import type { MessagesErrorBody } from '../../src/translate/messages/error.ts'
 import type {
   ContentBlock,
   DeltaUsage,
   MessageEnd,
   MessagesEvent,
-  StartedMessage,
   StartUsage,
-} from '../../src/translate/messages/wire-event.ts'
+  StartedMessage,
+} from '../../src/translate/messages/wire.ts'
 import type { Swap } from './swap.ts'
 
 // Checked by the compiler (`npm run check:types`): running these only shows that they are there.
@@ -36,7 +36,7 @@ test('a token count is one of the SDK’s', () => {
 
 test('a model is one of the SDK’s, but for what no catalogue of Copilot’s says', () => {
   type Unknown = 'capabilities' | 'deprecated_at' | 'lifecycle' | 'line' | 'retires_at'
-  expectTypeOf<AnthropicModel>().toExtend<Omit<ModelInfo, Unknown>>()
+  expectTypeOf<ReturnType<typeof renderAnthropicModel>>().toExtend<Omit<ModelInfo, Unknown>>()
 })
 
 test('an error is one of the SDK’s', () => {

@@ -1,8 +1,8 @@
-import type { Response, ResponseError, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import type * as ours from '../../src/translate/responses/wire.ts'
+import type { Response, ResponseError, ResponseOutputItem } from 'openai/resources/responses/responses'
 import type { ErrorObject } from 'openai/resources/shared'
 import { expectTypeOf, test } from 'vitest'
 import type { ResponsesErrorBody } from '../../src/translate/responses/error.ts'
-import type * as ours from '../../src/translate/responses/wire-event.ts'
 import type { Swap } from './swap.ts'
 
 // Checked by the compiler (`npm run check:types`): running these only shows that they are there.
@@ -17,11 +17,8 @@ type WireResponse = Swap<
   { error: Swap<ResponseError, { code: string }> | null; usage?: Response['usage'] | null }
 >
 
-/** Of each event by itself, which `Swap` on the whole union would not do. */
-type OnTheWire<Event> = Event extends { response: Response } ? Swap<Event, { response: WireResponse }> : Event
-
-test('every event is one of the SDK’s', () => {
-  expectTypeOf<ours.ResponseEvent>().toExtend<OnTheWire<ResponseStreamEvent>>()
+test('every item is one of the SDK’s', () => {
+  expectTypeOf<ours.OutputItem>().toExtend<ResponseOutputItem>()
 })
 
 test('a response is one of the SDK’s', () => {
@@ -32,8 +29,8 @@ test('an error is one of the SDK’s', () => {
   expectTypeOf<ResponsesErrorBody['error']>().toExtend<ErrorObject>()
 })
 
-test('what is not an event is told apart', () => {
-  type Delta = Extract<ours.ResponseEvent, { type: 'response.output_text.delta' }>
-  expectTypeOf<Omit<Delta, 'sequence_number'>>().not.toExtend<OnTheWire<ResponseStreamEvent>>()
+test('what is not of the SDK is told apart', () => {
+  type Call = Extract<ours.OutputItem, { type: 'function_call' }>
+  expectTypeOf<Omit<Call, 'arguments'>>().not.toExtend<ResponseOutputItem>()
   expectTypeOf<Omit<ours.ResponseObject, 'tools'>>().not.toExtend<WireResponse>()
 })

@@ -16,7 +16,7 @@ export interface CodexClaims {
   readonly issuedAtSeconds?: number
 }
 
-/** Longer than any token upstream gives; the rest of the program need not fear what is in a longer one. Characters. */
+/** Longer than any token upstream gives. Characters. */
 const MAX_TOKEN_LENGTH = 64 * 1024
 const MAX_TEXT_LENGTH = 320
 
@@ -42,7 +42,7 @@ const payload = z.looseObject({
   'https://api.openai.com/profile': z.looseObject({ email: text }).nullish().catch(null),
 })
 
-/** The claims of a JWT; of anything else, those of a token that says nothing. Never throws. */
+/** The claims of a JWT; no claims for anything else. Never throws. */
 export function readClaims(token: string): CodexClaims {
   const parsed = payload.safeParse(readPayload(token))
   if (!parsed.success) return { isFedramp: false }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import type * as nodeFs from 'node:fs/promises'
 import { z } from 'zod'
 import { parseJson } from '../http-json.ts'
-import { errnoOf } from '../record-fs.ts'
+import { errnoOf } from '../records/record-fs.ts'
 
 /** The file is a few KB; more than this is not one of Codex CLI's. Bytes. */
 const MAX_FILE_BYTES = 1024 * 1024
@@ -19,9 +19,9 @@ export type CliFile =
       readonly idToken?: string
       readonly accountId?: string
     }
-  /** The CLI uses an API key, which is none of our business. */
+  /** The CLI uses an API key, which is not used here. */
   | { readonly kind: 'api-key' }
-  /** No login of a kind that can be used here. `mode` is the CLI's word for it, harmless; '' when there is none. */
+  /** No login that can be used here. `mode` is the CLI's name for it, harmless; '' if it has none. */
   | { readonly kind: 'other'; readonly mode: string }
   /** Not JSON: half written, or broken. */
   | { readonly kind: 'partial' }

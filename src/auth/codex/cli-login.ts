@@ -1,11 +1,11 @@
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../errors.ts'
-import { noteNothing, type NoteSecrets } from '../../known-secrets.ts'
-import type { Logger } from '../../log.ts'
-import { waitFor } from '../../wait-for.ts'
+import { noteNothing, type NoteSecrets } from '../../redaction/known-secrets.ts'
+import type { Logger } from '../../logging/logger.ts'
+import { waitFor } from '../shared-fetch.ts'
 import { isHeaderSafe } from '../http-json.ts'
-import { watchByPolling } from '../poll-watch.ts'
+import { watchByPolling } from '../records/poll-watch.ts'
 import { elapsedMs, type Moment } from '../token-life.ts'
 import { readLoginClaims } from './claims.ts'
 import { readCliFile, signCliFile, type CliFile, type CliFileFs } from './cli-file.ts'
@@ -16,10 +16,10 @@ export interface CliLoginDeps {
   readonly now: () => number
   /** Ms; never jumps, may stand still while the machine sleeps. */
   readonly monotonicMs: () => number
-  /** Before a file that was met half written is read again. Resolves in any case. */
+  /** Waits before a half-written file is read again. Always resolves. */
   readonly sleep: (ms: number) => Promise<void>
   readonly log: Logger
-  /** Told of every credential that is met. */
+  /** Called with every credential that is read. */
   readonly noteSecrets?: NoteSecrets | undefined
   readonly fs?: CliFileFs
 }
@@ -27,16 +27,18 @@ export interface CliLoginDeps {
 export interface CliLoginOptions {
   /** `$CODEX_HOME`, by default `~/.codex`; as a path. */
   readonly codexHome: string
-  /** How often the file is looked at; one stat. Ms; 2,000 by default. */
+  /** How often the file is checked with one stat. Ms; 2,000 by default. */
   readonly watchEveryMs?: number
 }
 
-/** The CLI writes its file in place, which takes no longer than this (docs/codex-wire.md, "Stored login of Codex CLI"). */
+/**
+ * The CLI writes its file in place, which takes no longer than this (docs/codex-wire.md, "Stored login of Codex CLI").
+ */
 const PARTIAL_WAITS_MS: readonly number[] = [50, 100, 250]
 
 type State = CodexLoginStatus['state']
 
-/** What was found in the file: a login, or why there is none. */
+/** The content of the file: a login, or why there is none. */
 type Found =
   | { readonly kind: 'nothing'; readonly state: State; readonly detail: string; readonly fix: string }
   | {
@@ -46,7 +48,7 @@ type Found =
       readonly email?: string
       readonly plan?: string
       readonly seenAt: Moment
-      /** From `seenAt`; Infinity where the token does not tell. */
+      /** From `seenAt`; Infinity if the token does not say. */
       readonly expiresAfterMs: number
     }
 
@@ -83,7 +85,7 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
   }
 
   const read = async (): Promise<void> => {
-    // First, so that a change during the read is met at the next look.
+    // First, so that the next check notices a change during the read.
     const signature = await signCliFile(fs, path)
     const file = await readWhole()
     const now = toFound(file, moment())
@@ -162,12 +164,12 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
       signal.throwIfAborted()
       const other = usable()
       if (other !== undefined && other.value !== rejected) return other
-      // Whatever its times say: a clock that is too coarse, or a copy that keeps them, must not hide a new token.
+      // Ignore the file's times: a coarse clock, or a copy that keeps them, must not hide a new token.
       if (!closed) await waitFor(flight === undefined ? readOnce() : flight.then(readOnce), signal)
       return usableOrThrow()
     },
     markAccepted() {},
-    // Whatever upstream says of logging in again: the CLI renews its token, which nothing here does.
+    // Upstream's advice to log in again does not apply: the CLI renews its token.
     refused: () =>
       new Fault({
         kind: 'codex_unavailable',

@@ -1,7 +1,9 @@
-import { createApiKeySource } from './api-key-source.ts'
 import { createCliLoginSource } from './cli-login.ts'
-import type { CodexCredentialSource } from './credentials.ts'
+import type { CodexCredentialSource, CodexAccount, CodexCredential, CodexLoginStatus } from './credentials.ts'
 import { createCodexLoginSource, type CodexLoginDeps } from './login-source.ts'
+import { createHash } from 'node:crypto'
+import { Fault } from '../../errors.ts'
+import { isHeaderSafe } from '../http-json.ts'
 
 export interface CodexCredentialsDeps extends CodexLoginDeps {
   /** Resolves in any case. */
@@ -21,11 +23,70 @@ export interface CodexCredentialsOptions {
   readonly codexHome: string
 }
 
-/** The login that the configuration asks for: the API key where there is one, else the CLI's, else the stored one. */
+/** The configured login: the API key if there is one, else the CLI's login, else the stored one. */
 export function createCodexCredentials(
   deps: CodexCredentialsDeps,
   { apiKey, useCliLogin, issuer, clientId, codexHome }: CodexCredentialsOptions,
 ): CodexCredentialSource {
   if (apiKey !== '') return createApiKeySource(apiKey)
   return useCliLogin ? createCliLoginSource(deps, { codexHome }) : createCodexLoginSource(deps, { issuer, clientId })
+}
+
+/** `codex.api-key`: never renewed, because only the user can replace a key. */
+export function createApiKeySource(apiKey: string): CodexCredentialSource {
+  const credential: CodexCredential = { kind: 'api-key', value: apiKey }
+  // A digest distinguishes keys and reveals nothing about them.
+  const account: CodexAccount = { id: `codex-api-key-${digest(apiKey).slice(0, 12)}`, label: 'OpenAI API key' }
+  const listeners = new Set<(account: CodexAccount | undefined) => void>()
+  let revoked: string | undefined
+
+  const status = (): CodexLoginStatus => {
+    const known = { source: 'api-key', recordId: account.id } as const
+    if (!isHeaderSafe(apiKey)) {
+      const detail = 'codex.api-key holds no usable key: there are no spaces, line breaks or accents in one'
+      return { state: 'unreadable', detail, fix: 'Set codex.api-key to a key that is valid', ...known }
+    }
+    if (revoked === undefined) return { state: 'ok', detail: 'Using the API key of codex.api-key', fix: '', ...known }
+    return { state: 'login_required', detail: revoked, fix: 'Set codex.api-key to a key that is valid', ...known }
+  }
+
+  const give = async (signal: AbortSignal): Promise<CodexCredential> => {
+    signal.throwIfAborted()
+    const { state, detail, fix } = status()
+    if (state === 'ok') return credential
+    throw new Fault({ kind: 'codex_unavailable', detail, fix })
+  }
+
+  // Later, so that the creator of the source can add a listener first.
+  queueMicrotask(() => {
+    if (status().state !== 'ok') return
+    for (const listener of listeners) listener(account)
+  })
+
+  return {
+    kind: 'api-key',
+    get: give,
+    replace: (_rejected, signal) => give(signal),
+    markAccepted() {},
+    refused: (message) =>
+      new Fault({
+        kind: 'upstream_status',
+        status: 401,
+        message: `OpenAI refuses the API key in codex.api-key: ${message}`,
+        code: 'invalid_api_key',
+      }),
+    markRevoked(rejected, detail) {
+      if (rejected === apiKey) revoked = detail
+    },
+    status,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close: async () => {},
+  }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

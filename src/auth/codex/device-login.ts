@@ -1,15 +1,8 @@
 import { z } from 'zod'
-import { parseJson, sendRequest, type Reply, type RequestDeps, type RequestOutcome } from '../http-json.ts'
+import { isShowableCode, pollDevice, type DevicePollDeps, type PollAnswer } from '../device-poll.ts'
+import { parseJson, sendRequest, type Reply, type RequestOutcome } from '../http-json.ts'
 import { describeIssuerPage, describeIssuerReply } from './issuer-reply.ts'
-import { redeemLogin } from './redeem-login.ts'
-import type { LoginTokens } from './token-endpoint.ts'
-
-export interface CodexDeviceDeps extends RequestDeps {
-  /** Ms since epoch. */
-  readonly now: () => number
-  /** Rejects when `signal` is aborted. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-}
+import { redeemLogin, type LoginTokens } from './token-endpoint.ts'
 
 export interface CodexDeviceOptions {
   /** `https://auth.openai.com`, no slash at the end. */
@@ -35,14 +28,14 @@ export type CodexDeviceStart =
 
 export type CodexDeviceOutcome =
   | { readonly kind: 'authorized'; readonly tokens: LoginTokens }
-  /** The person did not finish in time. `detail`: what the last polls met instead of an answer; '' for nothing odd. */
+  /** The person did not finish in time. `detail`: the unusual reply to the last polls; '' if there was none. */
   | { readonly kind: 'expired'; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** Of every code; the reply names no lifetime (docs/codex-wire.md, "Login"). */
+/** The lifetime of every code; the reply names none (docs/codex-wire.md, "Login"). */
 const LIFETIME_MS = 15 * 60_000
-/** Where the reply names no interval, and what a 429 adds. */
+/** The default interval, and what a 429 adds. */
 const DEFAULT_INTERVAL_SECONDS = 5
 
 /** Reply to POST /api/accounts/deviceauth/usercode (docs/codex-wire.md, "Login"). Both names of the code occur. */
@@ -59,7 +52,7 @@ const deviceGrant = z.looseObject({ authorization_code: z.string().min(1), code_
 
 /** Asks for a code. */
 export async function startCodexDeviceLogin(
-  deps: CodexDeviceDeps,
+  deps: DevicePollDeps,
   options: CodexDeviceOptions,
   signal: AbortSignal,
 ): Promise<CodexDeviceStart> {
@@ -72,7 +65,7 @@ export async function startCodexDeviceLogin(
   if (!reply.success) return { kind: 'failed', detail: describeIssuerReply(outcome) }
   const { device_auth_id: deviceAuthId, user_code, usercode, interval } = reply.data
   const userCode = user_code || usercode || ''
-  if (!/^[A-Za-z0-9-]{4,32}$/.test(userCode)) return { kind: 'failed', detail: 'The login code cannot be shown' }
+  if (!isShowableCode(userCode)) return { kind: 'failed', detail: 'The login code cannot be shown' }
   return {
     kind: 'started',
     code: {
@@ -91,37 +84,26 @@ export async function startCodexDeviceLogin(
  * 5xx is no answer: polling goes on. Aborting `signal` ends it at once, also during a wait.
  */
 export async function finishCodexDeviceLogin(
-  deps: CodexDeviceDeps,
+  deps: DevicePollDeps,
   options: CodexDeviceOptions,
   code: CodexDeviceCode,
   signal: AbortSignal,
 ): Promise<CodexDeviceOutcome> {
   const { issuer } = options
   const question = { device_auth_id: code.deviceAuthId, user_code: code.userCode }
-  let { intervalSeconds } = code
   let oddity = ''
-  for (;;) {
-    const leftMs = code.expiresAtMs - deps.now()
-    if (leftMs <= 0) return { kind: 'expired', detail: oddity }
-    const waitMs = intervalSeconds * 1000
-    if (!(await slept(deps, Math.min(waitMs, leftMs), signal))) return { kind: 'aborted' }
-    if (waitMs > leftMs) return { kind: 'expired', detail: oddity }
-    const answer = readPoll(await post(deps, `${issuer}/api/accounts/deviceauth/token`, question, signal), code)
-    switch (answer.kind) {
-      case 'pending':
-        oddity = answer.oddity
-        if (answer.slower) intervalSeconds += DEFAULT_INTERVAL_SECONDS
-        break
-      case 'granted': {
-        const { code: granted, verifier } = answer
-        const redirectUri = `${issuer}/deviceauth/callback`
-        return redeemLogin(deps, { ...options, code: granted, verifier, redirectUri }, signal)
-      }
-      case 'failed':
-      case 'aborted':
-        return answer
-    }
+  const ask = async (intervalSeconds: number): Promise<PollAnswer<Exclude<Poll, { kind: 'pending' }>>> => {
+    const poll = readPoll(await post(deps, `${issuer}/api/accounts/deviceauth/token`, question, signal), code)
+    if (poll.kind !== 'pending') return { kind: 'done', result: poll }
+    oddity = poll.oddity
+    return { kind: 'pending', intervalSeconds: intervalSeconds + (poll.slower ? DEFAULT_INTERVAL_SECONDS : 0) }
   }
+  const end = await pollDevice(deps, code, 0, ask, signal)
+  if (end === 'expired') return { kind: 'expired', detail: oddity }
+  if (end === 'aborted') return { kind: 'aborted' }
+  if (end.kind !== 'granted') return end
+  const redirectUri = `${issuer}/deviceauth/callback`
+  return redeemLogin(deps, { ...options, code: end.code, verifier: end.verifier, redirectUri }, signal)
 }
 
 type Poll =
@@ -133,7 +115,7 @@ type Poll =
 /** One poll's meaning. 403 and 404 both stand for "not yet" (docs/codex-wire.md, "Login"). */
 function readPoll(outcome: RequestOutcome, { deviceAuthId, userCode }: CodexDeviceCode): Poll {
   if (outcome.kind === 'aborted') return outcome
-  // Before anything else: a redirect leads away from the issuer, and a later poll would meet it again.
+  // A redirect leads away from the issuer, and every later poll would get it too.
   if (outcome.kind === 'redirected') return { kind: 'failed', detail: outcome.detail }
   if (outcome.kind !== 'reply') return { kind: 'pending', slower: false, oddity: outcome.detail }
   const { status } = outcome
@@ -156,21 +138,11 @@ function isOk({ status }: Reply): boolean {
 }
 
 function post(
-  deps: CodexDeviceDeps,
+  deps: DevicePollDeps,
   url: string,
   body: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<RequestOutcome> {
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
   return sendRequest(deps, url, { method: 'POST', headers, body: JSON.stringify(body) }, signal)
-}
-
-/** False when `signal` ended the wait. */
-async function slept(deps: CodexDeviceDeps, ms: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    await deps.sleep(ms, signal)
-  } catch (error) {
-    if (!signal.aborted) throw error
-  }
-  return !signal.aborted
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { redactText } from '../../redact.ts'
-import { nameRequestId } from '../../upstream-request-id.ts'
-import { parseJson, type Reply } from '../http-json.ts'
-import { toPlainLine } from '../plain-text.ts'
+import { redactText } from '../../redaction/redact.ts'
+import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import { parseJson, toPlainLine, type Reply } from '../http-json.ts'
 
 const words = z.string().min(1).nullish().catch(null)
 
@@ -17,7 +16,7 @@ const refusal = z.looseObject({
 })
 
 /**
- * Why the issuer's reply is no use, as a sentence without its period. Its own words are passed on where it has any.
+ * Why the issuer's reply is unusable, as a sentence without its period, with the issuer's own message if there is one.
  * @param secrets what was sent and may be reflected
  */
 export function describeIssuerReply(reply: Reply, secrets: readonly string[] = []): string {
@@ -32,7 +31,7 @@ export function describeIssuerReply(reply: Reply, secrets: readonly string[] = [
   return id === undefined ? what : `${what} (${id})`
 }
 
-/** That a web page came where an answer was awaited; '' for any other reply. */
+/** Says that a web page came instead of an answer; '' for any other reply. */
 export function describeIssuerPage({ status, headers, text }: Reply): string {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
   return isPage

@@ -1,15 +1,15 @@
-/** How much of a ChatGPT plan is used, as an answer of the backend told it. Wire form within `GET /usage`. */
+/** How much of a ChatGPT plan is used, as the backend reports it. Wire form within `GET /usage`. */
 export interface PlanUse {
   /** In OpenAI's own word. */
   readonly plan?: string | undefined
   /** Some plans have one, some two; the shortest is first. */
   readonly windows: readonly PlanWindow[]
-  /** When it was told. ISO 8601, UTC. */
+  /** When the backend reported it. ISO 8601, UTC. */
   readonly toldAt: string
 }
 
 export interface PlanWindow {
-  /** 0…100, and beyond where the plan is exceeded. */
+  /** 0…100, and more if the plan is exceeded. */
   readonly usedPercent: number
   readonly minutes: number
   /** ISO 8601, UTC. */
@@ -19,8 +19,8 @@ export interface PlanWindow {
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads what the headers of an answer say of the plan's windows; undefined where they say nothing, as those of a request
- * with an API key. Source: docs/codex-wire.md, "Rate limits".
+ * Reads the plan's windows from the headers of a reply; undefined if they have none, as with an API key. Source:
+ * docs/codex-wire.md, "Rate limits".
  */
 export function readPlanUse(headers: Headers, nowMs: number): PlanUse | undefined {
   const plan = textOf(headers['x-codex-plan-type'])
@@ -33,7 +33,7 @@ export function readPlanUse(headers: Headers, nowMs: number): PlanUse | undefine
   }
 }
 
-/** Empty for a window that the plan does not have: it is told as one of no minutes, or not at all. */
+/** Empty for a window that the plan does not have: the backend reports it with zero minutes, or not at all. */
 function readWindow(headers: Headers, prefix: string): readonly PlanWindow[] {
   const usedPercent = numberOf(headers[`${prefix}-used-percent`])
   const minutes = numberOf(headers[`${prefix}-window-minutes`])

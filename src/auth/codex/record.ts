@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { RecordKind } from '../record-kind.ts'
+import type { RecordKind } from '../records/record-kind.ts'
 import { readLoginClaims } from './claims.ts'
 import type { LoginTokens, RenewedTokens } from './token-endpoint.ts'
 
-/** What helps when nobody is logged in, or the login is of no use any more. */
+/** The fix if nobody is logged in, or the login has ended. */
 export const codexLoginFix = 'Log in with: copilot-proxy login codex'
 
 /**
@@ -26,7 +26,7 @@ export const codexRecord = z.looseObject({
     account_id: z.string().min(1),
     email: z.string().optional(),
     plan: z.string().optional(),
-    /** Seconds since epoch, by this machine's clock; of the access token. Absent where nothing tells. */
+    /** Seconds since epoch, by this machine's clock; of the access token. Absent if unknown. */
     expires_at: z.number().optional(),
     /** Seconds since epoch, by this machine's clock: the login or the last renewal. */
     last_refresh: z.number().optional(),
@@ -35,8 +35,8 @@ export const codexRecord = z.looseObject({
     /** The login server that takes the refresh token; `codex.issuer` where absent. */
     issuer: z.string().optional(),
     /**
-     * Mark of the refresh token that is being redeemed, there from before it is sent until its successor is stored. A
-     * mark that fits `refresh_token` tells of a renewal that was cut off: the token may be spent.
+     * Mark of the refresh token that is being redeemed, stored from before it is sent until its successor is stored. A
+     * mark that matches `refresh_token` shows that a renewal was cut off: the token may be spent.
      */
     renewal_begun: z.string().optional(),
   }),
@@ -54,8 +54,8 @@ export const codexRecordKind: RecordKind<CodexRecord> = {
 }
 
 /**
- * `codex-<account>`: what the record of this account is called, safe as a file name. Lower case, because some file
- * systems do not tell cases apart; a digest keeps apart what is the same without the characters that cannot stay.
+ * `codex-<account>`: the id of this account's record, safe as a file name. Lower case, because some file systems ignore
+ * case; a digest distinguishes accounts that differ only in replaced characters.
  */
 export function codexRecordId(account: string): string {
   const plain = account.toLowerCase()
@@ -94,7 +94,7 @@ export function toCodexRecord(
   }
 }
 
-/** The record after a renewal: what the reply left out stays as it was, and so does the account. */
+/** The record after a renewal. Fields that the reply leaves out, and the account, stay as they were. */
 export function withRenewedTokens(record: CodexRecord, tokens: RenewedTokens, nowMs: number): CodexRecord {
   const { expires_at: oldExpiry, renewal_begun: _, ...metadata } = record.metadata
   const { accessToken = metadata.access_token, refreshToken = metadata.refresh_token } = tokens
@@ -117,12 +117,12 @@ export function withRenewalBegun(record: CodexRecord): CodexRecord {
   return { ...record, metadata: { ...record.metadata, renewal_begun } }
 }
 
-/** Whether the refresh token has been sent before, by whichever process, and what came of it is not stored. */
+/** Whether some process has sent the refresh token and its outcome is not stored. */
 export function isRenewalInDoubt({ metadata }: CodexRecord): boolean {
   return metadata.renewal_begun === markOf(metadata.refresh_token)
 }
 
-/** Says which token it is of, and nothing of the token. */
+/** Identifies a token without revealing it. */
 function markOf(token: string): string {
   return digest(token).slice(0, 16)
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { redactText } from '../../redact.ts'
+import { redactText } from '../../redaction/redact.ts'
 import {
   isHeaderSafe,
   parseJson,
   sendRequest,
+  toPlainLine,
   type Reply,
   type RequestDeps,
   type RequestOutcome,
 } from '../http-json.ts'
-import { toPlainLine } from '../plain-text.ts'
 
 /** How a request to the token endpoint ended. `detail` is a sentence without its period; it holds no credential. */
 export type TokenOutcome<Tokens> =
@@ -20,7 +20,7 @@ export type TokenOutcome<Tokens> =
       readonly kind: 'transient'
       readonly detail: string
       readonly retryAfterSeconds?: number
-      /** The server may have done what it was asked for: the request was sent, and no answer tells that it was refused. */
+      /** The server may have redeemed the token: the request was sent, and no answer refused it. */
       readonly inDoubt: boolean
     }
   /** The signal was aborted. */
@@ -47,7 +47,7 @@ export interface CodeRedemption {
   readonly code: string
   /** The PKCE verifier that belongs to the code. */
   readonly verifier: string
-  /** The very one that the code was asked for with. */
+  /** The redirect URI that the code was requested with. */
   readonly redirectUri: string
 }
 
@@ -81,8 +81,8 @@ export async function redeemCode(
 }
 
 /**
- * Redeems a refresh token, which is single use: when this ends with `ok` it is spent, and after `aborted` or a `transient`
- * that is in doubt it may be. One request, never repeated here.
+ * Redeems a refresh token, which is single use: when this ends with `ok` it is spent, and after `aborted` or a
+ * `transient` that is in doubt it may be. One request, never repeated here.
  */
 export async function refreshTokens(
   deps: RequestDeps,
@@ -125,12 +125,15 @@ function isOk({ status }: Reply): boolean {
   return status >= 200 && status < 300
 }
 
-/** Gateways say 5xx of a server whose answer they lost; 503 is said by a server that did nothing. */
+/** Gateways answer 5xx if they lost the server's answer; a server that did nothing answers 503. */
 function isInDoubt({ status }: Reply): boolean {
   return status < 300 || status === 408 || (status >= 500 && status !== 503)
 }
 
-/** The shapes of a failure: `{error: {code, message}}`, `{error, error_description}`, `{code}` (docs/codex-wire.md, "Login"). */
+/**
+ * The shapes of a failure: `{error: {code, message}}`, `{error, error_description}`, `{code}` (docs/codex-wire.md,
+ * "Login").
+ */
 const failureReply = z.looseObject({
   error: z
     .union([z.string(), z.looseObject({ code: lenientText, message: lenientText })])
@@ -141,11 +144,11 @@ const failureReply = z.looseObject({
   message: lenientText,
 })
 
-/** What a status other than 2xx says. */
+/** A reply with a status other than 2xx. */
 interface Refusal {
   readonly status: number
   readonly code: string
-  /** The server's own, harmless; '' where there are none. */
+  /** The server's own, harmless; '' if there are none. */
   readonly words: string
 }
 
@@ -163,13 +166,13 @@ const finalCodes: Readonly<Record<string, string>> = {
 function toRenewalRefusal({ status, code, words }: Refusal): string | undefined {
   const known = Object.hasOwn(finalCodes, code) ? finalCodes[code] : undefined
   if (known !== undefined) return known
-  return status === 401 ? `OpenAI no longer accepts the ChatGPT login${said(words)}` : undefined
+  return status === 401 ? `OpenAI no longer accepts the ChatGPT login${suffix(words)}` : undefined
 }
 
 /** A code that was refused once is spent, whatever the reason. */
 function toCodeRefusal({ status, words }: Refusal): string | undefined {
   const worthAnotherTry = status >= 500 || status === 408 || status === 429
-  return worthAnotherTry ? undefined : `OpenAI did not accept this login${said(words)}`
+  return worthAnotherTry ? undefined : `OpenAI did not accept this login${suffix(words)}`
 }
 
 function toFailure(
@@ -195,7 +198,7 @@ function toFailure(
       const retryAfter = Number(outcome.headers.get('retry-after') ?? '')
       return {
         kind: 'transient',
-        detail: `The login server answered ${outcome.status}${said(refusal.words)}`,
+        detail: `The login server answered ${outcome.status}${suffix(refusal.words)}`,
         inDoubt: isInDoubt(outcome),
         ...(retryAfter > 0 && retryAfter < Infinity && { retryAfterSeconds: Math.min(retryAfter, 3600) }),
       }
@@ -212,7 +215,7 @@ function readFailure({ status, text }: Reply, secrets: readonly string[]): Refus
   return { status, code, words: redactText(toPlainLine(words, secrets)) }
 }
 
-function said(words: string): string {
+function suffix(words: string): string {
   return words === '' ? '' : `: ${words}`
 }
 
@@ -228,5 +231,28 @@ function unusable(reply: Reply): Extract<TokenOutcome<never>, { kind: 'transient
         'network, a company proxy or firewall may be in the way'
       : 'The reply of the login server holds no usable token',
     inDoubt: isInDoubt(reply),
+  }
+}
+
+export type RedeemedLogin =
+  | { readonly kind: 'authorized'; readonly tokens: LoginTokens }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/** The last step of both logins. A code that was sent once may be spent, so no failure is worth another try. */
+export async function redeemLogin(
+  deps: RequestDeps,
+  redemption: CodeRedemption,
+  signal: AbortSignal,
+): Promise<RedeemedLogin> {
+  const outcome = await redeemCode(deps, redemption, signal)
+  switch (outcome.kind) {
+    case 'ok':
+      return { kind: 'authorized', tokens: outcome.tokens }
+    case 'permanent':
+    case 'transient':
+      return { kind: 'failed', detail: outcome.detail }
+    case 'aborted':
+      return outcome
   }
 }

@@ -2,20 +2,19 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { systemEnvironment } from '../system-environment.ts'
 
 export interface ProcessStartOptions {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
   /** Linux's process file system. */
   readonly procDir?: string
-  /** What a command prints; rejects where it fails. */
+  /** Resolves with standard output; rejects where the command fails. */
   readonly run?: (file: string, args: readonly string[], env: ProcessStartOptions['env']) => Promise<string>
 }
 
 /**
- * Tells the process that has this id now from any other that had it before or gets it later, also across a restart of
- * the system; undefined where no such process runs. Never throws.
+ * Identifies a process beyond its pid, which the system reuses, also across a reboot; undefined where no such process
+ * runs. Never throws.
  */
 export async function findProcessStart(
   pid: number,
@@ -24,23 +23,23 @@ export async function findProcessStart(
   try {
     if (platform === 'linux') return await readProc(pid, procDir)
     const [file, ...args] = platform === 'win32' ? powershell(pid) : ps(pid)
-    // Dates in one language and one zone, whatever the terminal's are.
+    // Dates in one language and time zone.
     const printed = (await run(file, args, { ...env, LC_ALL: 'C', TZ: 'UTC' })).trim()
-    // A zombie has ended, and nobody has asked how.
+    // A zombie has ended.
     return printed === '' || printed.startsWith('Z') ? undefined : printed.replace(/^\S+\s+/, '')
   } catch {
     return undefined
   }
 }
 
-/** Fields 3 and 22 of `/proc/<pid>/stat`: state, and ticks from the start of the system (man 5 proc_pid_stat). */
+/** Fields 3 and 22 of `/proc/<pid>/stat`: state, and ticks since boot (man 5 proc_pid_stat). */
 async function readProc(pid: number, procDir: string): Promise<string | undefined> {
   const [stat, boot] = await Promise.all([
     readFile(join(procDir, String(pid), 'stat'), 'utf8'),
-    // Not every container has it.
+    // Some containers lack it.
     readFile(join(procDir, 'sys/kernel/random/boot_id'), 'utf8').catch(() => ''),
   ])
-  // The name before it stands in parentheses and may hold any character.
+  // The name in parentheses before it may hold any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, ticks] = [fields[0], fields[19]]
   if (ticks === undefined || state === undefined || 'ZX'.includes(state)) return undefined
@@ -54,7 +53,7 @@ function ps(pid: number): CommandLine {
   return ['ps', '-o', 'stat=', '-o', 'lstart=', '-p', String(pid)]
 }
 
-/** The same shape; Windows knows no zombies. */
+/** The same format; Windows has no zombies. */
 function powershell(pid: number): CommandLine {
   const script = `'R ' + (Get-Process -Id ${pid} -ErrorAction Stop).StartTime.ToFileTimeUtc()`
   return ['powershell.exe', '-NoProfile', '-NonInteractive', '-Command', script]
@@ -63,4 +62,29 @@ function powershell(pid: number): CommandLine {
 async function runCommand(file: string, args: readonly string[], env: ProcessStartOptions['env']): Promise<string> {
   const { stdout } = await promisify(execFile)(file, [...args], { env: systemEnvironment(env) })
   return stdout
+}
+
+/**
+ * Variables that system programs need to run and to find the user's session. All others, tokens among them, are
+ * withheld.
+ */
+const passedVariables = [
+  'DBUS_SESSION_BUS_ADDRESS',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'LOGNAME',
+  'PATH',
+  'SystemRoot',
+  'TZ',
+  'USER',
+  'USERPROFILE',
+  'XDG_CONFIG_HOME',
+  'XDG_RUNTIME_DIR',
+]
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export function systemEnvironment(env: Environment): Environment {
+  return Object.fromEntries(passedVariables.map((name) => [name, env[name]]))
 }

@@ -1,8 +1,8 @@
 import type { CommandNode, OptionWords } from './command-tree.ts'
 
 /**
- * A completion script for bash, for its version 3.2 of macOS as well: it finds the command among the words, then offers
- * what fits there. Bash shows words only, no summaries.
+ * A completion script for bash, including version 3.2 of macOS: it finds the command among the words, then offers its
+ * options and arguments. Bash shows no summaries.
  */
 export function bashCompletion(nodes: readonly CommandNode[]): string {
   const valued = [
@@ -69,7 +69,7 @@ complete -F _copilot_proxy copilot-proxy
 `
 }
 
-/** How the path of a command stands in a variable: each word with a space before it. */
+/** The path of a command in a shell pattern: each word with a space before it. */
 function pattern(path: string): string {
   return path === '' ? '""' : `" ${path}"`
 }

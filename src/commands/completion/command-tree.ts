@@ -1,27 +1,27 @@
 import type { Command, Help, Option } from 'commander'
 import { logFormats, logLevels } from '../../config/schema.ts'
 
-/** What can be typed after the words that lead to a command. */
+/** A command, and the words that may follow it. */
 export interface CommandNode {
   /** The words after the program's name, e.g. `config show`; '' for the program itself. */
   readonly path: string
   readonly commands: readonly Word[]
   readonly options: readonly OptionWords[]
-  /** Of the arguments, in their order; empty where anything goes. */
+  /** By position; empty where any word is valid. */
   readonly argumentChoices: readonly (readonly string[])[]
 }
 
 interface Word {
   readonly word: string
-  /** One line; may hold any character but a line break. */
+  /** One line of any characters. */
   readonly summary: string
 }
 
 export interface OptionWords {
-  /** `--follow`, and `-f` where it has one. */
+  /** `--follow`, and `-f` where it exists. */
   readonly words: readonly [string, ...string[]]
   readonly summary: string
-  /** What may follow; undefined for an option without a value. */
+  /** The option's value; undefined for a flag. */
   readonly value: OptionValue | undefined
 }
 
@@ -30,7 +30,7 @@ type OptionValue =
   | { readonly kind: 'file' }
   | { readonly kind: 'anything' }
 
-/** Values that the configuration or a command checks, and commander therefore does not know of. By long option. */
+/** Values that commander does not know, by long option: the configuration or a command validates them. */
 const knownChoices: Readonly<Record<string, readonly string[]>> = {
   '--log-level': logLevels,
   '--log-format': logFormats,
@@ -39,7 +39,7 @@ const knownChoices: Readonly<Record<string, readonly string[]>> = {
 const knownArguments: Readonly<Record<string, readonly string[]>> = { provider: ['copilot', 'codex'] }
 
 /**
- * The program and every command below it, hidden ones left out.
+ * The program and every visible command below it.
  * @param unnamed options that the program takes where no command is named
  */
 export function toCommandTree(program: Command, unnamed: readonly Option[] = []): readonly CommandNode[] {

@@ -1,7 +1,7 @@
 import type { CommandNode, OptionWords } from './command-tree.ts'
 
 /**
- * A completion script for fish (complete(1)): a function finds the command among the words, and every line says where
+ * A completion script for fish (complete(1)): a function finds the command among the words, and each line states where
  * it applies.
  */
 export function fishCompletion(nodes: readonly CommandNode[]): string {
@@ -74,7 +74,7 @@ function valueText(value: OptionWords['value']): string {
   }
 }
 
-/** In single quotes, where a backslash and a quote alone are special. */
+/** In single quotes, where only backslash and quote are special. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`
 }

@@ -1,8 +1,8 @@
 import type { CommandNode, OptionWords } from './command-tree.ts'
 
 /**
- * A completion script for zsh (zshcompsys(1)): one function for each command, which hands what follows on to that of
- * the command below it. Works sourced and as a file `_copilot-proxy` in a folder of `fpath`.
+ * A completion script for zsh (zshcompsys(1)): one function per command, which delegates to that of the subcommand.
+ * Works sourced and as a file `_copilot-proxy` in a folder of `fpath`.
  */
 export function zshCompletion(nodes: readonly CommandNode[]): string {
   return `#compdef copilot-proxy
@@ -66,7 +66,7 @@ function optionSpecs({ words, summary, value }: OptionWords): readonly string[] 
         : value.kind === 'file'
           ? ': :_files'
           : ': :'
-  // Either form, once: the other one is offered no more.
+  // Either form excludes the other.
   const exclusion = words.length > 1 ? `(${words.join(' ')})` : ''
   return words.map((word) => {
     const separator = value === undefined ? '' : word.startsWith('--') ? '=' : '+'

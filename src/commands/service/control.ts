@@ -1,25 +1,25 @@
 import { execFile } from 'node:child_process'
 import { userInfo } from 'node:os'
 import { visibleLines } from '../../terminal/visible.ts'
-import type { DaemonRecord } from '../background/daemon-record.ts'
-import { findRunningDaemon } from '../background/place.ts'
-import type { BackgroundPlace } from '../background/place.ts'
-import type { CommandContext } from '../context.ts'
-import { CommandFailure, exitCode } from '../exit-code.ts'
-import { homeOf } from '../settings.ts'
-import type { StartedDaemon } from '../start-daemon.ts'
-import { systemEnvironment } from '../system-environment.ts'
-import { launchd, systemd } from './manager.ts'
+import { findRunningDaemon } from '../background/background-daemon.ts'
+import type { DaemonRecord, StateFiles } from '../background/background-daemon.ts'
+import { systemEnvironment } from '../background/process-start.ts'
+import type { StartedDaemon } from '../background/start-daemon.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { homeOf } from '../shared/settings.ts'
+import { launchd } from './launchd.ts'
 import type { CommandLine, ServiceManager } from './manager.ts'
+import { systemd } from './systemd.ts'
 
 export interface CommandResult {
-  /** Undefined where the program is not there, or was ended by a signal. */
+  /** Undefined where the program does not exist, or a signal ended it. */
   readonly code: number | undefined
   readonly stdout: string
   readonly stderr: string
 }
 
-/** The system as the service commands use it; tests hand in their own. */
+/** System access of the service commands; tests replace it. */
 export interface ServiceSystem {
   readonly run: (command: CommandLine, env: CommandContext['env']) => Promise<CommandResult>
   readonly uid: () => number
@@ -38,10 +38,10 @@ export const realSystem: ServiceSystem = {
   startLimitMs: 30_000,
 }
 
-/** Between two looks at whether it has started. Ms. */
+/** Polling interval. Ms. */
 const pollMs = 100
 
-/** @throws CommandFailure `failed` on a system that this program writes no service for */
+/** @throws CommandFailure `failed` on other systems */
 export function findManager(context: CommandContext, system: ServiceSystem): ServiceManager {
   const { env, platform } = context
   const managers = { linux: systemd, darwin: launchd } as const
@@ -52,15 +52,15 @@ export function findManager(context: CommandContext, system: ServiceSystem): Ser
   return managers[platform]({ home: homeOf(context), xdgConfigHome: env['XDG_CONFIG_HOME'], uid: system.uid() })
 }
 
-/** @throws CommandFailure `failed` with what the program said */
+/** @throws CommandFailure `failed` with the program's output */
 export async function runOrFail(context: CommandContext, system: ServiceSystem, command: CommandLine): Promise<void> {
   const { code, stderr, stdout } = await system.run(command, context.env)
   if (code === 0) return
-  const said = (stderr.trim() || stdout.trim() || `it ended with ${code ?? 'no exit code'}`).slice(0, 1000)
-  throw new CommandFailure(exitCode.failed, visibleLines(`${command.join(' ')} failed: ${said}`))
+  const output = (stderr.trim() || stdout.trim() || `it ended with ${code ?? 'no exit code'}`).slice(0, 1000)
+  throw new CommandFailure(exitCode.failed, visibleLines(`${command.join(' ')} failed: ${output}`))
 }
 
-/** Until a command fails, which tells that something is gone; at the longest for as long as that may take. */
+/** Waits until a command fails, which means that the service is gone, or until the time is up. */
 export async function awaitGone(
   context: CommandContext,
   system: ServiceSystem,
@@ -73,34 +73,34 @@ export async function awaitGone(
   }
 }
 
-/** Has the system restart the service, which is the one that runs as `before`. */
+/** Restarts the service, whose daemon is `before`. */
 export async function restartService(
   context: CommandContext,
-  place: BackgroundPlace,
+  files: StateFiles,
   before: DaemonRecord,
   system: ServiceSystem = realSystem,
 ): Promise<StartedDaemon> {
   const manager = findManager(context, system)
   await runOrFail(context, system, manager.restart)
-  const record = await awaitService(context, place, system, manager, before)
+  const record = await awaitService(context, files, system, manager, before)
   return { record, wasRunning: false }
 }
 
 /**
- * Until the service accepts connections.
- * @param before a daemon that it takes the place of
- * @throws CommandFailure `failed` where it does not
+ * Waits until the service accepts connections.
+ * @param before the daemon that it replaces
+ * @throws CommandFailure `failed` where it does not start
  */
 export async function awaitService(
   context: CommandContext,
-  place: BackgroundPlace,
+  files: StateFiles,
   system: ServiceSystem,
   manager: ServiceManager,
   before: DaemonRecord | undefined,
 ): Promise<DaemonRecord> {
   const untilMs = performance.now() + system.startLimitMs
   for (;;) {
-    const record = await findRunningDaemon(context, place)
+    const record = await findRunningDaemon(context, files)
     if (record !== undefined && record.process_start !== before?.process_start) return record
     if (performance.now() > untilMs) {
       const message = `The service was started and does not accept connections. To see why: ${manager.look}`

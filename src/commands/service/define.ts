@@ -1,10 +1,9 @@
 import { callerKeyVariable } from '../../config/environment.ts'
-import { findBackgroundPlace } from '../background/place.ts'
-import type { CommandContext } from '../context.ts'
-import type { LoadedSettings } from '../settings.ts'
-import type { ServiceDefinition } from './definition.ts'
+import { findStateFiles } from '../background/background-daemon.ts'
+import type { CommandContext } from '../shared/command.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
 
-/** Variables that say where things are. None of them can hold a credential. */
+/** Variables with paths, none with credentials. */
 const passedVariables = [
   'COPILOT_PROXY_HOME',
   'XDG_CONFIG_HOME',
@@ -18,10 +17,10 @@ const passedVariables = [
   'no_proxy',
 ] as const
 
-/** These are passed on unless a user name or password is in them. */
+/** Passed on unless they hold a user name or password. */
 const proxyVariables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
 
-/** For closing what is left after the grace period, before the system ends it the hard way. */
+/** For cleanup after the grace period, before the system kills the process. */
 const marginSeconds = 15
 
 export interface DefinedService {
@@ -30,7 +29,7 @@ export interface DefinedService {
   readonly leftOut: readonly string[]
 }
 
-/** This program, with these settings, as a service of this user. */
+/** This program with these settings, as a service of this user. */
 export function defineService(context: CommandContext, settings: LoadedSettings): DefinedService {
   const { env, self } = context
   const passed = new Map<string, string>()
@@ -44,7 +43,7 @@ export function defineService(context: CommandContext, settings: LoadedSettings)
   }
   const leftOut = Object.keys(env).filter((name) => {
     const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name) || proxyVariables.some((known) => known === name)
-    // That is for callers.
+    // That variable is for clients.
     return isOurs && name !== callerKeyVariable && Boolean(env[name]) && !passed.has(name)
   })
   return {
@@ -57,8 +56,22 @@ export function defineService(context: CommandContext, settings: LoadedSettings)
       ],
       environment: Object.fromEntries(passed),
       stopSeconds: settings.config.server.shutdownGraceSeconds + marginSeconds,
-      logFile: findBackgroundPlace(context).logFile,
+      logFile: findStateFiles(context).logFile,
     },
     leftOut: leftOut.toSorted(),
   }
 }
+
+/** What a service file contains. No secrets: such files are often copied and shown. */
+export interface ServiceDefinition {
+  /** Node.js, script and arguments, as absolute paths: a service has a minimal search path. */
+  readonly command: readonly [string, ...string[]]
+  readonly environment: Readonly<Record<string, string>>
+  /** For open requests to finish, and a margin. */
+  readonly stopSeconds: number
+  /** For standard error, where the system does not keep that itself. */
+  readonly logFile: string
+}
+
+/** Identifies files that this program may replace or remove. */
+export const marker = 'Written by copilot-proxy service install, and replaced by the next one.'

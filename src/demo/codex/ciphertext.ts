@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { issueOpaque, openOpaque } from '../opaque-text.ts'
+import { issueOpaque } from '../opaque-text.ts'
 
 /** What the model keeps for itself, and takes back. */
 type CiphertextKind = 'reasoning' | 'compaction'
@@ -16,17 +16,6 @@ export function issueCiphertext(kind: CiphertextKind, serial: number, { account,
   return issueOpaque(kindFor(kind, account), serial, id)
 }
 
-/** Why a ciphertext cannot be taken back; undefined when it can. An item may come back without its id. */
-export function refuseCiphertext(
-  kind: CiphertextKind,
-  text: string,
-  { account, id }: { readonly account: string; readonly id: string | undefined },
-): string | undefined {
-  const opened = openOpaque(kindFor(kind, account), text)
-  if (opened === undefined) return 'Encrypted content could not be decrypted or parsed.'
-  return id === undefined || opened.isOf(id) ? undefined : 'Encrypted content item_id did not match the target item id.'
-}
-
-function kindFor(kind: CiphertextKind, account: string): `codex-${string}` {
+export function kindFor(kind: CiphertextKind, account: string): `codex-${string}` {
   return `codex-${kind}-${createHash('sha256').update(account).digest('hex').slice(0, 16)}`
 }

@@ -1,11 +1,9 @@
 import { htmlReply, jsonReply } from '../outcome.ts'
-import type { HeaderMap, Outcome, WholeReply } from '../outcome.ts'
-
-/** Which of the two upstreams on this server speaks. */
-export type CodexProfile = 'chatgpt' | 'api-key'
+import type { HeaderMap, WholeReply } from '../outcome.ts'
+import type { CodexSubject } from './request.ts'
 
 /** A failure to answer with. */
-export interface FailureWish {
+export interface FailureRequest {
   readonly status: number
   /** Absent: the usual one of that status. */
   readonly code?: string | undefined
@@ -13,8 +11,8 @@ export interface FailureWish {
   readonly retryAfterSeconds?: number | undefined
 }
 
-interface FailureContext {
-  readonly profile: CodexProfile
+/** Whom a failure happens to. */
+export interface FailureContext {
   readonly nowMs: number
   /** The model asked for. */
   readonly model: string
@@ -28,6 +26,10 @@ interface ErrorFields {
   readonly type?: string
 }
 
+export function contextOf({ call: { nowMs, person }, model }: CodexSubject): FailureContext {
+  return { nowMs, model: model.slug, plan: person.plan }
+}
+
 /** OpenAI's own envelope, which both upstreams use. */
 export function openaiError(status: number, error: ErrorFields, headers: HeaderMap = {}): WholeReply {
   const { message, code, param = null, type = 'invalid_request_error' } = error
@@ -39,7 +41,7 @@ export function detail(status: number, value: unknown, headers: HeaderMap = {}):
   return jsonReply(status, { detail: value }, headers)
 }
 
-/** A 401 in the words of docs/codex-wire.md, "Errors", with the same again in two headers. */
+/** A 401 as docs/codex-wire.md, "Errors", has it: its code is in the body and in two headers. */
 export function unauthorized(code: 'token_expired' | 'token_invalidated' | 'token_revoked'): WholeReply {
   const error = { message: UNAUTHORIZED[code], type: 'invalid_request_error', code, param: null }
   return jsonReply(
@@ -66,7 +68,7 @@ function cloudflarePage(): WholeReply {
 /** Until the window of `usage_limit_reached` is over. */
 const RESETS_IN_SECONDS = 13_872
 
-/** What is said of a failure by its code, in an HTTP body as in a stream. */
+/** The error object of a failure code, the same in an HTTP body and in a stream. */
 export function errorOfCode(code: string, { nowMs, model, plan }: FailureContext): Record<string, unknown> {
   if (code === 'usage_limit_reached') {
     return {
@@ -81,7 +83,7 @@ export function errorOfCode(code: string, { nowMs, model, plan }: FailureContext
   if (code === 'usage_not_included') {
     return { type: code, message: 'To use Codex with your ChatGPT plan, upgrade to Plus.', plan_type: plan }
   }
-  const words: Readonly<Record<string, string>> = {
+  const messages: Readonly<Record<string, string>> = {
     server_is_overloaded: 'Our servers are currently overloaded. Please try again later.',
     slow_down: 'Requests come too fast. Please slow down.',
     rate_limit_exceeded: `Rate limit reached for ${model} on tokens per min (TPM). Please try again in 1.5s.`,
@@ -93,7 +95,7 @@ export function errorOfCode(code: string, { nowMs, model, plan }: FailureContext
   }
   return {
     type: TYPES[code] ?? 'invalid_request_error',
-    message: words[code] ?? `Simulated failure: ${code}.`,
+    message: messages[code] ?? `Simulated failure: ${code}.`,
     code,
     param: null,
   }
@@ -107,46 +109,40 @@ const TYPES: Readonly<Record<string, string>> = {
   insufficient_quota: 'insufficient_quota',
 }
 
-const USUAL_CODES: Readonly<Record<CodexProfile, Readonly<Record<number, string>>>> = {
-  chatgpt: { 400: 'invalid_prompt', 429: 'usage_limit_reached', 500: 'server_error', 503: 'server_is_overloaded' },
-  'api-key': { 400: 'invalid_prompt', 429: 'rate_limit_exceeded', 500: 'server_error', 503: 'server_is_overloaded' },
+const USUAL_CODES: Readonly<Record<number, string>> = {
+  400: 'invalid_prompt',
+  429: 'usage_limit_reached',
+  500: 'server_error',
+  503: 'server_is_overloaded',
 }
 
-/** The failure with a status, in the words of docs/codex-wire.md, "Errors". */
-export function codexFailure(wish: FailureWish, context: FailureContext): WholeReply {
-  const reply = byStatus(wish, context)
-  const { retryAfterSeconds: seconds } = wish
-  const isRetried = context.profile === 'api-key' && (wish.status === 429 || wish.status >= 500)
-  return {
-    ...reply,
-    headers: {
-      ...reply.headers,
-      ...(isRetried && { 'x-should-retry': wish.code === 'insufficient_quota' ? 'false' : 'true' }),
-      ...(seconds !== undefined && { 'retry-after': String(seconds) }),
-    },
+/** The ChatGPT backend's failure with this status (docs/codex-wire.md, "Errors"). */
+export function codexFailure(request: FailureRequest, context: FailureContext): WholeReply {
+  const reply = byStatus(request, context)
+  const { retryAfterSeconds: seconds } = request
+  return seconds === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(seconds) } }
+}
+
+function byStatus({ status, code }: FailureRequest, context: FailureContext): WholeReply {
+  switch (status) {
+    case 401:
+      if (code === 'Unauthorized') return detail(401, code)
+      return unauthorized(code === 'token_invalidated' || code === 'token_revoked' ? code : 'token_expired')
+    case 402:
+      return detail(402, { code: code ?? 'deactivated_workspace' })
+    case 403:
+      return code === undefined ? cloudflarePage() : detail(403, { code })
+    case 404:
+      return modelNotFound(context.model)
+    default:
+      return failureOfStatus({ status, code: code ?? USUAL_CODES[status] }, context)
   }
 }
 
-function byStatus({ status, code }: FailureWish, context: FailureContext): WholeReply {
-  const { profile, model } = context
-  const named = code ?? USUAL_CODES[profile][status]
-  if (profile === 'chatgpt') {
-    switch (status) {
-      case 401:
-        if (code === 'Unauthorized') return detail(401, code)
-        return unauthorized(code === 'token_invalidated' || code === 'token_revoked' ? code : 'token_expired')
-      case 402:
-        return detail(402, { code: code ?? 'deactivated_workspace' })
-      case 403:
-        return code === undefined ? cloudflarePage() : detail(403, { code })
-      case 404:
-        return modelNotFound(model)
-      default:
-    }
-  }
-  if (profile === 'api-key' && status === 401) return invalidKey()
+/** The failures that the ChatGPT backend and the key API have in common. */
+export function failureOfStatus({ status, code }: FailureRequest, context: FailureContext): WholeReply {
   if (status === 413) return tooLarge()
-  if (named !== undefined) return jsonReply(status, { error: errorOfCode(named, context) })
+  if (code !== undefined) return jsonReply(status, { error: errorOfCode(code, context) })
   if (status >= 500) return htmlReply(status, `${status} simulated gateway error`, { server: 'cloudflare' })
   return openaiError(status, { message: `simulated error ${status}`, code: 'simulated_error' })
 }
@@ -163,20 +159,4 @@ export function modelNotFound(model: string): WholeReply {
 /** Plan, rollout or an old `client_version`. */
 export function modelNotInPlan(model: string): WholeReply {
   return detail(400, `The '${model}' model is not supported when using Codex with a ChatGPT account.`)
-}
-
-export function noSuchModel(model: string): WholeReply {
-  const message = `The model '${model}' does not exist or you do not have access to it.`
-  return openaiError(404, { message, code: 'model_not_found' })
-}
-
-/** The real text goes on with the key, masked. */
-export function invalidKey(): WholeReply {
-  return openaiError(401, { message: 'Incorrect API key provided.', code: 'invalid_api_key' })
-}
-
-/** A refusal of the simulated Copilot whose words are OpenAI's own, with OpenAI's label. */
-export function inJson(refusal: Outcome | undefined): Outcome | undefined {
-  if (refusal?.kind !== 'whole') return refusal
-  return { ...refusal, headers: { ...refusal.headers, 'content-type': 'application/json; charset=utf-8' } }
 }

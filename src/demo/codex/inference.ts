@@ -1,108 +1,107 @@
 import { composeAnswer } from '../answer.ts'
-import { bend, delayOf, joined } from '../bend.ts'
+import type { Answer } from '../answer.ts'
 import { promptOf } from '../conversation.ts'
+import { streamFrames } from '../inference.ts'
+import type { Parsed } from '../inference.ts'
 import { markerNumber, parseMarkers } from '../markers.ts'
 import type { Markers } from '../markers.ts'
-import { htmlReply, jsonReply, streamReply } from '../outcome.ts'
+import { htmlReply } from '../outcome.ts'
 import type { HeaderMap, Outcome } from '../outcome.ts'
 import { responsesConversation } from '../responses/request.ts'
-import { refuseChatgptMembers, refusePublicMembers, refuseRequest } from './body-checks.ts'
-import { codexFailure, modelNotInPlan, noSuchModel } from './failures.ts'
-import type { FailureWish } from './failures.ts'
-import { keyLimitHeaders, rateLimitHeaders } from './limits.ts'
-import { findCodexModel, findKeyModel, modelsEtag } from './models.ts'
-import { parseMembers, parseRequest } from './request.ts'
-import type { CodexCall, CodexSubject } from './request.ts'
-import { encodeCodex, wholeCodexResponse } from './stream.ts'
+import { missingReplay } from '../responses/route.ts'
+import { codexFailure, contextOf, modelNotInPlan, openaiError } from './failures.ts'
+import type { FailureRequest } from './failures.ts'
+import { rateLimitHeaders } from './limits.ts'
+import { modelsEtag, modelsOfPlan } from './models.ts'
+import type { CodexModel } from './models.ts'
+import { parseCodexRequest, parseMembers } from './request.ts'
+import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
+import { encodeCodex } from './stream.ts'
 
-/** `POST /responses` of either upstream: checks, then an answer, bent by the markers of the prompt. */
-export function answerCodex(call: CodexCall): Outcome {
-  const { profile, person, settings } = call
-  const isChatgpt = profile === 'chatgpt'
-  const parsed = parseMembers(call.bodyText)
-  if (!parsed.ok) return parsed.refusal
-  const members = parsed.value
-  const early = isChatgpt
-    ? refuseChatgptMembers(members, settings.acceptsEmptyInstructions || call.isLite)
-    : refusePublicMembers(members)
-  if (early !== undefined) return early
-  const model = isChatgpt ? findCodexModel(members.model, person.plan) : findKeyModel(members.model)
-  if (model === undefined) return isChatgpt ? modelNotInPlan(members.model) : noSuchModel(members.model)
-  const typed = parseRequest(members)
-  if (!typed.ok) return typed.refusal
-  const request = typed.value
-  const conversation = responsesConversation(request, model)
-  const markers = withFailure(parseMarkers(promptOf(conversation)), settings.failure)
-  const subject: CodexSubject = { call, members, request, model, conversation, markers }
-  return refuseRequest(subject) ?? failAtOnce(subject) ?? answer(subject)
+/** `POST /responses` of the ChatGPT backend: an answer, broken where the markers of the prompt ask for it. */
+export function answerCodex(call: CodexCall, checks?: CodexChecks): Outcome {
+  const read = readPrompt(call, modelsOfPlan(call.person.plan), checks)
+  return read.ok ? (failAtOnce(read.value) ?? answer(read.value)) : read.refusal
 }
 
-/** A failure inside a 200 that was configured is one that a marker asks for. */
-function withFailure(markers: Markers, failure: FailureWish | undefined): Markers {
-  if (failure?.status !== 200) return markers
-  return {
-    ...markers,
-    asked: new Map([...markers.asked, ['failed', failure.code === undefined ? [] : [failure.code]]]),
-  }
+/** The prompt for one of these models, or its refusal. */
+export function readPrompt(
+  call: CodexCall,
+  models: readonly CodexModel[],
+  checks: CodexChecks | undefined,
+): Parsed<CodexSubject> {
+  const parsed = parseMembers(call.bodyText, checks)
+  if (!parsed.ok) return parsed
+  const members = parsed.value
+  const early = checks?.refuseMembers(members, call)
+  if (early !== undefined) return { ok: false, refusal: early }
+  const model = models.find(({ slug }) => slug === members.model)
+  if (model === undefined) return { ok: false, refusal: modelNotInPlan(members.model) }
+  const typed = parseCodexRequest(members, checks)
+  if (!typed.ok) return typed
+  const request = typed.value
+  const conversation = responsesConversation(request, model)
+  const asked = parseMarkers(promptOf(conversation))
+  const markers = checks?.amendMarkers(asked) ?? asked
+  const subject: CodexSubject = { call, members, request, model, conversation, markers }
+  const refusal = checks?.refuse(subject) ?? refuseReplay(subject)
+  return refusal === undefined ? { ok: true, value: subject } : { ok: false, refusal }
+}
+
+function refuseReplay({ request, conversation }: CodexSubject): Outcome | undefined {
+  const message = missingReplay(request, conversation)
+  if (message === undefined) return undefined
+  return openaiError(400, { message, code: 'invalid_request_body', param: 'input' })
 }
 
 /** The window is used up. */
 const SPENT = 'usage_limit_reached'
 
-function failAtOnce({ call, model, markers }: CodexSubject): Outcome | undefined {
-  const { profile, nowMs, person, settings } = call
-  const { asked } = markers
-  if (asked.has('silent')) return { kind: 'silent' }
-  if (asked.has('html')) return htmlReply(200, 'Sign in to the network')
-  const configured = settings.failure?.status === 200 ? undefined : settings.failure
-  const wish = wishOf(markers) ?? configured
-  if (wish === undefined) return undefined
-  const reply = codexFailure(wish, { profile, nowMs, model: model.slug, plan: person.plan })
-  const isSpent = wish.status === 429 && (wish.code ?? SPENT) === SPENT
-  const shown = isSpent ? { ...call, settings: { ...settings, primaryUsedPercent: 100 } } : call
-  return { ...reply, headers: { ...limitHeaders(shown), ...reply.headers } }
+function failAtOnce(subject: CodexSubject): Outcome | undefined {
+  const { call, markers } = subject
+  if (markers.asked.has('silent')) return { kind: 'silent' }
+  if (markers.asked.has('html')) return htmlReply(200, 'Sign in to the network')
+  const failure = failureOf(markers)
+  if (failure === undefined) return undefined
+  const reply = codexFailure(failure, contextOf(subject))
+  const isSpent = failure.status === 429 && (failure.code ?? SPENT) === SPENT
+  const settings = isSpent ? { ...call.settings, primaryUsedPercent: 100 } : call.settings
+  return { ...reply, headers: { ...rateLimitHeaders(call.person, settings, call.nowMs), ...reply.headers } }
 }
 
 /** What `[demo:overflow]` and `[demo:error STATUS SECONDS|CODE]` ask for. */
-function wishOf(markers: Markers): FailureWish | undefined {
+export function failureOf(markers: Markers): FailureRequest | undefined {
   if (markers.asked.has('overflow')) return { status: 400, code: 'context_length_exceeded' }
   const given = markers.asked.get('error')
   if (given === undefined) return undefined
   const seconds = markerNumber(markers, 'error', -1, 1)
-  const isCode = seconds < 0 && given[1] !== undefined
   return {
     status: markerNumber(markers, 'error', 500),
-    code: isCode ? given[1] : undefined,
+    code: seconds < 0 ? given[1] : undefined,
     retryAfterSeconds: seconds < 0 ? undefined : seconds,
   }
 }
 
 function answer(subject: CodexSubject): Outcome {
-  const { call, request, model, conversation, markers } = subject
-  const { number, bodyText, settings } = call
-  const source = { conversation, bodyText, model: { id: model.slug, habit: 'gpt-5' as const }, markers, number }
-  const composed = composeAnswer(source)
-  const headers = { ...limitHeaders(call), ...turnHeaders(subject) }
-  if (request.stream !== true) return jsonReply(200, wholeCodexResponse(composed, subject), headers)
-  const { frames, ending } = bend(encodeCodex(composed, subject), '', markers)
-  return streamReply(joined(frames, settings.eventsPerWrite), {
-    headers,
-    ending,
-    delayMs: delayOf(markers, settings.eventDelayMs),
-  })
-}
-
-function limitHeaders({ profile, person, settings, nowMs }: CodexCall): HeaderMap {
-  return profile === 'chatgpt' ? rateLimitHeaders(person, settings, nowMs) : keyLimitHeaders()
-}
-
-/** Of a reply with an answer (docs/codex-wire.md, "Models" and "Event stream"). */
-function turnHeaders({ call: { profile, person, settings, number }, model }: CodexSubject): HeaderMap {
-  if (profile === 'api-key') return { 'openai-processing-ms': '12' }
-  return {
+  const { call, model } = subject
+  const { person, settings, number, nowMs } = call
+  // Sources: docs/codex-wire.md, "Models" and "Event stream".
+  return streamAnswer(subject, {
+    ...rateLimitHeaders(person, settings, nowMs),
     'openai-model': model.slug,
     'x-models-etag': modelsEtag(person, settings.catalogueRevision),
     'x-reasoning-included': 'true',
     'x-codex-turn-state': `ts_demo_${number}`,
-  }
+  })
+}
+
+export function streamAnswer(subject: CodexSubject, headers: HeaderMap): Outcome {
+  const { call, markers } = subject
+  const frames = encodeCodex(composeCodexAnswer(subject), subject)
+  return streamFrames(frames, { done: '', markers, pace: call.settings, headers })
+}
+
+function composeCodexAnswer({ call, model, conversation, markers }: CodexSubject): Answer {
+  const { bodyText, number } = call
+  return composeAnswer({ conversation, bodyText, model: { id: model.slug, profile: 'gpt-5' }, markers, number })
 }

@@ -1,7 +1,6 @@
-import { jsonReply } from '../outcome.ts'
-import type { HeaderMap, Outcome } from '../outcome.ts'
-import type { CodexPerson } from './logins.ts'
-import type { CodexSettings } from './settings.ts'
+import type { HeaderMap } from '../outcome.ts'
+import type { CodexPerson } from './tokens.ts'
+import type { CodexSettings } from './request.ts'
 
 interface Window {
   readonly usedPercent: number
@@ -57,44 +56,4 @@ export function rateLimitEvent({ plan }: CodexPerson, settings: CodexSettings, n
 
 function inEvent({ usedPercent, windowMinutes, resetAt }: Window): Record<string, number> {
   return { used_percent: usedPercent, window_minutes: windowMinutes, reset_at: resetAt }
-}
-
-/** `GET /backend-api/wham/usage`. */
-export function answerUsage({ plan, email }: CodexPerson, settings: CodexSettings, nowMs: number): Outcome {
-  const { primary, secondary } = windowsOf(settings, nowMs)
-  const isSpent = settings.primaryUsedPercent >= 100 || settings.secondaryUsedPercent >= 100
-  return jsonReply(200, {
-    plan_type: plan,
-    email,
-    rate_limit: {
-      allowed: !isSpent,
-      limit_reached: isSpent,
-      primary_window: inUsage(primary),
-      secondary_window: inUsage(secondary),
-    },
-    credits: { has_credits: false, unlimited: false, balance: null },
-  })
-}
-
-function inUsage(window: Window): Record<string, number> {
-  return {
-    used_percent: Math.round(window.usedPercent),
-    limit_window_seconds: window.windowMinutes * 60,
-    reset_after_seconds: window.resetAfterSeconds,
-    reset_at: window.resetAt,
-  }
-}
-
-/** Of the key API. */
-export function keyLimitHeaders(): HeaderMap {
-  return {
-    'openai-organization': 'demo-org',
-    'openai-version': '2020-10-01',
-    'x-ratelimit-limit-requests': '500',
-    'x-ratelimit-remaining-requests': '499',
-    'x-ratelimit-reset-requests': '120ms',
-    'x-ratelimit-limit-tokens': '500000',
-    'x-ratelimit-remaining-tokens': '499000',
-    'x-ratelimit-reset-tokens': '6ms',
-  }
 }

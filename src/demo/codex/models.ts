@@ -1,7 +1,7 @@
 import { jsonReply } from '../outcome.ts'
 import type { Outcome } from '../outcome.ts'
 import { detail } from './failures.ts'
-import type { CodexPerson } from './logins.ts'
+import type { CodexPerson } from './tokens.ts'
 
 /** A model of the simulated catalogue (docs/codex-wire.md, "Models"). */
 export interface CodexModel {
@@ -31,7 +31,7 @@ const PAID = ['plus', 'pro', 'team', 'business', 'enterprise', 'edu']
 const ALL = ['free', 'go', ...PAID]
 
 /** Figures after the catalogue that Codex CLI 0.169 carries. */
-const MODELS: readonly CodexModel[] = [
+export const CODEX_MODELS: readonly CodexModel[] = [
   {
     slug: 'gpt-6-astra',
     name: 'GPT-6 Astra',
@@ -134,14 +134,8 @@ const MODELS: readonly CodexModel[] = [
   },
 ]
 
-/** The model, where the plan has it. */
-export function findCodexModel(slug: string, plan: string): CodexModel | undefined {
-  return MODELS.find((model) => model.slug === slug && isInPlan(model, plan))
-}
-
-/** The model as a project with an API key has it: any of them. */
-export function findKeyModel(id: string): CodexModel | undefined {
-  return MODELS.find((model) => model.slug === id && model.isHidden !== true)
+export function modelsOfPlan(plan: string): readonly CodexModel[] {
+  return CODEX_MODELS.filter((model) => isInPlan(model, plan))
 }
 
 /** ETag of the list a person sees; replies of `/responses` repeat it as `x-models-etag`. */
@@ -166,18 +160,8 @@ export function answerModels({ path, ifNoneMatch, person, revision }: ListCall):
   }
   const etag = modelsEtag(person, revision)
   if (ifNoneMatch === etag) return { kind: 'whole', status: 304, headers: { etag }, body: '' }
-  const models = MODELS.filter((model) => isInPlan(model, person.plan) && !isNewer(model.minClient, version))
+  const models = modelsOfPlan(person.plan).filter(({ minClient }) => !isNewer(minClient, version))
   return jsonReply(200, { models: models.map((model) => toEntry(model, revision)) }, { etag })
-}
-
-/** Ids of the key API that no catalogue of Codex has. */
-const OTHER_KEY_MODELS = ['gpt-4.1', 'text-embedding-3-small']
-
-/** `GET /v1/models`. */
-export function answerKeyModels(): Outcome {
-  const ids = [...MODELS.filter(({ isHidden }) => isHidden !== true).map(({ slug }) => slug), ...OTHER_KEY_MODELS]
-  const data = ids.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'system' }))
-  return jsonReply(200, { object: 'list', data })
 }
 
 /** Plans nobody has heard of count as paid: the set is open. */

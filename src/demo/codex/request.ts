@@ -1,25 +1,34 @@
 import { z } from 'zod'
 import type { Conversation } from '../conversation.ts'
-import { firstIssue } from '../first-issue.ts'
+import { describeIssue } from '../inference.ts'
+import type { Pace, Parsed } from '../inference.ts'
 import type { Markers } from '../markers.ts'
 import type { Outcome } from '../outcome.ts'
-import { itemsOf, paramOf, responsesRequest, responsesTool, typeOf } from '../responses/request.ts'
+import { itemsOf, responsesRequest, responsesTool, typeOf } from '../responses/request.ts'
 import type { ResponsesRequest, ResponsesTool } from '../responses/request.ts'
-import { detail, openaiError } from './failures.ts'
-import type { CodexProfile } from './failures.ts'
-import type { CodexPerson } from './logins.ts'
+import { detail } from './failures.ts'
 import type { CodexModel } from './models.ts'
-import type { CodexSettings } from './settings.ts'
-import { missing } from './words.ts'
+import type { CodexPerson } from './tokens.ts'
+
+/** How the simulated ChatGPT backend behaves. */
+export interface CodexSettings extends Pace {
+  /** Comments, and events of the ChatGPT backend that the dialect does not have. OpenAI's SDK fails on them. */
+  readonly sendsAsides: boolean
+  /** Percent of the two windows, as the rate-limit headers tell. */
+  readonly primaryUsedPercent: number
+  readonly secondaryUsedPercent: number
+  /** Another number is another list of models, with an ETag of its own. */
+  readonly catalogueRevision: number
+}
 
 /** One prompt, before anything is known of its body. */
 export interface CodexCall {
-  readonly profile: CodexProfile
+  /** Which of the two APIs of OpenAI it came in by. */
+  readonly api: 'chatgpt' | 'api-key'
   readonly person: CodexPerson
-  /** Whose ciphertexts can be read. */
+  /** Whose ciphertexts can be read: an account's or an API key's. */
   readonly account: string
-  /** The header of docs/codex-wire.md, "Lite form", is there. */
-  readonly isLite: boolean
+  readonly header: (name: string) => string | undefined
   readonly bodyText: string
   /** Counts the prompts of the route from 1. */
   readonly number: number
@@ -30,7 +39,7 @@ export interface CodexCall {
 /** Everything known of a prompt before it is answered. */
 export interface CodexSubject {
   readonly call: CodexCall
-  /** The body's members, those included that are not read. */
+  /** The body's members as they came. */
   readonly members: Members
   /** With the tools of the lite form where the standard form has them. */
   readonly request: ResponsesRequest
@@ -41,41 +50,45 @@ export interface CodexSubject {
 
 export type Members = Readonly<Record<string, unknown>>
 
-type Parsed<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly refusal: Outcome }
+/** The refusals of a stricter upstream. The demo has none: it answers whatever it can read. */
+export interface CodexChecks {
+  /** Judges the members of a body before their types and the model are known. */
+  readonly refuseMembers: (members: Members & { readonly model: string }, call: CodexCall) => Outcome | undefined
+  /** The error reply for a body that does not match the schema. */
+  readonly wrongShape: (issues: readonly z.core.$ZodIssue[], body: unknown) => Outcome
+  /** Judges a prompt whose shape is right. */
+  readonly refuse: (subject: CodexSubject) => Outcome | undefined
+  /** Adds markers that the prompt does not have. */
+  readonly amendMarkers: (markers: Markers) => Markers
+}
 
 /** The body as an object, with the model it names. */
-export function parseMembers(text: string): Parsed<Members & { readonly model: string }> {
-  let value: unknown
+export function parseMembers(text: string, checks?: CodexChecks): Parsed<Members & { readonly model: string }> {
+  let body: unknown
   try {
-    value = JSON.parse(text)
+    body = JSON.parse(text)
   } catch {
     return { ok: false, refusal: detail(400, 'Bad Request') }
   }
-  const parsed = z.looseObject({ model: z.string() }).safeParse(value)
-  if (parsed.success) return { ok: true, value: parsed.data }
-  return { ok: false, refusal: missing('model') }
+  return parse(z.looseObject({ model: z.string() }), body, checks)
 }
 
 /** The same with the types of what is read. */
-export function parseRequest(members: Members): Parsed<ResponsesRequest> {
-  const parsed = responsesRequest.safeParse(members)
-  if (parsed.success) return { ok: true, value: withLiteTools(parsed.data) }
-  const { path, got, want = 'something else' } = firstIssue(parsed.error.issues, members)
-  const param = paramOf(path)
-  const refusal =
-    got === 'nothing'
-      ? missing(param)
-      : openaiError(400, {
-          message: `Invalid type for '${param}': expected ${want}, but got ${got} instead.`,
-          code: 'invalid_type',
-          param,
-        })
-  return { ok: false, refusal }
+export function parseCodexRequest(members: Members, checks?: CodexChecks): Parsed<ResponsesRequest> {
+  const parsed = parse(responsesRequest, members, checks)
+  return parsed.ok ? { ok: true, value: withLiteTools(parsed.value) } : parsed
+}
+
+function parse<Value>(schema: z.ZodType<Value>, body: unknown, checks: CodexChecks | undefined): Parsed<Value> {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return { ok: true, value: parsed.data }
+  const { issues } = parsed.error
+  return { ok: false, refusal: checks?.wrongShape(issues, body) ?? detail(400, describeIssue(issues)) }
 }
 
 const liteTools = z.array(responsesTool)
 
-/** Tools that stand in the input. */
+/** Tools that the lite form has in its input. */
 export function liteToolsOf(request: ResponsesRequest): readonly ResponsesTool[] {
   return itemsOf(request).flatMap((item) =>
     typeOf(item) === 'additional_tools' ? (liteTools.safeParse(item['tools']).data ?? []) : [],

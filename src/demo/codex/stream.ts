@@ -1,40 +1,50 @@
 import type { Answer, AnswerCall } from '../answer.ts'
-import { fragments, outputTokens, readable } from '../habits/habit.ts'
-import type { Frames } from '../habits/habit.ts'
+import { namedFrame, outputTokens, readable } from '../frames.ts'
+import type { Frames } from '../frames.ts'
 import { noise } from '../opaque-text.ts'
+import {
+  cachedTokens,
+  callItem,
+  endingOf,
+  IN_PROGRESS,
+  messageAndCalls,
+  messageItem,
+  responseBase,
+  searchItem,
+  summaryEvents,
+  wantsCompaction,
+} from '../responses/items.ts'
+import type { Fields, Item, ItemEvent, Moment } from '../responses/items.ts'
 import { effortOf } from '../responses/request.ts'
 import { issueCiphertext } from './ciphertext.ts'
-import { errorOfCode } from './failures.ts'
+import { contextOf, errorOfCode } from './failures.ts'
 import { rateLimitEvent } from './limits.ts'
 import type { CodexSubject } from './request.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+/** An item with the letters that its id begins with. */
+type PrefixedItem = readonly [prefix: string, item: Item]
 
-/** One item of the answer. */
-interface Item {
-  /** The item as `output_item.added` shows it. */
-  readonly opening: Fields
-  readonly done: Fields
-  /** What comes between the two: type and fields of each event, the item's id and place left out. */
-  readonly events: readonly Event[]
+/** An item with the one id it has in every event, and its index in the output. */
+interface PlacedItem extends Item {
+  readonly id: string
+  readonly index: number
+  readonly isCall: boolean
 }
 
-type Event = readonly [type: string, fields: Fields]
-
 /**
- * The event stream of `/responses` with the habits of docs/codex-wire.md, "Event stream": comments and asides, calls that
+ * The event stream of `/responses` with the oddities of docs/codex-wire.md, "Event stream": comments and asides, calls that
  * are open at once, a ciphertext that counts at the end only, a last event without output. The key API has none of these
  * but the calls. `[demo:sparse]`: items are whole in their `done` event and nowhere else.
  */
 export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
   const { call, markers } = subject
-  const isChatgpt = call.profile === 'chatgpt'
+  const isChatgpt = call.api === 'chatgpt'
   const isSparse = markers.asked.has('sparse')
-  const base = responseBase(subject)
+  const base = baseOf(subject)
   const content: string[] = []
   let sequence = 0
   const push = (type: string, fields: Fields): void => {
-    content.push(eventFrame(type, { sequence_number: sequence, ...fields }))
+    content.push(namedFrame({ type, sequence_number: sequence, ...fields }))
     sequence += 1
   }
   const aside = (frame: string): void => {
@@ -44,101 +54,73 @@ export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
   aside(': keepalive\n\n')
   push('response.created', { response: { ...base, ...IN_PROGRESS } })
   push('response.in_progress', { response: { ...base, ...IN_PROGRESS } })
-  aside(eventFrame('codex.rate_limits', rateLimitEvent(call.person, call.settings, call.nowMs)))
+  aside(namedFrame({ type: 'codex.rate_limits', ...rateLimitEvent(call.person, call.settings, call.nowMs) }))
   const leadCount = content.length
 
   const items = itemsOf(answer, subject)
-  const open = ([place, { opening }]: Placed): void => {
-    push('response.output_item.added', { output_index: place, item: opening })
+  const open = ({ id, index, at }: PlacedItem, change: Fields = {}): void => {
+    push('response.output_item.added', { output_index: index, item: { ...at(id, 'added'), ...change } })
   }
-  const event = ([place, { done }]: Placed, [type, fields]: Event): void => {
-    push(type, { item_id: done['id'], output_index: place, ...fields })
+  const event = ({ id, index }: PlacedItem, [type, fields]: ItemEvent): void => {
+    const padding = type.endsWith('.delta') ? { obfuscation: noise(sequence, 4 + (sequence % 12)) } : {}
+    push(type, { item_id: id, output_index: index, ...fields, ...padding })
   }
-  const close = ([place, { done }]: Placed): void => {
-    push('response.output_item.done', { output_index: place, item: done })
+  const close = ({ id, index, at }: PlacedItem): void => {
+    push('response.output_item.done', { output_index: index, item: at(id, 'done') })
   }
-  const placed: readonly Placed[] = [...items.entries()]
-  for (const each of placed.filter(([, item]) => !isCall(item))) {
+  for (const item of items.filter(({ isCall }) => !isCall)) {
     if (!isSparse) {
-      open(each)
-      for (const one of each[1].events) event(each, one)
+      open(item)
+      for (const each of item.events) event(item, each)
     }
-    close(each)
-    aside(eventFrame('response.metadata', { metadata: { demo: true } }))
+    close(item)
+    aside(namedFrame({ type: 'response.metadata', metadata: { demo: true } }))
   }
-  const calls = placed.filter(([, item]) => isCall(item))
-  for (const each of calls) open(isSparse ? [each[0], nameless(each[1])] : each)
-  for (const [each, one] of isSparse ? [] : interleaved(calls)) event(each, one)
-  for (const each of calls) close(each)
-  aside(eventFrame('codex.response.metadata', { turn_state: `ts_demo_${call.number}` }))
+  const calls = items.filter(({ isCall }) => isCall)
+  // In a sparse stream the name stands in the `done` event for the first time.
+  for (const item of calls) open(item, isSparse ? { name: '' } : {})
+  for (const [item, each] of isSparse ? [] : interleaved(calls)) event(item, each)
+  for (const item of calls) close(item)
+  aside(namedFrame({ type: 'codex.response.metadata', turn_state: `ts_demo_${call.number}` }))
 
-  const { status, reason } = endingOf(answer)
+  const ending = endingOf(answer)
   const last = {
     ...base,
-    status,
-    incomplete_details: reason === '' ? null : { reason },
-    output: isChatgpt ? [] : items.map(({ done }) => done),
+    ...ending,
+    output: isChatgpt ? [] : items.map(({ id, at }) => at(id, 'completed')),
     usage: usageOf(answer, subject),
     ...(isChatgpt && { end_turn: answer.calls.length === 0 }),
   }
   return {
     leadCount,
     content,
-    closing: [eventFrame(`response.${status}`, { sequence_number: sequence, response: last })],
+    closing: [namedFrame({ type: `response.${ending.status}`, sequence_number: sequence, response: last })],
     error: ({ sent, code = 'server_is_overloaded', isBare }) => {
       const number = content.slice(0, sent).filter((frame) => frame.includes('"sequence_number":')).length
-      const wording = errorIn(code, subject)
+      const error = errorOfCode(code, contextOf(subject))
       if (!isBare) {
-        const response = { ...base, ...IN_PROGRESS, status: 'failed', error: { code, ...wording } }
-        return eventFrame('response.failed', { sequence_number: number, response })
+        const response = { ...base, ...IN_PROGRESS, status: 'failed', error: { code, ...error } }
+        return namedFrame({ type: 'response.failed', sequence_number: number, response })
       }
       const bare = isChatgpt
-        ? { status: STATUSES[code] ?? 400, error: wording }
-        : { code, message: wording['message'], param: null }
-      return eventFrame('error', { sequence_number: number, ...bare })
+        ? { status: STATUSES[code] ?? 400, error }
+        : { code, message: error['message'], param: null }
+      return namedFrame({ type: 'error', sequence_number: number, ...bare })
     },
   }
 }
 
-/** The answer as one response object, for those with a key who do not stream. */
-export function wholeCodexResponse(answer: Answer, subject: CodexSubject): Fields {
-  const { status, reason } = endingOf(answer)
-  return {
-    ...responseBase(subject),
-    status,
-    incomplete_details: reason === '' ? null : { reason },
-    output: itemsOf(answer, subject).map(({ done }) => done),
-    usage: usageOf(answer, subject),
-  }
-}
-
-type Placed = readonly [place: number, item: Item]
-
-function isCall({ done }: Item): boolean {
-  return done['type'] === 'function_call' || done['type'] === 'custom_tool_call'
-}
-
-/** The name stands in the `done` event for the first time. */
-function nameless(item: Item): Item {
-  return { ...item, opening: { ...item.opening, name: '' } }
-}
-
 /** One event of each call in turn. */
-function interleaved(calls: readonly Placed[]): readonly (readonly [Placed, Event])[] {
-  const most = Math.max(0, ...calls.map(([, { events }]) => events.length))
-  const turns: (readonly [Placed, Event])[] = []
+function interleaved(calls: readonly PlacedItem[]): readonly (readonly [PlacedItem, ItemEvent])[] {
+  const most = Math.max(0, ...calls.map(({ events }) => events.length))
+  const turns: (readonly [PlacedItem, ItemEvent])[] = []
   for (let at = 0; at < most; at += 1) {
-    for (const each of calls) {
-      const one = each[1].events[at]
-      if (one !== undefined) turns.push([each, one])
+    for (const call of calls) {
+      const event = call.events[at]
+      if (event !== undefined) turns.push([call, event])
     }
   }
   return turns
-}
-
-/** Named twice, as everywhere in this dialect. */
-function eventFrame(type: string, fields: Fields): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
 /** Status that a failure would have had before the stream. */
@@ -151,64 +133,47 @@ const STATUSES: Readonly<Record<string, number>> = {
   rate_limit_exceeded: 429,
 }
 
-function errorIn(code: string, { call: { profile, nowMs, person }, model }: CodexSubject): Fields {
-  return errorOfCode(code, { profile, nowMs, model: model.slug, plan: person.plan })
-}
-
-function endingOf({ finish }: Answer): { readonly status: 'completed' | 'incomplete'; readonly reason: string } {
-  switch (finish) {
-    case 'length':
-      return { status: 'incomplete', reason: 'max_output_tokens' }
-    case 'content_filter':
-      return { status: 'incomplete', reason: 'content_filter' }
-    case 'stop':
-    case 'tool_calls':
-      return { status: 'completed', reason: '' }
-  }
-}
-
 // Items.
 
-function itemsOf(answer: Answer, subject: CodexSubject): readonly Item[] {
-  const { call, request, markers } = subject
-  const status = answer.finish === 'length' || answer.finish === 'content_filter' ? 'incomplete' : 'completed'
-  const idOf = (prefix: string, place: number): string =>
-    `${prefix}_demo${String(call.number).padStart(12, '0')}${String(place).padStart(4, '0')}`
-  const input = typeof request.input === 'string' ? [] : (request.input ?? [])
-  if (input.at(-1)?.type === 'compaction_trigger') return [compactionItem(idOf('cmp', 0), subject)]
-  const items: Item[] = []
-  const add = (prefix: string, make: (id: string) => Item): void => {
-    items.push(make(idOf(prefix, items.length)))
-  }
-  if (effortOf(request, subject.model) !== 'none') add('rs', (id) => reasoningItem(id, answer, subject))
-  if (answer.search !== '') add('ws', (id) => searchItem(id, answer.search))
-  if (answer.text.length > 0 || answer.refusal.length > 0 || answer.calls.length === 0) {
-    add('msg', (id) => messageItem(id, answer, answer.calls.length > 0 ? 'completed' : status))
-  }
-  const calls = markers.asked.has('wrapper') && answer.calls.length > 0 ? [wrapped(answer.calls)] : answer.calls
-  for (const [at, each] of calls.entries()) {
-    const end = at < calls.length - 1 ? 'completed' : status
-    add(each.kind === 'custom' ? 'ctc' : 'fc', (id) => callItem(id, each, end))
-  }
-  return items
+function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
+  const { call, request, model, markers } = subject
+  const idOf = (prefix: string, index: number): string =>
+    `${prefix}_demo${String(call.number).padStart(12, '0')}${String(index).padStart(4, '0')}`
+  const made: readonly PrefixedItem[] = wantsCompaction(request)
+    ? [['cmp', compactionItem(subject)]]
+    : [
+        ...(effortOf(request, model) === 'none' ? [] : [prefixed('rs', reasoningItem(answer, subject))]),
+        ...(answer.search === '' ? [] : [prefixed('ws', searchItem(answer.search))]),
+        ...messageAndCalls<PrefixedItem>(answer, markers.asked.has('wrapper') ? wrapped(answer.calls) : answer.calls, {
+          message: (status) => prefixed('msg', inFinalPhase(messageItem(answer, status))),
+          call: (each, status) => prefixed(each.kind === 'custom' ? 'ctc' : 'fc', callItem(each, status)),
+        }),
+      ]
+  return made.map(([prefix, { at, events }], index) => ({
+    at,
+    events,
+    id: idOf(prefix, index),
+    index,
+    isCall: prefix === 'fc' || prefix === 'ctc',
+  }))
 }
 
-/** A wrapper that nobody declared (docs/codex-wire.md, "Request body"). */
-function wrapped(calls: readonly AnswerCall[]): AnswerCall {
+function prefixed(prefix: string, item: Item): PrefixedItem {
+  return [prefix, item]
+}
+
+/** All calls in a wrapper that nobody declared (docs/codex-wire.md, "Request body"). */
+function wrapped(calls: readonly AnswerCall[]): readonly AnswerCall[] {
+  const [first] = calls
+  if (first === undefined) return []
   const uses = calls.map(({ name, arguments: text }) => ({
     recipient_name: `functions.${name}`,
-    // Arguments of an answer are JSON, unless a marker cut them off or the tool takes plain text.
     parameters: parsedOr(text),
   }))
-  const [first] = calls
-  return {
-    id: first?.id ?? 'call_demo',
-    kind: 'function',
-    name: 'parallel',
-    arguments: JSON.stringify({ tool_uses: uses }),
-  }
+  return [{ id: first.id, kind: 'function', name: 'parallel', arguments: JSON.stringify({ tool_uses: uses }) }]
 }
 
+/** Arguments are JSON, unless a marker cut them off or the tool takes plain text. */
 function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -217,169 +182,67 @@ function parsedOr(text: string): unknown {
   }
 }
 
-function reasoningItem(id: string, answer: Answer, { call, request }: CodexSubject): Item {
+function inFinalPhase(item: Item): Item {
+  return { ...item, at: (id, moment) => ({ ...item.at(id, moment), phase: 'final_answer' }) }
+}
+
+function reasoningItem(answer: Answer, { call, request }: CodexSubject): Item {
   const isEncrypted = (request.include ?? []).includes('reasoning.encrypted_content')
   const pieces = request.reasoning?.summary === undefined ? [] : readable(answer)
   const half = Math.ceil(pieces.length / 2)
   // One item has several parts where there is enough to say.
   const parts = [pieces.slice(0, half), pieces.slice(half)].filter((part) => part.length > 0)
-  const shown = parts.map((part) => ({ type: 'summary_text', text: part.join('') }))
-  const sealed = issueCiphertext('reasoning', call.number, { account: call.account, id })
+  const summary = parts.map((part) => ({ type: 'summary_text', text: part.join('') }))
   return {
-    // What stands here is a snapshot from before the thought, which upstream does not take back.
-    opening: { id, type: 'reasoning', ...(isEncrypted && { encrypted_content: noise(call.number, 480) }), summary: [] },
-    done: { id, type: 'reasoning', ...(isEncrypted && { encrypted_content: sealed }), summary: shown },
+    at: (id, moment) => ({
+      id,
+      type: 'reasoning',
+      ...(isEncrypted && { encrypted_content: ciphertextAt(moment, 'reasoning', id, call) }),
+      summary: moment === 'added' ? [] : summary,
+    }),
     events: parts.flatMap(summaryEvents),
   }
 }
 
-function summaryEvents(pieces: readonly string[], at: number): readonly Event[] {
-  const text = pieces.join('')
-  const deltas = pieces.map((delta): Event => [
-    'response.reasoning_summary_text.delta',
-    { summary_index: at, delta, obfuscation: padding(at) },
-  ])
-  return [
-    ['response.reasoning_summary_part.added', { summary_index: at, part: { type: 'summary_text', text: '' } }],
-    ...deltas,
-    ['response.reasoning_summary_text.done', { summary_index: at, text }],
-    ['response.reasoning_summary_part.done', { summary_index: at, part: { type: 'summary_text', text } }],
-  ]
-}
-
-/** Deltas are padded, so that their size does not tell what is in them. */
-function padding(serial: number): string {
-  return noise(serial, 4 + (serial % 12))
-}
-
-function messageItem(id: string, { text, refusal, search }: Answer, status: string): Item {
-  const isRefusal = refusal.length > 0
-  const pieces = isRefusal ? refusal : text
-  const whole = pieces.join('')
-  const annotations =
-    search === ''
-      ? []
-      : [
-          {
-            type: 'url_citation',
-            url: 'https://example.com/simulated',
-            title: 'Simulated result',
-            start_index: 0,
-            end_index: Math.min(9, whole.length),
-          },
-        ]
-  const partOf = (words: string): Fields =>
-    isRefusal
-      ? { type: 'refusal', refusal: words }
-      : { type: 'output_text', annotations: words === '' ? [] : annotations, logprobs: [], text: words }
-  const kind = isRefusal ? 'response.refusal' : 'response.output_text'
-  const frame = { id, type: 'message', role: 'assistant', phase: 'final_answer' }
+function compactionItem({ call }: CodexSubject): Item {
   return {
-    opening: { ...frame, status: 'in_progress', content: [] },
-    done: { ...frame, status, content: [partOf(whole)] },
-    events: [
-      ['response.content_part.added', { content_index: 0, part: partOf('') }],
-      ...pieces.map((delta, at): Event => [
-        `${kind}.delta`,
-        { content_index: 0, delta, ...(!isRefusal && { logprobs: [] }), obfuscation: padding(at) },
-      ]),
-      ...annotations.map((annotation, at): Event => [
-        'response.output_text.annotation.added',
-        { content_index: 0, annotation_index: at, annotation },
-      ]),
-      [`${kind}.done`, { content_index: 0, ...(isRefusal ? { refusal: whole } : { text: whole, logprobs: [] }) }],
-      ['response.content_part.done', { content_index: 0, part: partOf(whole) }],
-    ],
-  }
-}
-
-function callItem(id: string, call: AnswerCall, status: string): Item {
-  const isCustom = call.kind === 'custom'
-  const field = isCustom ? 'input' : 'arguments'
-  const kind = isCustom ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
-  const frame = {
-    id,
-    type: isCustom ? 'custom_tool_call' : 'function_call',
-    call_id: call.id,
-    name: call.name,
-    ...(call.namespace !== undefined && { namespace: call.namespace }),
-  }
-  return {
-    opening: { ...frame, status: 'in_progress', [field]: '' },
-    done: { ...frame, status, [field]: call.arguments },
-    events: [
-      ...fragments(call.arguments).map((delta, at): Event => [`${kind}.delta`, { delta, obfuscation: padding(at) }]),
-      [`${kind}.done`, { [field]: call.arguments }],
-    ],
-  }
-}
-
-function searchItem(id: string, query: string): Item {
-  const frame = { id, type: 'web_search_call' }
-  return {
-    opening: { ...frame, status: 'in_progress' },
-    done: { ...frame, status: 'completed', action: { type: 'search', query } },
-    events: ['in_progress', 'searching', 'completed'].map((step): Event => [`response.web_search_call.${step}`, {}]),
-  }
-}
-
-function compactionItem(id: string, { call: { number, account } }: CodexSubject): Item {
-  const sealed = issueCiphertext('compaction', number, { account, id })
-  return {
-    opening: { id, type: 'compaction', encrypted_content: noise(number, 480) },
-    done: { id, type: 'compaction', encrypted_content: sealed },
+    at: (id, moment) => ({ id, type: 'compaction', encrypted_content: ciphertextAt(moment, 'compaction', id, call) }),
     events: [],
   }
 }
 
+/** At first a snapshot from before the thought, which upstream does not take back. */
+function ciphertextAt(
+  moment: Moment,
+  kind: 'reasoning' | 'compaction',
+  id: string,
+  { number, account }: CodexSubject['call'],
+): string {
+  return moment === 'added' ? noise(number, 480) : issueCiphertext(kind, number, { account, id })
+}
+
 // The response around them.
 
-const IN_PROGRESS = { status: 'in_progress', output: [], usage: null }
-
-/** What every frame with a response says of it; most of it is the request's own. */
-function responseBase({ call, members, request, model }: CodexSubject): Fields {
+function baseOf({ call, request, model }: CodexSubject): Fields {
+  const id = `resp_demo${call.api === 'chatgpt' ? '' : 'key'}${String(call.number).padStart(12, '0')}`
+  const effort = request.reasoning?.effort ?? model.defaultEffort
   return {
-    id: `resp_demo${call.profile === 'chatgpt' ? '' : 'key'}${String(call.number).padStart(12, '0')}`,
-    object: 'response',
-    created_at: Math.floor(call.nowMs / 1000),
+    ...responseBase({ id, nowMs: call.nowMs, model: model.slug, effort }, request),
     background: false,
-    error: null,
-    incomplete_details: null,
-    instructions: request.instructions ?? null,
-    max_output_tokens: request.max_output_tokens ?? null,
     max_tool_calls: null,
-    metadata: {},
-    model: model.slug,
-    parallel_tool_calls: request.parallel_tool_calls ?? true,
-    previous_response_id: null,
-    prompt_cache_key: members['prompt_cache_key'] ?? null,
-    reasoning: {
-      effort: request.reasoning?.effort ?? model.defaultEffort,
-      summary: request.reasoning?.summary ?? null,
-    },
+    prompt_cache_key: request['prompt_cache_key'] ?? null,
     safety_identifier: 'user-demo',
-    service_tier: 'default',
     store: false,
-    temperature: 1,
-    text: { format: request.text?.format ?? { type: 'text' }, verbosity: request.text?.verbosity ?? 'medium' },
-    tool_choice: request.tool_choice ?? 'auto',
-    tools: request.tools ?? [],
     top_logprobs: 0,
-    top_p: 1,
-    truncation: 'disabled',
-    user: null,
   }
 }
 
-/** Half of a prompt that was sent before, under the same key, counts as read from the cache. */
-function usageOf(answer: Answer, { members, conversation: { history, promptTokens } }: CodexSubject): Fields {
-  const isCached = members['prompt_cache_key'] !== undefined && history.some(({ by }) => by === 'assistant')
-  const cached = isCached ? Math.floor(promptTokens / 2) : 0
+function usageOf(answer: Answer, { request, conversation: { history, promptTokens } }: CodexSubject): Fields {
   const reasoning = Math.max(1, answer.reasoning.length)
   const output = outputTokens(answer) + reasoning
   return {
     input_tokens: promptTokens,
-    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens: cachedTokens(request, history, promptTokens), cache_write_tokens: 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: promptTokens + output,

@@ -1,30 +1,29 @@
 import { z } from 'zod'
 import { imageOfBase64 } from '../conversation.ts'
-import type { Conversation, Said, SeenImage } from '../conversation.ts'
-import { invalidBody } from '../failures.ts'
-import { firstIssue } from '../first-issue.ts'
-import { maybe } from '../maybe.ts'
-import type { Outcome } from '../outcome.ts'
-import { countTokens } from './count-tokens.ts'
+import type { Conversation, HistoryEntry, SeenImage } from '../conversation.ts'
+import { optional } from '../inference.ts'
 
 const innerBlock = z.looseObject({
   type: z.string(),
-  text: maybe(z.string()),
-  thinking: maybe(z.string()),
-  signature: maybe(z.string()),
-  data: maybe(z.string()),
-  id: maybe(z.string()),
-  name: maybe(z.string()),
+  text: optional(z.string()),
+  thinking: optional(z.string()),
+  signature: optional(z.string()),
+  data: optional(z.string()),
+  id: optional(z.string()),
+  name: optional(z.string()),
   input: z.unknown().optional(),
-  tool_use_id: maybe(z.string()),
-  tool_name: maybe(z.string()),
-  source: maybe(
-    z.union([z.string(), z.looseObject({ type: z.string(), media_type: maybe(z.string()), data: maybe(z.string()) })]),
+  tool_use_id: optional(z.string()),
+  tool_name: optional(z.string()),
+  source: optional(
+    z.union([
+      z.string(),
+      z.looseObject({ type: z.string(), media_type: optional(z.string()), data: optional(z.string()) }),
+    ]),
   ),
-  cache_control: maybe(z.looseObject({ type: z.string() })),
+  cache_control: optional(z.looseObject({ type: z.string() })),
 })
 
-const block = innerBlock.extend({ content: maybe(z.union([z.string(), z.array(innerBlock)])) })
+const block = innerBlock.extend({ content: optional(z.union([z.string(), z.array(innerBlock)])) })
 
 const message = z.looseObject({
   role: z.string(),
@@ -32,68 +31,44 @@ const message = z.looseObject({
 })
 
 const tool = z.looseObject({
-  type: maybe(z.string()),
+  type: optional(z.string()),
   name: z.string(),
   input_schema: z.unknown().optional(),
-  defer_loading: maybe(z.boolean()),
-  cache_control: maybe(z.looseObject({ type: z.string() })),
+  defer_loading: optional(z.boolean()),
+  cache_control: optional(z.looseObject({ type: z.string() })),
 })
 
 /** Body of `POST /v1/messages`, as far as the demo reads it (docs/copilot-wire.md, "Messages requests"). */
-const messagesRequest = z.looseObject({
+export const messagesRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message),
-  system: maybe(z.union([z.string(), z.array(innerBlock)])),
-  max_tokens: maybe(z.number()),
-  stream: maybe(z.boolean()),
-  tools: maybe(z.array(tool)),
-  tool_choice: maybe(
-    z.looseObject({ type: z.string(), name: maybe(z.string()), disable_parallel_tool_use: maybe(z.boolean()) }),
+  system: optional(z.union([z.string(), z.array(innerBlock)])),
+  max_tokens: optional(z.number()),
+  stream: optional(z.boolean()),
+  tools: optional(z.array(tool)),
+  tool_choice: optional(
+    z.looseObject({ type: z.string(), name: optional(z.string()), disable_parallel_tool_use: optional(z.boolean()) }),
   ),
-  thinking: maybe(z.looseObject({ type: z.string(), budget_tokens: maybe(z.number()), display: maybe(z.string()) })),
-  output_config: maybe(
+  thinking: optional(
+    z.looseObject({ type: z.string(), budget_tokens: optional(z.number()), display: optional(z.string()) }),
+  ),
+  output_config: optional(
     z.looseObject({
-      effort: maybe(z.string()),
-      format: maybe(z.looseObject({ type: z.string(), schema: z.unknown().optional() })),
+      effort: optional(z.string()),
+      format: optional(z.looseObject({ type: z.string(), schema: z.unknown().optional() })),
     }),
   ),
-  context_management: maybe(z.looseObject({})),
-  stop_sequences: maybe(z.array(z.string())),
-  temperature: maybe(z.number()),
-  top_p: maybe(z.number()),
-  top_k: maybe(z.number()),
+  context_management: optional(z.looseObject({})),
+  stop_sequences: optional(z.array(z.string())),
+  temperature: optional(z.number()),
+  top_p: optional(z.number()),
+  top_k: optional(z.number()),
 })
 export type MessagesRequest = z.infer<typeof messagesRequest>
 export type MessagesMessage = MessagesRequest['messages'][number]
 export type MessagesTool = NonNullable<MessagesRequest['tools']>[number]
 export type Block = z.infer<typeof block>
 type InnerBlock = z.infer<typeof innerBlock>
-
-/** The checked body, or the 400 of Anthropic's validation. */
-export function parseMessagesRequest(
-  text: string,
-): { readonly ok: true; readonly value: MessagesRequest } | { readonly ok: false; readonly refusal: Outcome } {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { ok: false, refusal: invalidBody('failed to parse request body') }
-  }
-  const parsed = messagesRequest.safeParse(value)
-  if (parsed.success) return { ok: true, value: parsed.data }
-  const { path, got, want } = firstIssue(parsed.error.issues, value)
-  const words = got === 'nothing' ? 'Field required' : `Input should be a valid ${KINDS.get(want ?? '') ?? 'value'}`
-  return { ok: false, refusal: invalidBody(`${path.map(String).join('.')}: ${words}`) }
-}
-
-/** Pydantic's names for JSON's kinds. */
-const KINDS: ReadonlyMap<string, string> = new Map([
-  ['string', 'string'],
-  ['number', 'number'],
-  ['boolean', 'boolean'],
-  ['array', 'list'],
-  ['object', 'dictionary'],
-])
 
 export function blocksOf({ content }: MessagesMessage): readonly Block[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
@@ -104,7 +79,7 @@ export function messagesConversation(request: MessagesRequest): Conversation {
   const { tools = [], tool_choice: choice, thinking, output_config: config } = request
   const found = foundTools(request)
   return {
-    history: request.messages.flatMap(saidIn),
+    history: request.messages.flatMap(entriesOf),
     tools: tools
       .filter((each) => each.defer_loading !== true || found.has(each.name))
       .filter((each) => !(each.type ?? '').startsWith('tool_search'))
@@ -139,15 +114,15 @@ function choiceOf(choice: MessagesRequest['tool_choice']): Conversation['choice'
   }
 }
 
-function saidIn(given: MessagesMessage): readonly Said[] {
+function entriesOf(given: MessagesMessage): readonly HistoryEntry[] {
   const blocks = blocksOf(given)
   if (given.role === 'assistant') {
     return [{ by: 'assistant', hasOpaque: blocks.some(({ type }) => type.endsWith('thinking')) }]
   }
-  return given.role === 'user' ? blocks.flatMap(saidInBlock) : []
+  return given.role === 'user' ? blocks.flatMap(entriesOfBlock) : []
 }
 
-function saidInBlock(each: Block): readonly Said[] {
+function entriesOfBlock(each: Block): readonly HistoryEntry[] {
   switch (each.type) {
     case 'text':
       return [{ by: 'user', text: each.text ?? '' }]
@@ -166,4 +141,48 @@ function saidInBlock(each: Block): readonly Said[] {
 function imagesIn({ type, source }: InnerBlock): readonly SeenImage[] {
   if (type !== 'image' || typeof source !== 'object') return []
   return [imageOfBase64(source.media_type ?? 'an image', source.data ?? '')]
+}
+
+/** As much of a request as counts. */
+interface Counted {
+  readonly system?: unknown
+  readonly messages: readonly { readonly content: unknown }[]
+  readonly tools?: readonly unknown[] | undefined
+}
+
+/** What an image or a document counts for, whatever its size. */
+const PER_FILE = 1500
+
+/** Overhead of a message or a tool. */
+const PER_ENTRY = 3
+
+/**
+ * Tokens of a request: four characters of text each, a fixed number for every file. The same request always counts the
+ * same, for `count_tokens` and for the usage of an answer.
+ */
+export function countTokens({ system, messages, tools = [] }: Counted): number {
+  const characters = textLength(system) + messages.reduce((sum, { content }) => sum + textLength(content), 0)
+  const schemas = tools.reduce((sum: number, each) => sum + JSON.stringify(each).length, 0)
+  return Math.ceil((characters + schemas) / 4) + PER_ENTRY * (messages.length + tools.length)
+}
+
+/** Characters of whatever a message holds: texts, thoughts, arguments, results. */
+function textLength(content: unknown): number {
+  if (typeof content === 'string') return content.length
+  if (!Array.isArray(content)) return 0
+  return content.reduce((sum: number, each: unknown) => sum + blockLength(each), 0)
+}
+
+function blockLength(given: unknown): number {
+  if (typeof given !== 'object' || given === null) return 0
+  const fields = new Map<string, unknown>(Object.entries(given))
+  switch (fields.get('type')) {
+    case 'image':
+    case 'document':
+      return PER_FILE * 4
+    case 'tool_use':
+      return JSON.stringify(fields.get('input') ?? {}).length
+    default:
+      return textLength(fields.get('text')) + textLength(fields.get('thinking')) + textLength(fields.get('content'))
+  }
 }

@@ -1,23 +1,21 @@
 import type { Answer, AnswerCall } from '../answer.ts'
-import { FAILURE_MESSAGE, fragments, frameTemplate, outputTokens } from '../habits/habit.ts'
-import type { Frames } from '../habits/habit.ts'
+import { FAILURE_MESSAGE, fragments, frame, frameTemplate, namedFrame, outputTokens } from '../frames.ts'
+import type { Frames } from '../frames.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque } from '../opaque-text.ts'
 import { copilotUsage } from '../usage.ts'
-import { bareFrame, namedFrame } from './frame.ts'
 import { isPaused, searchOf, untilPause } from './pause.ts'
 import { blocksOf } from './request.ts'
 import type { MessagesRequest } from './request.ts'
 
 type Subject = InferenceSubject<MessagesRequest>
 type Fields = Readonly<Record<string, unknown>>
-type Encode = (value: unknown) => string
+type Encode = typeof namedFrame
 
-/** One block of the answer: as it starts, its deltas, and as it stands in a whole message. */
+/** One block of the answer: as it starts, and the frames of its deltas. */
 interface AnswerBlock {
   readonly start: Fields
   readonly deltas: readonly string[]
-  readonly whole: Fields
 }
 
 /**
@@ -26,7 +24,7 @@ interface AnswerBlock {
  */
 export function encodeMessages(given: Answer, subject: Subject): Frames {
   const answer = isPaused(subject) ? untilPause(given) : given
-  const encode = subject.markers.asked.has('no-event-lines') ? bareFrame : namedFrame
+  const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
   const blocks = blocksFor(answer, subject, encode)
   const started = { ...messageBase(subject), content: [], stop_reason: null, stop_sequence: null }
   return {
@@ -55,29 +53,17 @@ export function encodeMessages(given: Answer, subject: Subject): Frames {
   }
 }
 
-/** The answer as one message. */
-export function wholeMessage(given: Answer, subject: Subject): Fields {
-  const answer = isPaused(subject) ? untilPause(given) : given
-  return {
-    ...messageBase(subject),
-    content: blocksFor(answer, subject, namedFrame).map(({ whole }) => whole),
-    ...stopOf(answer, subject),
-    usage: usageOf(answer, subject),
-    ...costOf(answer, subject),
-  }
-}
-
 // Blocks.
 
 function blocksFor(answer: Answer, subject: Subject, encode: Encode): readonly AnswerBlock[] {
   const thought = answer.reasoning.length > 0 ? [thinkingBlock(answer, subject, encode)] : []
-  const words = [...answer.text, ...answer.refusal]
-  const text = words.length > 0 ? [textBlock(words, thought.length, encode)] : []
+  const pieces = [...answer.text, ...answer.refusal]
+  const text = pieces.length > 0 ? [textBlock(pieces, thought.length, encode)] : []
   const before = thought.length + text.length
-  const rest = isPaused(subject)
+  const tools = isPaused(subject)
     ? searchBlocks(subject, before, encode)
     : answer.calls.map((call, at) => toolBlock({ type: 'tool_use', ...call }, before + at, encode))
-  return [...thought, ...text, ...rest]
+  return [...thought, ...text, ...tools]
 }
 
 function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, encode: Encode): AnswerBlock {
@@ -85,7 +71,7 @@ function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, enco
   const text = reasoning.join('')
   if (isRedacted) {
     const block = { type: 'redacted_thinking', data: issueOpaque('redacted', call.number, text) }
-    return { start: block, deltas: [], whole: block }
+    return { start: block, deltas: [] }
   }
   const signature = issueOpaque('signature', call.number, text)
   // From 4.7 on the text is there for those who ask for it.
@@ -95,30 +81,28 @@ function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, enco
   return {
     start: { type: 'thinking', thinking: '', signature: '' },
     deltas: [...shown.map(delta), encode(blockDelta(0, { type: 'signature_delta', signature }))],
-    whole: { type: 'thinking', thinking: shown.join(''), signature },
   }
 }
 
-/** Public code that a text is like: made up, and named with the last delta of every text, so that it is always there. */
+/** Made-up citations of public code. The last delta of every text carries them. */
 const ANNOTATIONS = {
   IPCodeCitations: [
     { start_index: 0, end_index: 5, license: 'mit', url: 'https://example.com/simulated', repository: 'demo/demo' },
   ],
 }
 
-function textBlock(words: readonly string[], index: number, encode: Encode): AnswerBlock {
+function textBlock(pieces: readonly string[], index: number, encode: Encode): AnswerBlock {
   const delta = frameTemplate((text) => blockDelta(index, { type: 'text_delta', text }), encode)
-  const last = { ...blockDelta(index, { type: 'text_delta', text: words.at(-1) }), copilot_annotations: ANNOTATIONS }
+  const last = { ...blockDelta(index, { type: 'text_delta', text: pieces.at(-1) }), copilot_annotations: ANNOTATIONS }
   return {
     start: { type: 'text', text: '' },
-    deltas: [...words.slice(0, -1).map(delta), encode(last)],
-    whole: { type: 'text', text: words.join('') },
+    deltas: [...pieces.slice(0, -1).map(delta), encode(last)],
   }
 }
 
 function searchBlocks(subject: Subject, index: number, encode: Encode): readonly AnswerBlock[] {
   const { use, result } = searchOf(subject)
-  return [toolBlock(use, index, encode), { start: result, deltas: [], whole: result }]
+  return [toolBlock(use, index, encode), { start: result, deltas: [] }]
 }
 
 type Use = Pick<AnswerCall, 'id' | 'name' | 'arguments'> & { readonly type: 'tool_use' | 'server_tool_use' }
@@ -129,21 +113,11 @@ function toolBlock({ type, id, name, arguments: text }: Use, index: number, enco
     start: { type, id, name, input: {} },
     // The first piece is empty, and a call without arguments has no other.
     deltas: ['', ...(text === '{}' ? [] : fragments(text))].map(delta),
-    whole: { type, id, name, input: inputOf(text) },
   }
 }
 
-function blockDelta(index: number, delta: Fields): Fields {
-  return { type: 'content_block_delta', index, delta }
-}
-
-/** A call that was cut off has no input to show. */
-function inputOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
+function blockDelta(index: number, delta: Fields) {
+  return { type: 'content_block_delta', index, delta } as const
 }
 
 // The message around them.
@@ -178,8 +152,8 @@ interface Reads {
 }
 
 /**
- * Half of a prompt with cache marks goes into the cache, and comes from there once the conversation goes on. Anthropic
- * counts what the cache served apart from the input.
+ * A prompt with cache marks writes half of itself to the cache, and later prompts of the conversation read half from it.
+ * Anthropic counts cached tokens apart from the input.
  */
 function readsOf({ request, conversation: { promptTokens } }: Subject): Reads {
   const half = Math.floor(promptTokens / 2)

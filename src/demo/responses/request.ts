@@ -1,103 +1,70 @@
 import { z } from 'zod'
 import { imageOfUrl } from '../conversation.ts'
-import type { Conversation, OfferedTool, Said, SeenImage } from '../conversation.ts'
-import { invalidBody, openaiFailure } from '../failures.ts'
-import { firstIssue } from '../first-issue.ts'
-import { maybe } from '../maybe.ts'
-import type { Outcome } from '../outcome.ts'
+import type { Conversation, OfferedTool, HistoryEntry, SeenImage } from '../conversation.ts'
+import { optional } from '../inference.ts'
 
 const part = z.looseObject({
-  type: maybe(z.string()),
-  text: maybe(z.string()),
-  image_url: maybe(z.string()),
-  prompt_cache_breakpoint: maybe(z.looseObject({ mode: maybe(z.string()) })),
+  type: optional(z.string()),
+  text: optional(z.string()),
+  image_url: optional(z.string()),
+  prompt_cache_breakpoint: optional(z.looseObject({ mode: optional(z.string()) })),
 })
 
-const parts = maybe(z.union([z.string(), z.array(part)]))
+const parts = optional(z.union([z.string(), z.array(part)]))
 
 const item = z.looseObject({
-  type: maybe(z.string()),
-  role: maybe(z.string()),
-  id: maybe(z.string()),
+  type: optional(z.string()),
+  role: optional(z.string()),
+  id: optional(z.string()),
   content: parts,
-  name: maybe(z.string()),
-  arguments: maybe(z.string()),
-  input: maybe(z.string()),
-  call_id: maybe(z.string()),
+  name: optional(z.string()),
+  arguments: optional(z.string()),
+  input: optional(z.string()),
+  call_id: optional(z.string()),
   output: parts,
-  summary: maybe(z.array(z.looseObject({ text: z.string() }))),
-  encrypted_content: maybe(z.string()),
+  summary: optional(z.array(z.looseObject({ text: z.string() }))),
+  encrypted_content: optional(z.string()),
 })
 
 const innerTool = z.looseObject({
   type: z.string(),
-  name: maybe(z.string()),
+  name: optional(z.string()),
   parameters: z.unknown().optional(),
-  strict: maybe(z.boolean()),
+  strict: optional(z.boolean()),
 })
 
 export const responsesTool = innerTool.extend({
-  tools: maybe(z.array(innerTool)),
-  filters: maybe(z.looseObject({ allowed_domains: maybe(z.array(z.string())) })),
+  tools: optional(z.array(innerTool)),
+  filters: optional(z.looseObject({ allowed_domains: optional(z.array(z.string())) })),
 })
 
-const toolChoice = z.union([z.string(), z.looseObject({ type: z.string(), name: maybe(z.string()) })])
+const toolChoice = z.union([z.string(), z.looseObject({ type: z.string(), name: optional(z.string()) })])
 
-const format = z.looseObject({ type: z.string(), name: maybe(z.string()), schema: z.unknown().optional() })
+const format = z.looseObject({ type: z.string(), name: optional(z.string()), schema: z.unknown().optional() })
 
 /** Body of `POST /responses`, as far as the demo reads it (docs/copilot-wire.md, "Responses requests"). */
 export const responsesRequest = z.looseObject({
   model: z.string(),
-  input: maybe(z.union([z.string(), z.array(item)])),
-  instructions: maybe(z.string()),
-  stream: maybe(z.boolean()),
-  store: maybe(z.boolean()),
-  background: maybe(z.boolean()),
-  previous_response_id: maybe(z.string()),
-  tools: maybe(z.array(responsesTool)),
-  tool_choice: maybe(toolChoice),
-  parallel_tool_calls: maybe(z.boolean()),
-  max_output_tokens: maybe(z.number()),
-  temperature: maybe(z.number()),
-  top_p: maybe(z.number()),
-  reasoning: maybe(z.looseObject({ effort: maybe(z.string()), summary: maybe(z.string()) })),
-  include: maybe(z.array(z.string())),
-  text: maybe(z.looseObject({ format: maybe(format), verbosity: maybe(z.string()) })),
+  input: optional(z.union([z.string(), z.array(item)])),
+  instructions: optional(z.string()),
+  stream: optional(z.boolean()),
+  store: optional(z.boolean()),
+  background: optional(z.boolean()),
+  previous_response_id: optional(z.string()),
+  tools: optional(z.array(responsesTool)),
+  tool_choice: optional(toolChoice),
+  parallel_tool_calls: optional(z.boolean()),
+  max_output_tokens: optional(z.number()),
+  temperature: optional(z.number()),
+  top_p: optional(z.number()),
+  reasoning: optional(z.looseObject({ effort: optional(z.string()), summary: optional(z.string()) })),
+  include: optional(z.array(z.string())),
+  text: optional(z.looseObject({ format: optional(format), verbosity: optional(z.string()) })),
 })
 export type ResponsesRequest = z.infer<typeof responsesRequest>
 export type InputItem = z.infer<typeof item>
 export type InputPart = z.infer<typeof part>
 export type ResponsesTool = NonNullable<ResponsesRequest['tools']>[number]
-
-/** The checked body, or the 400 of whoever validates behind the real service. */
-export function parseResponsesRequest(
-  text: string,
-): { readonly ok: true; readonly value: ResponsesRequest } | { readonly ok: false; readonly refusal: Outcome } {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { ok: false, refusal: invalidBody('failed to parse request body') }
-  }
-  const parsed = responsesRequest.safeParse(value)
-  if (parsed.success) return { ok: true, value: parsed.data }
-  const { path, got, want = 'something else' } = firstIssue(parsed.error.issues, value)
-  const param = paramOf(path)
-  const refusal =
-    got === 'nothing'
-      ? openaiFailure({ message: `Missing required parameter: '${param}'.`, code: 'missing_required_parameter', param })
-      : openaiFailure({
-          message: `Invalid type for '${param}': expected ${want}, but got ${got} instead.`,
-          code: 'invalid_type',
-          param,
-        })
-  return { ok: false, refusal }
-}
-
-/** A path the way OpenAI writes it: `input[3].content[0].text`. */
-export function paramOf(path: readonly PropertyKey[]): string {
-  return path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at === 0 ? '' : '.'}${String(key)}`)).join('')
-}
 
 /** The input as items; a bare text is a message of the user's. */
 export function itemsOf({ input = [] }: ResponsesRequest): readonly InputItem[] {
@@ -136,7 +103,7 @@ export function responsesConversation(request: ResponsesRequest, model: Reasoner
   const { tool_choice: choice = 'auto', tools = [] } = request
   const named = typeof choice === 'object' ? choice.name : undefined
   return {
-    history: itemsOf(request).flatMap(saidIn),
+    history: itemsOf(request).flatMap(entriesOf),
     tools: clientTools(request),
     hasWebSearch: tools.some((each) => each.type.startsWith('web_search')),
     searchOnly: searchOnlyIn(tools),
@@ -161,10 +128,10 @@ function offered({ type, name, parameters }: z.infer<typeof innerTool>, namespac
   return [{ kind: type, name, namespace, schema: parameters ?? undefined }]
 }
 
-function saidIn(each: InputItem): readonly Said[] {
+function entriesOf(each: InputItem): readonly HistoryEntry[] {
   switch (typeOf(each)) {
     case 'message':
-      return saidInMessage(each)
+      return entriesOfMessage(each)
     case 'function_call':
     case 'custom_tool_call':
     case 'web_search_call':
@@ -181,10 +148,10 @@ function saidIn(each: InputItem): readonly Said[] {
   }
 }
 
-function saidInMessage({ role, content: given }: InputItem): readonly Said[] {
+function entriesOfMessage({ role, content: given }: InputItem): readonly HistoryEntry[] {
   if (role === 'assistant') return [{ by: 'assistant', hasOpaque: false }]
   if (role !== 'user') return []
-  return partsOf(given).flatMap((each): readonly Said[] =>
+  return partsOf(given).flatMap((each): readonly HistoryEntry[] =>
     each.text === undefined
       ? imagesIn(each).map((image) => ({ by: 'user', image }))
       : [{ by: 'user', text: each.text }],

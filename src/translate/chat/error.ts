@@ -14,8 +14,8 @@ export interface ChatErrorBody {
 }
 
 /**
- * As everywhere, but that a prompt which does not fit is the caller's to shorten, whatever status upstream gave it. 529
- * is Anthropic's own for an overload; OpenAI's is 503.
+ * As `statusOf`, except that a prompt too long for the model is a 400 whatever upstream's status, and Anthropic's 529
+ * for an overload is OpenAI's 503.
  */
 export function chatErrorStatus(error: ProxyError): number {
   const isUpstreams = error.kind === 'upstream_status' || error.kind === 'upstream_failed'

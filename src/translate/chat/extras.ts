@@ -1,16 +1,16 @@
-import { isObject } from '../parts/wire-json.ts'
-import type { WireChunk } from './wire-chunk.ts'
+import { isObject } from '../parts/json.ts'
+import type { WireChunk } from './wire.ts'
 
-/** Keys we do not know, kept for the caller. */
+/** Unknown keys, kept for the caller. */
 export type Extras = Readonly<Record<string, unknown>>
 
-/** How a key is treated; all that are not named here are state, of which the last value counts. */
+/** How the values of a key merge; of `state`, the last one counts. */
 export type KeyKind = 'envelope' | 'repeated' | 'padding' | 'text' | 'state'
 
-/** The one table of keys that are not looked at where they are read. Source: docs/copilot-wire.md, quirks 10, 11. */
+/** Source: docs/copilot-wire.md, quirks 10, 11. */
 export function kindOf(key: string): KeyKind {
   switch (key) {
-    // What every chunk says of the reply.
+    // Identity and structure.
     case 'id':
     case 'object':
     case 'created':
@@ -18,15 +18,15 @@ export function kindOf(key: string): KeyKind {
     case 'choices':
     case 'usage':
       return 'envelope'
-    // Come with every chunk and say the same.
+    // The same on every chunk.
     case 'system_fingerprint':
     case 'service_tier':
       return 'repeated'
-    // Random filling that hides the length of a chunk; elsewhere it says nothing.
+    // Random text that hides the length of a chunk.
     case 'obfuscation':
     case 'padding':
       return 'padding'
-    // Pieces of one readable text.
+    // Pieces of one text.
     case 'reasoning_text':
     case 'reasoning_content':
     case 'reasoning':
@@ -38,18 +38,18 @@ export function kindOf(key: string): KeyKind {
   }
 }
 
-/** null, '' and absent all mean that upstream had nothing to say. */
+/** null, '' and absence all mean that there is no value. */
 export function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-/** What a chunk without a choice has to say that no other chunk says; undefined where there is nothing. */
+/** The keys of a chunk without a choice that only this chunk has; undefined if there are none. */
 export function extrasOf(chunk: WireChunk): Extras | undefined {
   const extras = Object.entries(chunk).filter(([key, value]) => {
     const kind = kindOf(key)
     return (kind === 'state' || kind === 'text') && !isBlank(value)
   })
-  // Not assignment by key: `__proto__` is a key like any other in JSON.
+  // Not assignment by key, because JSON may have the key `__proto__`.
   return extras.length === 0 ? undefined : Object.fromEntries(extras)
 }
 
@@ -63,8 +63,8 @@ export function mergeExtras(before: Extras | undefined, after: Extras | undefine
 }
 
 /**
- * What two chunks say under one key: arrays append, objects merge (their arrays append too), otherwise the later one
- * holds. A blank never erases.
+ * Merges two values of one key: arrays append, objects merge (their arrays append too), otherwise the later value
+ * counts. A blank value never erases another.
  */
 export function mergeValue(before: unknown, after: unknown): unknown {
   if (!isObject(before) || !isObject(after)) return mergeLeaf(before, after)

@@ -1,10 +1,18 @@
-import type { ChatCompletion, ChatToolCall, ChatUsage, FinishReason } from './completion.ts'
-import { isFinishReason } from './completion.ts'
+import { countOf, isFilled, isObject, objectsOf } from '../parts/json.ts'
+import {
+  type ChatCompletion,
+  type ChatToolCall,
+  type ChatUsage,
+  type FinishReason,
+  isFinishReason,
+  type WireChoice,
+  type WireChunk,
+  type WireDelta,
+  type WireToolCall,
+} from './wire.ts'
 import { isBlank, kindOf, mergeValue } from './extras.ts'
-import { countOf, isFilled, isObject, objectsOf } from '../parts/wire-json.ts'
-import type { WireChoice, WireChunk, WireDelta, WireToolCall } from './wire-chunk.ts'
 
-/** What the chunks said so far. Owned by one reply, updated in place: copying it per chunk would be quadratic. */
+/** The chunks so far, folded. Updated in place: a copy per chunk would be quadratic. */
 export interface ChatAnswer {
   id: string
   created: number
@@ -17,7 +25,7 @@ export interface ChatAnswer {
   readonly logprobs: { content: unknown[] | null; refusal: unknown[] | null }
   finishReason: FinishReason
   usage: Readonly<Record<string, unknown>> | undefined
-  /** Unknown keys of the chunks, of their choice and of its delta. Maps, because `__proto__` is a key like any other. */
+  /** Unknown keys of chunks, choices and deltas. Maps, because JSON may have the key `__proto__`. */
   readonly bodyExtras: Map<string, unknown>
   readonly choiceExtras: Map<string, unknown>
   readonly messageExtras: Map<string, unknown>
@@ -49,7 +57,7 @@ export function startAnswer(): ChatAnswer {
   }
 }
 
-/** Adds one mended chunk. */
+/** Adds one normalised chunk. */
 export function foldChunk(answer: ChatAnswer, chunk: WireChunk): ChatAnswer {
   if (isFilled(chunk.id)) answer.id = chunk.id
   if (typeof chunk.created === 'number') answer.created = chunk.created
@@ -62,7 +70,6 @@ export function foldChunk(answer: ChatAnswer, chunk: WireChunk): ChatAnswer {
   return answer
 }
 
-/** The whole answer as a body. */
 export function toCompletion(answer: ChatAnswer): ChatCompletion {
   const { id, created, model, refusal, toolCalls, functionCall, logprobs, usage } = answer
   const hasOther = toolCalls.length > 0 || refusal !== '' || functionCall !== undefined
@@ -77,7 +84,7 @@ export function toCompletion(answer: ChatAnswer): ChatCompletion {
         index: 0,
         message: {
           role: 'assistant',
-          // Upstream opens calls and refusals with an empty piece of text that means none.
+          // Upstream begins calls and refusals with an empty text that means none.
           content: hasOther && answer.content === '' ? null : answer.content,
           refusal: refusal === '' ? null : refusal,
           ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toToolCall) }),
@@ -99,8 +106,7 @@ function foldChoice(answer: ChatAnswer, choice: WireChoice): void {
     const value = choice[key]
     switch (key) {
       case 'index':
-      // Some backends put a message beside the delta; it says the same, and would replace what was folded. One in place
-      // of a delta was mended into a delta.
+      // Some backends repeat the delta as a message.
       case 'message':
         break
       case 'delta':
@@ -142,7 +148,7 @@ function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
   }
 }
 
-/** Text, nearly always. What is not (images and other parts) is kept as a list of parts, with the text among them. */
+/** Nearly always text. With images or other parts, the content becomes a list of parts. */
 function foldContent(answer: ChatAnswer, value: unknown): void {
   const parts = answer.messageExtras.get('content')
   if (typeof value === 'string') {
@@ -153,7 +159,7 @@ function foldContent(answer: ChatAnswer, value: unknown): void {
   if (value === undefined || value === null) return
   if (Array.isArray(parts)) return void appendAll(parts, asParts(value))
   const before = isFilled(answer.content) ? [textPart(answer.content)] : []
-  // Under its own key among the extras, which say last what the message holds.
+  // Extras override the members of the message.
   answer.messageExtras.set('content', appendAll(before, asParts(value)))
 }
 
@@ -161,7 +167,7 @@ function textPart(text: string) {
   return { type: 'text', text }
 }
 
-/** Pieces of text that follow each other are one part, as they are one text elsewhere. */
+/** Consecutive pieces of text form one part. */
 function appendText(parts: unknown[], text: string): void {
   const last: unknown = parts.at(-1)
   const isOurs = isObject(last) && last['type'] === 'text' && Object.keys(last).length === 2
@@ -188,7 +194,7 @@ function foldToolCall(
   for (const key in extras) addExtra(call.extras, key, extras[key])
 }
 
-/** Calls in the way that came before tools; deprecated, but some models still take `functions`. */
+/** Deprecated, but some models still take `functions`. */
 function foldFunctionCall(answer: ChatAnswer, { name, arguments: piece }: Record<string, unknown>): void {
   const call = (answer.functionCall ??= { name: '', arguments: '' })
   if (isFilled(name)) call.name = name
@@ -202,7 +208,7 @@ function foldLogprobs({ logprobs }: ChatAnswer, { content, refusal }: Record<str
 
 function appendAll(list: unknown[] | null, items: readonly unknown[]): unknown[] {
   const all = list ?? []
-  // Not `push(...items)`: arguments live on the stack, and upstream decides how many there are.
+  // Not `push(...items)`: too many arguments would overflow the stack.
   for (const item of items) all.push(item)
   return all
 }
@@ -216,7 +222,7 @@ function addExtra(extras: Map<string, unknown>, key: string, value: unknown): vo
   extras.set(key, isText ? before + value : mergeOwn(before, value))
 }
 
-/** As `mergeValue`, but lists grow in place, for each chunk can add to one. What is added to is a copy of the fold's own. */
+/** As `mergeValue`, but the fold's own lists grow in place, because every chunk may add to one. */
 function mergeOwn(before: unknown, after: unknown): unknown {
   if (Array.isArray(after)) return appendAll(Array.isArray(before) ? before : null, after)
   if (!isObject(after)) return mergeValue(before, after)
@@ -236,7 +242,7 @@ function toToolCall({ kind, id, name, text, extras }: ToolCallDraft): ChatToolCa
     : { id, type: 'function', function: { name, arguments: text }, ...others }
 }
 
-/** Upstream's counts, with the three every client reads. */
+/** Upstream's counts, with the three that every client reads. */
 function toUsage(usage: Readonly<Record<string, unknown>>): ChatUsage {
   const prompt = countOf(usage['prompt_tokens'])
   const completion = countOf(usage['completion_tokens'])

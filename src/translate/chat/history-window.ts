@@ -1,10 +1,10 @@
 import type { Warning } from '../warning.ts'
-import type { ChatMessage } from './wire-request.ts'
+import type { ChatMessage } from './wire.ts'
 
 /**
- * The last `turns` turns, and all system and developer text, in the order they came. A turn starts at a user message;
- * user messages in a row were sent together and start one. The cut moves back where it would separate a tool result
- * from its call. 0 keeps everything. Returns the very array where nothing is left out.
+ * The last `turns` turns and all system and developer messages, in order. A turn starts at the first of consecutive user
+ * messages. The cut moves back if it would separate a tool result from its call. 0 keeps everything. Returns the same
+ * array if nothing is left out.
  */
 export function windowMessages(messages: readonly ChatMessage[], turns: number): readonly ChatMessage[] {
   if (turns === 0) return messages
@@ -20,7 +20,6 @@ export function windowMessages(messages: readonly ChatMessage[], turns: number):
   return messages
 }
 
-/** What the history window left out. */
 export function windowWarnings(
   all: readonly ChatMessage[],
   kept: readonly ChatMessage[],
@@ -31,12 +30,12 @@ export function windowWarnings(
   return [{ code: 'history_cut', field: 'messages', detail: `${leftOut} left out by history-window ${historyWindow}` }]
 }
 
-/** For each tool result the position of its call: the last one before it with that id, as ids are used again. */
+/** For each tool result the position of its call: the last one before it with that id, because ids may be reused. */
 function callPositions(messages: readonly ChatMessage[]): ReadonlyMap<number, number> {
   const callOf = new Map<number, number>()
   const lastCall = new Map<string, number>()
   messages.forEach((message, at) => {
-    // Of other roles the calls are not checked.
+    // Calls of other roles were not checked.
     if (message.role === 'assistant') for (const call of message.tool_calls ?? []) lastCall.set(call.id, at)
     const call = lastCall.get(message.tool_call_id ?? '')
     if (message.role === 'tool' && call !== undefined) callOf.set(at, call)

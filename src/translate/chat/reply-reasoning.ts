@@ -1,12 +1,12 @@
 import type { ReplyReasoning } from '../dialect.ts'
-import { isFilled, isObject } from '../parts/wire-json.ts'
-import type { WireChunk, WireDelta } from './wire-chunk.ts'
+import { isFilled, isObject } from '../parts/json.ts'
+import type { WireChunk, WireDelta } from './wire.ts'
 
-/** What one reply has said of its reasoning. Owned by one reply, updated in place. */
+/** The opaque reasoning of one reply and the calls it belongs to. Updated in place. */
 export interface ReasoningNote {
-  /** A set: some backends repeat the id of a call with every piece of it. */
+  /** A set: some backends repeat the id with every piece of a call. */
   readonly callIds: Set<string>
-  /** The last that came, as the fold keeps it; '' until then. */
+  /** The last value; '' until there is one. */
   opaque: string
 }
 
@@ -14,7 +14,7 @@ export function startReasoningNote(): ReasoningNote {
   return { callIds: new Set(), opaque: '' }
 }
 
-/** Looks at a chunk the caller gets. A mended chunk has one choice at most. */
+/** Reads a normalised chunk, which has one choice at most. */
 export function noteReasoning(note: ReasoningNote, { choices }: Pick<WireChunk, 'choices'>): void {
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
   if (isObject(choice) && isObject(choice['delta'])) noteReasoningDelta(note, choice['delta'])
@@ -31,7 +31,7 @@ export function noteReasoningDelta(note: ReasoningNote, delta: WireDelta | undef
   }
 }
 
-/** Undefined where there is nothing to hand back, or no call to hand it back with. */
+/** Undefined without a value, or without a call to hand it back with. */
 export function reasoningOf({ callIds, opaque }: ReasoningNote): ReplyReasoning | undefined {
   return opaque === '' || callIds.size === 0 ? undefined : { callIds: [...callIds], opaque }
 }

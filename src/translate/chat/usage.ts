@@ -1,11 +1,11 @@
-import { readCopilotUsage } from '../parts/copilot-usage.ts'
-import { countOf, isObject } from '../parts/wire-json.ts'
+import { readCopilotUsage } from '../usage.ts'
+import { countOf, isObject } from '../parts/json.ts'
 import type { Usage } from '../turn.ts'
-import type { ChatUsage } from './completion.ts'
+import type { ChatUsage } from './wire.ts'
 
 /**
- * Upstream's counts; what it does not state stays open. Source: docs/copilot-wire.md, quirk 13.
- * @param copilotUsage what the stream has said under that key
+ * Upstream's counts; those it does not state are left out. Source: docs/copilot-wire.md, quirk 13.
+ * @param copilotUsage the stream's last value of that key
  */
 export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsage?: unknown): Usage {
   const input = countOf(usage['prompt_tokens'])
@@ -14,20 +14,20 @@ export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsa
   const { reasoning_tokens: counted } = detailsOf(usage['completion_tokens_details'])
   // Gemini has it at the top.
   const reasoning = counted ?? usage['reasoning_tokens']
-  // Some backends leave the thoughts out of `completion_tokens`; the total then is more than the sum.
-  const beside = countOf(reasoning)
-  const isOnTop = beside > 0 && usage['total_tokens'] === input + output + beside
+  // Some backends do not count reasoning in `completion_tokens`: their total is more than the sum of the two.
+  const reasoningCount = countOf(reasoning)
+  const isSeparate = reasoningCount > 0 && usage['total_tokens'] === input + output + reasoningCount
   return {
     inputTokens: input,
     cachedInputTokens: countOf(cached),
     ...readCopilotUsage(copilotUsage),
     ...(typeof written === 'number' && { cacheWriteTokens: written }),
-    outputTokens: isOnTop ? output + beside : output,
+    outputTokens: isSeparate ? output + reasoningCount : output,
     ...(typeof reasoning === 'number' && { reasoningTokens: reasoning }),
   }
 }
 
-/** As OpenAI counts; details only of what is known. */
+/** OpenAI's form; details only if known. */
 export function encodeUsage(usage: Usage): ChatUsage {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage
   return {

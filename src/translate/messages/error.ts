@@ -21,7 +21,7 @@ export function toMessagesError(error: ProxyError, requestId: string): MessagesE
   return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: requestId }
 }
 
-/** Ends a started stream: nothing after it, above all no `message_stop`, so that no client takes the answer for complete. */
+/** Ends a started stream. No `message_stop` follows, so that no client takes the answer for complete. */
 export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): string {
   return encodeJsonEvent('error', JSON.stringify(toMessagesError(error, requestId)))
 }
@@ -30,7 +30,7 @@ export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): 
 export function messagesErrorStatus(error: ProxyError): number {
   // Claude Code shortens the conversation on a 400 and on nothing else.
   if (overflowOf(error) !== undefined) return 400
-  // 529 is Anthropic's "overloaded". A 503 of the proxy's own stays one: it is not upstream that is busy.
+  // 529 is Anthropic's "overloaded". The proxy's own 503 stays: upstream is not busy.
   if (error.kind === 'upstream_status' && error.status === 503) return 529
   return statusOf(error)
 }
@@ -61,7 +61,7 @@ function typeOfStatus(status: number): string {
   }
 }
 
-/** Refusals whose words are Anthropic's own. */
+/** Refusals whose message is Anthropic's, word for word. */
 const VERBATIM: ReadonlySet<string> = new Set(['assistant_prefill'])
 
 function messageOf(error: ProxyError, requestId: string): string {
@@ -71,20 +71,20 @@ function messageOf(error: ProxyError, requestId: string): string {
   return wordError(error, requestId).message
 }
 
-/** Upstream's words for a prompt that is too long; undefined for any other error. */
+/** Upstream's message about a prompt that is too long; undefined for any other error. */
 function overflowOf(error: ProxyError): string | undefined {
   if (error.kind !== 'upstream_status' && error.kind !== 'upstream_failed') return undefined
   return isPromptTooLong(error) ? error.message : undefined
 }
 
 const ANTHROPICS_WORDS = /prompt is too long/i
-/** How other backends give the two numbers (docs/copilot-wire.md, "Errors"; OpenAI's `context_length_exceeded`). */
+/** How other backends state the two counts (docs/copilot-wire.md, "Errors"; OpenAI's `context_length_exceeded`). */
 const COUNTS = [
   /token count of (?<tokens>\d+) exceeds the limit of (?<maximum>\d+)/i,
   /(?:context length is|limit of) (?<maximum>\d+) tokens\D{1,80}(?<tokens>\d+) tokens/i,
 ]
 
-/** What Claude Code reads as a full context: `prompt is too long: 210194 tokens > 200000 maximum`. */
+/** Claude Code recognises a full context by `prompt is too long: 210194 tokens > 200000 maximum`. */
 function tooLong(message: string): string {
   if (ANTHROPICS_WORDS.test(message)) return message
   for (const pattern of COUNTS) {

@@ -1,17 +1,16 @@
-import type { JsonObject } from '../parts/is-object.ts'
-import { isObject, objectsOf } from '../parts/wire-json.ts'
-import { foldDelta, startBlockFold, toBlock } from './fold-block.ts'
-import type { BlockFold } from './fold-block.ts'
-import type { LooseEvent } from './wire-event.ts'
+import type { JsonObject } from '../parts/json.ts'
+import { toToolInput } from '../parts/tool-payload.ts'
+import { isObject, objectsOf } from '../parts/json.ts'
+import type { LooseEvent } from './wire.ts'
 
-/** What the events said so far. Owned by one reply, updated in place: copying it per event would be quadratic. */
+/** Owned by one reply, updated in place: copying it per event would be quadratic. */
 export interface MessageFold {
   message: JsonObject
   readonly blocks: BlockFold[]
   /** `message_delta.delta`. */
   end: JsonObject
   readonly usage: Map<string, unknown>
-  /** What stood beside the members that are known: all that was said under a key, in order. */
+  /** Unknown members of events: all values of a key, in order. */
   readonly extras: Map<string, unknown[]>
 }
 
@@ -20,8 +19,8 @@ export function startFold(): MessageFold {
 }
 
 /**
- * Adds one event, by the rules of Anthropic's own client (@anthropic-ai/sdk 1.11.0, MessageStream): blocks are pushed,
- * deltas go by index, a signature is replaced and not appended, usage is replaced where it is not null.
+ * Follows Anthropic's client (@anthropic-ai/sdk 1.11.0, MessageStream): blocks are pushed, deltas go by index, a
+ * signature is replaced and not appended, usage is replaced unless it is null.
  */
 export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
   switch (event.type) {
@@ -52,7 +51,6 @@ export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
   return fold
 }
 
-/** The whole message as a body. */
 export function toMessage({ message, blocks, end, usage, extras }: MessageFold): JsonObject {
   const body: JsonObject = {
     ...message,
@@ -64,10 +62,10 @@ export function toMessage({ message, blocks, end, usage, extras }: MessageFold):
   return { ...body, ...Object.fromEntries(others.map(([key, values]) => [key, joinExtra(values)])) }
 }
 
-/** Members of events that have their place in the message. */
+/** Members of events that are part of the message. */
 const known: ReadonlySet<string> = new Set(['type', 'index', 'message', 'content_block', 'delta', 'usage'])
 
-/** What several events say under one key: objects merge and lists append (`copilot_annotations`), else the last holds. */
+/** Objects merge and lists append (`copilot_annotations`); of other values the last holds. */
 function joinExtra(values: readonly unknown[]): unknown {
   const objects = objectsOf(values)
   if (objects.length < values.length) return joinLists(values)
@@ -75,7 +73,7 @@ function joinExtra(values: readonly unknown[]): unknown {
   for (const object of objects) {
     for (const key in object) note(members, key, object[key])
   }
-  return Object.fromEntries([...members].map(([key, said]) => [key, joinLists(said)]))
+  return Object.fromEntries([...members].map(([key, lists]) => [key, joinLists(lists)]))
 }
 
 function joinLists(values: readonly unknown[]): unknown {
@@ -89,7 +87,7 @@ function note(lists: Map<string, unknown[]>, key: string, value: unknown): void 
   else list.push(value)
 }
 
-/** The last one counts, whole; a container, once named, stays. */
+/** The last `delta` replaces earlier ones, except for their container. */
 function foldEnd(fold: MessageFold, delta: JsonObject): void {
   const container = delta['container'] ?? fold.end['container']
   fold.end = isObject(container) ? { ...delta, container } : delta
@@ -99,4 +97,73 @@ function foldUsage({ usage }: MessageFold, counts: JsonObject): void {
   for (const key in counts) {
     if (counts[key] !== null) usage.set(key, counts[key])
   }
+}
+
+/** Updated in place. */
+export interface BlockFold {
+  readonly start: JsonObject
+  /** Pieces of `input`; undefined while none has come. */
+  json: string | undefined
+  /** Members that deltas changed. */
+  readonly members: Map<string, unknown>
+}
+
+/** @param start the `content_block` it began with */
+export function startBlockFold(start: JsonObject): BlockFold {
+  return { start, json: undefined, members: new Map() }
+}
+
+/** Adds a delta, by the rules of Anthropic's own client: a signature is replaced, all else is appended. */
+export function foldDelta(block: BlockFold, delta: JsonObject): void {
+  switch (delta['type']) {
+    case 'text_delta':
+      return append(block, 'text', delta['text'])
+    case 'thinking_delta':
+      return append(block, 'thinking', delta['thinking'])
+    case 'signature_delta':
+      block.members.set('signature', delta['signature'])
+      return
+    case 'input_json_delta':
+      if (typeof delta['partial_json'] === 'string') block.json = (block.json ?? '') + delta['partial_json']
+      return
+    case 'citations_delta':
+      return foldCitation(block, delta['citation'])
+    default:
+      // Deltas of unknown blocks (for example, compaction) are pieces of the members they name.
+      if (isKnownBlock(block.start['type'])) return
+      for (const key in delta) if (key !== 'type') append(block, key, delta[key])
+  }
+}
+
+function append({ start, members }: BlockFold, key: string, piece: unknown): void {
+  const before = members.get(key) ?? (Object.hasOwn(start, key) ? start[key] : undefined)
+  members.set(key, typeof before === 'string' && typeof piece === 'string' ? before + piece : piece)
+}
+
+function foldCitation({ start, members }: BlockFold, citation: unknown): void {
+  const before = members.get('citations')
+  if (Array.isArray(before)) before.push(citation)
+  else members.set('citations', [...(Array.isArray(start['citations']) ? start['citations'] : []), citation])
+}
+
+export function toBlock({ start, json, members }: BlockFold): JsonObject {
+  return {
+    ...start,
+    ...Object.fromEntries(members),
+    ...(json !== undefined && { input: toToolInput(json) }),
+  }
+}
+
+/** The deltas of each kind of block. A block without deltas is complete when it starts. */
+export const deltasOfBlock: ReadonlyMap<unknown, ReadonlySet<unknown>> = new Map([
+  ['text', new Set(['text_delta', 'citations_delta'])],
+  ['thinking', new Set(['thinking_delta', 'signature_delta'])],
+  ['redacted_thinking', new Set()],
+  ['tool_use', new Set(['input_json_delta'])],
+  ['server_tool_use', new Set(['input_json_delta'])],
+  ['web_search_tool_result', new Set()],
+])
+
+function isKnownBlock(blockType: unknown): boolean {
+  return deltasOfBlock.has(blockType)
 }

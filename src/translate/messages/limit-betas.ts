@@ -9,19 +9,19 @@ interface LimitBeta {
   readonly asked: number
 }
 
-/** They ask for more room than a model had by itself, and nothing in the body says so. */
+/** Betas that extend a model's limits, without a trace in the body. */
 const limitBetas: readonly LimitBeta[] = [
   {
     name: 'context-1m-',
     room: 'context',
-    // Upstream takes prompts of the long tier without being asked for it.
+    // Upstream takes prompts of the long tier without the beta.
     limitOf: ({ contextWindow, longContext }) => (longContext === undefined ? contextWindow : undefined),
     asked: 1_000_000,
   },
   { name: 'output-128k-', room: 'output', limitOf: ({ maxOutputTokens }) => maxOutputTokens, asked: 128_000 },
 ]
 
-/** A warning where the model has less room. Betas go no further here; what others allow is warned of where the body has it. */
+/** Warns if the model's limit is lower. Features of other betas are in the body, and are warned of there. */
 export function warnLimits(betas: readonly string[], traits: ModelTraits): readonly Warning[] {
   const missed = limitBetas.flatMap(({ name, room, limitOf, asked }) => {
     const limit = limitOf(traits)

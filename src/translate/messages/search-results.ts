@@ -1,12 +1,11 @@
-import { isObject, type JsonObject } from '../parts/is-object.ts'
-import { isFilled, objectsOf } from '../parts/wire-json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../parts/json.ts'
 import type { SearchFailure, SearchOutcome } from '../turn.ts'
-import type { WebSearchContent } from './wire-event.ts'
+import type { WebSearchContent } from './wire.ts'
 
-/** What stands in `encrypted_content`: callers return it as it came, and only whoever runs the search reads it. */
+/** Begins our `encrypted_content`. Callers return the value unread. */
 const prefix = 'cpw1.'
 
-/** What a search that was run here found, as a caller gets it. */
+/** Encodes the result of a search that the proxy ran. */
 export function toResultContent(outcome: SearchOutcome): WebSearchContent {
   if ('failure' in outcome) return { type: 'web_search_tool_result_error', error_code: outcome.failure }
   return outcome.pages.map(({ url, title, text }) => ({
@@ -18,7 +17,7 @@ export function toResultContent(outcome: SearchOutcome): WebSearchContent {
   }))
 }
 
-/** The same from a caller's history; of a search that Anthropic has run, the pages without their text. */
+/** Decodes a search result of a caller's history. The pages of a search that Anthropic ran have no text. */
 export function readResultContent(content: unknown): SearchOutcome {
   if (!Array.isArray(content)) {
     const code = isObject(content) ? content['error_code'] : undefined
@@ -41,10 +40,10 @@ const failures: readonly SearchFailure[] = [
 ]
 
 /**
- * A message with the result of each search right behind its call, as Anthropic orders them. In a stream the result of a
- * search that another dialect's upstream ran comes behind the text that cites its pages.
+ * Moves the result of each search after its call, as Anthropic orders them. In a stream, the result of a search that
+ * another dialect's upstream ran comes after the text that cites its pages.
  */
-export function placeSearchResults(message: JsonObject): JsonObject {
+export function orderSearchResults(message: JsonObject): JsonObject {
   const { content } = message
   if (!Array.isArray(content)) return message
   const blocks = objectsOf(content)

@@ -1,9 +1,9 @@
-import { readCopilotUsage } from '../parts/copilot-usage.ts'
-import { isObject } from '../parts/wire-json.ts'
+import { readCopilotUsage } from '../usage.ts'
+import { isObject } from '../parts/json.ts'
 import type { Usage } from '../turn.ts'
-import type { DeltaUsage, StartUsage } from './wire-event.ts'
+import type { DeltaUsage, StartUsage } from './wire.ts'
 
-/** What a stream has said of its tokens so far, in Anthropic's counting. Updated in place. */
+/** Tokens of a stream so far, as Anthropic counts. Updated in place. */
 export interface UsageCounts {
   input: number | undefined
   cacheRead: number | undefined
@@ -27,8 +27,8 @@ export function startUsageCounts(): UsageCounts {
 }
 
 /**
- * Counts are totals of the message so far: a later one replaces an earlier one, and an absent one erases nothing.
- * @param copilotUsage what stands beside the usage in `message_delta`
+ * Counts are totals of the message so far: a later one replaces an earlier one, and an absent one changes nothing.
+ * @param copilotUsage `message_delta.copilot_usage`
  */
 export function noteUsage(counts: UsageCounts, usage: unknown, copilotUsage?: unknown): void {
   counts.nanoAiu = readCopilotUsage(copilotUsage).nanoAiu ?? counts.nanoAiu
@@ -42,12 +42,12 @@ export function noteUsage(counts: UsageCounts, usage: unknown, copilotUsage?: un
   if (isObject(tools)) counts.searches = toCount(tools['web_search_requests']) ?? counts.searches
 }
 
-/** Undefined where upstream stated neither what was read nor what was written. */
+/** Undefined if upstream stated neither input nor output tokens. */
 export function toUsage(counts: UsageCounts): Usage | undefined {
   const { input, cacheRead, cacheWrite, output, thinking, searches, nanoAiu } = counts
   if (input === undefined && output === undefined) return undefined
   return {
-    // Anthropic counts what the cache took part in apart from the rest of the input.
+    // Anthropic counts cached tokens apart from other input.
     inputTokens: (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0),
     cachedInputTokens: cacheRead ?? 0,
     cacheWriteTokens: cacheWrite,
@@ -58,25 +58,7 @@ export function toUsage(counts: UsageCounts): Usage | undefined {
   }
 }
 
-/** What two replies that make one answer have cost together. */
-export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
-  if (first === undefined || second === undefined) return first ?? second
-  return {
-    inputTokens: first.inputTokens + second.inputTokens,
-    cachedInputTokens: first.cachedInputTokens + second.cachedInputTokens,
-    cacheWriteTokens: addStated(first.cacheWriteTokens, second.cacheWriteTokens),
-    outputTokens: first.outputTokens + second.outputTokens,
-    reasoningTokens: addStated(first.reasoningTokens, second.reasoningTokens),
-    searches: addStated(first.searches, second.searches),
-    nanoAiu: addStated(first.nanoAiu, second.nanoAiu),
-  }
-}
-
-function addStated(first: number | undefined, second: number | undefined): number | undefined {
-  return first === undefined || second === undefined ? (first ?? second) : first + second
-}
-
-/** What `message_start` says: zeros where upstream has not counted yet; `message_delta` has the truth in the end. */
+/** The usage of `message_start`: zeros for counts that upstream states at the end only. */
 export function toStartUsage(usage: Usage | undefined): StartUsage {
   return {
     input_tokens: usage === undefined ? 0 : uncached(usage),
@@ -92,7 +74,7 @@ export function toStartUsage(usage: Usage | undefined): StartUsage {
   }
 }
 
-/** What `message_delta` says. @param searches web searches seen in the reply, for an upstream that does not count them */
+/** The usage of `message_delta`. @param searches web searches seen in the reply, for an upstream that does not count them */
 export function toDeltaUsage(usage: Usage | undefined, searches: number): DeltaUsage {
   const requests = usage?.searches ?? searches
   return {
@@ -105,7 +87,7 @@ export function toDeltaUsage(usage: Usage | undefined, searches: number): DeltaU
   }
 }
 
-/** Never below zero: backends disagree on whether the input they state has the cached part in it. */
+/** Never below zero: backends disagree on whether input tokens include cached ones. */
 function uncached({ inputTokens, cachedInputTokens, cacheWriteTokens = 0 }: Usage): number {
   return Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
 }

@@ -1,20 +1,20 @@
 /**
- * Reads the arguments of one tool call as they arrive, without parsing them: where strings begin and end, whether the
- * object is closed, and how long the current run of whitespace is. Updated in place.
+ * The state of a scan over the arguments of one tool call, which arrive in pieces: tracks strings, depth and runaway
+ * whitespace without parsing. Updated in place.
  */
 export interface ArgumentScan {
   inString: boolean
   escaped: boolean
   depth: number
-  /** Tabs and line ends since the last character that was not whitespace, outside strings. */
+  /** Tabs and line ends in the current run of whitespace, outside strings. */
   blanks: number
-  /** The outermost object or array has been closed. */
+  /** The outermost object or array has ended. */
   closed: boolean
 }
 
 /**
- * Some models fall into writing line ends and tabs until the token limit (docs/copilot-wire.md, quirk 17). Indented
- * JSON never comes near this: spaces do not count, and a tab for every level is allowed on top.
+ * Some models write line ends and tabs until the token limit (docs/copilot-wire.md, quirk 17). Indented JSON stays far
+ * below this limit: spaces do not count, and the limit grows by one tab per level.
  */
 const maxBlanks = 20
 
@@ -33,7 +33,7 @@ export function startArgumentScan(): ArgumentScan {
   return { inString: false, escaped: false, depth: 0, blanks: 0, closed: false }
 }
 
-/** Reads the next piece. Returns how much of it is worth keeping: less than its length where a whitespace run gets out of hand. */
+/** Scans the next piece. Returns its length, or the offset at which whitespace becomes runaway. */
 export function scanArguments(scan: ArgumentScan, piece: string): number {
   for (let i = 0; i < piece.length; i += 1) {
     const code = piece.charCodeAt(i)
@@ -61,7 +61,7 @@ export function scanArguments(scan: ArgumentScan, piece: string): number {
         break
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
-        // Never below zero: a stray bracket must not shrink what is allowed.
+        // Not below zero: a stray bracket must not lower the limit.
         scan.depth = Math.max(0, scan.depth - 1)
         if (scan.depth === 0) scan.closed = true
         break

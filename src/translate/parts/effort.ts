@@ -1,14 +1,14 @@
 import type { TurnReasoning } from '../turn.ts'
 
-/** Every level there is, lowest first. Source: OpenAI and Anthropic API references, 2026-11. */
+/** All levels, lowest first. Source: OpenAI and Anthropic API references, 2026-11. */
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof EFFORTS)[number]
 
-export function isEffort(word: unknown): word is Effort {
-  return EFFORTS.some((effort) => effort === word)
+export function isEffort(level: unknown): level is Effort {
+  return EFFORTS.some((effort) => effort === level)
 }
 
-/** The level a caller asked for, in one vocabulary; undefined: nothing was asked, upstream's default applies. */
+/** The level that a caller asked for; undefined if it asked for none and upstream's default applies. */
 export function wantedEffort(reasoning: TurnReasoning | undefined): Effort | undefined {
   if (reasoning === undefined) return undefined
   const { mode, effort, budgetTokens } = reasoning
@@ -27,7 +27,7 @@ export function wantedEffort(reasoning: TurnReasoning | undefined): Effort | und
   }
 }
 
-/** The same thresholds that other translators use, so that a budget means the same effort everywhere. */
+/** Uses the thresholds of other translating proxies, so that a budget means the same effort in all of them. */
 function effortOfBudget(tokens: number | undefined): Effort {
   if (tokens === undefined) return 'high'
   if (tokens <= 512) return 'minimal'
@@ -56,8 +56,8 @@ export function budgetOfEffort(effort: Effort): number {
 }
 
 /**
- * The nearest lower level the model lists, else its lowest. Without a list the wish stands: upstream's own 400 is
- * clearer than a guess.
+ * The nearest lower level that the model lists, else its lowest. Without a list, the level is unchanged: upstream's own
+ * 400 is clearer than a guess.
  */
 export function clampEffort(wanted: Effort, listed: readonly string[] | undefined): string {
   if (listed === undefined || listed.length === 0 || listed.includes(wanted)) return wanted

@@ -1,8 +1,8 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError } from '../../errors.ts'
-import { nameRequestId } from '../../upstream-request-id.ts'
+import { nameRequestId } from '../../upstream-errors/request-id.ts'
 
-/** An error in OpenAI's words, which Chat Completions and Responses share; Messages takes the message alone. */
+/** An error in OpenAI's form, which Chat Completions and Responses share. Messages uses the message only. */
 export interface Wording {
   /** OpenAI's error type. */
   readonly type: string
@@ -11,10 +11,10 @@ export interface Wording {
   readonly param?: string | undefined
 }
 
-/** The one place where errors get their sentences. What upstream calls the request stands behind them. */
+/** Words an error for users, with upstream's request id in brackets behind the message. */
 export function wordError(error: ProxyError, requestId: string): Wording {
   const wording = wordAlone(error, requestId)
-  // Its message is known to clients as it is.
+  // Clients compare this message.
   if (error.kind === 'upstream_unauthorized') return wording
   const headers = headersOf(error)
   const id = nameRequestId((name) => headers[name])
@@ -200,10 +200,10 @@ const NOT_OPENAIS: ReadonlySet<string> = new Set([
   'request_too_large',
 ])
 
-/** Anthropic's status for what OpenAI reports as 503. */
+/** Anthropic's status for an overload, which OpenAI reports as 503. */
 const OVERLOADED = 529
 
-/** OpenAI's error type for an upstream status; for statuses OpenAI does not use, the nearest in meaning. */
+/** OpenAI's error type for an upstream status, or the nearest type if OpenAI does not use the status. */
 function typeOfStatus(status: number): string {
   switch (status) {
     case 401:
@@ -225,19 +225,19 @@ function typeOfStatus(status: number): string {
   }
 }
 
-/** Codes and words of a prompt that is too long, by backend (docs/copilot-wire.md and docs/codex-wire.md, "Errors"). */
+/** How backends report a prompt that is too long (docs/copilot-wire.md and docs/codex-wire.md, "Errors"). */
 const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded', 'context_too_large'])
-const TOO_LONG_WORDS =
+const TOO_LONG_MESSAGE =
   /prompt is too long|prompt token count of \d+ exceeds the limit|too large for model context window|context_length_exceeded|maximum context length is \d+ tokens/i
 
-/** OpenAI clients recognise one code for a full context, and shorten their history on it. */
+/** OpenAI clients shorten their history after this one code for a full context. */
 function upstreamCode(error: { readonly code?: string; readonly message: string }): string | undefined {
   return isPromptTooLong(error) ? 'context_length_exceeded' : error.code
 }
 
-/** Whether upstream's words or code say that the prompt does not fit the model. */
+/** Whether upstream refused the prompt as too long for the model. */
 export function isPromptTooLong({ code, message }: { readonly code?: string; readonly message: string }): boolean {
-  return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_WORDS.test(message)
+  return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_MESSAGE.test(message)
 }
 
 function size(bytes: number): string {
@@ -245,7 +245,7 @@ function size(bytes: number): string {
   return megabytes >= 0.1 ? `${Math.round(megabytes * 10) / 10} MB` : `${Math.round(bytes)} bytes`
 }
 
-/** What stands in brackets behind a sentence belongs to it. */
+/** Adds a full stop unless the text ends with one, possibly before a remark in brackets. */
 function sentence(text: string): string {
   return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
 }

@@ -1,47 +1,47 @@
-import { isObject, parseObject, stringify } from './wire-json.ts'
+import { isObject, parseObject, stringify } from './json.ts'
 
-// Nearly all events of a stream are one token of text in exactly the wrapping of the event before. Where the wrapping is
-// the same, character by character, `JSON.parse` has nothing to find out but the token: a template is the text around
-// it, and the object that was parsed once, in which the token is replaced.
+// Most events of a stream repeat the previous event with another token of text. A template keeps the text around the
+// token and the object that one `JSON.parse` returned. An event with exactly that text around its token needs no parse:
+// the template reads the token and puts it into the object.
 
 /** A member whose value differs from event to event. */
-export interface Hole {
+export interface TemplateField {
   readonly path: readonly (string | number)[]
   /**
-   * An integer is one without a sign, of at most 15 digits. A mark is a text that is compared or replaced and never read,
-   * so that nobody looks at its characters one by one: where `JSON.parse` would refuse a control character in it, a match
-   * does not.
+   * `integer`: without a sign, at most 15 digits. `raw`: a string that callers compare or replace and never read; a match
+   * does not check its characters, so it accepts control characters that `JSON.parse` refuses.
    */
-  readonly kind: 'text' | 'mark' | 'integer'
+  readonly kind: 'text' | 'raw' | 'integer'
 }
 
-/** What one stream's events look like. Owned by one stream, updated in place. */
+/** The template of one stream. Owned by the stream, updated in place. */
 export interface EventTemplates {
-  /** None at all turns templates off. */
-  readonly holes: readonly Hole[]
+  /** [] turns templates off. */
+  readonly fields: readonly TemplateField[]
   last: Template | undefined
-  /** How many more events were learned than matched, lately. Below 0: how many are still let go. */
+  /** Events learned since the last matches, one off for each match. Below 0: events still to skip. */
   unmatched: number
 }
 
 interface Template {
-  /** The event that was learned; holds what the last match read. */
+  /** The learned event, with the field values of the last match. */
   readonly event: WireObject
-  readonly slots: readonly Slot[]
-  /** What follows the last slot. */
+  readonly learned: readonly LearnedField[]
+  /** The text behind the last field. */
   readonly tail: string
-  /** The event's text after it was mended; undefined where nothing had to be. */
-  readonly mended: MendedText | undefined
+  /** How to write the normalised event; undefined if the event needed no change. */
+  readonly normalised: NormalisedText | undefined
 }
 
-/** A hole of the learned event. `start`, `end` and `isEscaped` are of the last match. */
-interface Slot {
-  /** What stands between the slot before it and this one. */
+/** A field of the learned event. `start`, `end` and `isEscaped` describe the last match. */
+interface LearnedField {
+  /** The text between the previous field and this one. */
   readonly before: string
-  readonly hole: number
-  readonly kind: Hole['kind']
-  /** Mending removed it. */
-  readonly isGone: boolean
+  /** Index among the stream's fields. */
+  readonly index: number
+  readonly kind: TemplateField['kind']
+  /** Normalising removed the member. */
+  readonly isRemoved: boolean
   readonly object: WireObject
   readonly key: string | number
   start: number
@@ -49,36 +49,36 @@ interface Slot {
   isEscaped: boolean
 }
 
-interface MendedText {
-  readonly pieces: readonly MendedPiece[]
+interface NormalisedText {
+  readonly pieces: readonly NormalisedPiece[]
   readonly tail: string
 }
 
-interface MendedPiece {
+interface NormalisedPiece {
   readonly before: string
-  readonly hole: number
-  /** Where its value comes from; a literal where mending brought it in. */
-  readonly source: Slot | string
+  readonly index: number
+  /** The learned field that supplies the value, or the literal that normalising added. */
+  readonly source: LearnedField | string
 }
 
-/** Where the literal of a hole lies in a text. */
-interface Place {
-  readonly hole: number
+/** The position of a field's literal in a JSON text. */
+interface FieldSpan {
+  readonly index: number
   readonly start: number
   readonly end: number
 }
 
 type WireObject = { [key: string]: unknown }
 
-/** Longer events are not learned: a template holds one as long as its stream lasts. Characters. */
+/** Longer events are not learned: a template keeps its event in memory until the stream ends. Characters. */
 const longestEvent = 4096
 
 /**
- * After this many events that were learned in vain, only one of `rarely` is: each costs more than a parse. Of shapes that
- * take turns, one stays.
+ * Learning costs more than a parse. After `maxUnmatched` events that were learned and never matched, only one event in
+ * `retryInterval` is learned. In a stream that alternates between shapes, one shape keeps its template.
  */
-const patience = 8
-const rarely = 64
+const maxUnmatched = 8
+const retryInterval = 64
 
 const QUOTE = 34
 const ZERO = 48
@@ -86,32 +86,31 @@ const NINE = 57
 const BACKSLASH = 92
 const SPACE = 32
 
-/** So many events go by before the first is learned: a short answer would be over before it is worth anything. */
-export const eventsLetGo = 4
+/** Events to skip before learning one: a short answer ends before a template pays off. */
+export const eventsBeforeLearning = 4
 
-/** @param letGo how many events go by before the first is learned */
-export function startTemplates(holes: readonly Hole[], letGo = 0): EventTemplates {
-  return { holes, last: undefined, unmatched: -letGo }
+/** @param skipped events to skip before learning one */
+export function startTemplates(fields: readonly TemplateField[], skipped = 0): EventTemplates {
+  return { fields, last: undefined, unmatched: -skipped }
 }
 
 /**
- * What `JSON.parse` would make of the text, where it is the learned event with other values in its holes; undefined
- * where it is not, or is not known to be. The object is the template's own: it is right until the next match, and nothing
- * but its holes may be changed.
+ * Returns what `JSON.parse` returns for the text, if the text is the learned event with other field values; else
+ * undefined. The object belongs to the template and is valid until the next match; callers may change its fields only.
  */
 export function matchTemplate(templates: EventTemplates, text: string): Readonly<WireObject> | undefined {
   const { last } = templates
   if (last === undefined) return undefined
-  const { slots, tail } = last
+  const { learned, tail } = last
   let at = 0
-  for (const slot of slots) {
-    const start = at + slot.before.length
-    // A comparison of strings is one of memory; `startsWith` goes by characters, and takes up to ten times as long.
-    if (text.slice(at, start) !== slot.before) return undefined
-    slot.start = start
-    at = readValue(slot, text)
+  for (const field of learned) {
+    const start = at + field.before.length
+    // Comparing slices compares memory; `startsWith` compares characters and takes up to ten times as long.
+    if (text.slice(at, start) !== field.before) return undefined
+    field.start = start
+    at = readValue(field, text)
     if (at === -1) return undefined
-    slot.end = at
+    field.end = at
   }
   if (text.slice(at) !== tail) return undefined
   if (templates.unmatched > 0) templates.unmatched -= 1
@@ -120,48 +119,48 @@ export function matchTemplate(templates: EventTemplates, text: string): Readonly
 
 /**
  * Learns an event that did not match.
- * @param mend repairs the event in place and returns whether it repaired anything; undefined where the event is none to
- *   learn. Of holes it can do no more than remove them, which `undefined` does: of what was removed nothing comes back
+ * @param normalise changes the event in place and returns whether it changed anything, or undefined to refuse the event.
+ *   It may add template fields and remove them (by setting them to `undefined`), but not change their values.
  */
 export function learnTemplate(
   templates: EventTemplates,
   text: string,
-  mend: (event: WireObject) => boolean | undefined,
+  normalise: (event: WireObject) => boolean | undefined,
 ): void {
-  if (templates.holes.length === 0 || text.length > longestEvent) return
+  if (templates.fields.length === 0 || text.length > longestEvent) return
   templates.unmatched += 1
   if (templates.unmatched <= 0) return
-  if (templates.unmatched > patience) {
-    if (templates.unmatched < patience + rarely) return
-    templates.unmatched = patience
+  if (templates.unmatched > maxUnmatched) {
+    if (templates.unmatched < maxUnmatched + retryInterval) return
+    templates.unmatched = maxUnmatched
   }
-  templates.last = toTemplate(templates.holes, text, mend) ?? templates.last
+  templates.last = toTemplate(templates.fields, text, normalise) ?? templates.last
 }
 
 /**
- * The text of the event that matched last, mended as the learned one was: character by character what `JSON.stringify`
- * makes of the mended event.
- * @param text what was matched
- * @param literals JSON to put in place of upstream's, by hole
+ * The text of the last match: as upstream wrote it if the learned event needed no change, else exactly what
+ * `JSON.stringify` returns for the normalised event.
+ * @param text the matched text
+ * @param literals JSON literals to write instead of upstream's, by field
  */
 export function renderMatch(
   { last }: EventTemplates,
   text: string,
   literals: readonly (string | undefined)[] = [],
 ): string {
-  if (last?.mended === undefined) return splice(text, last?.slots ?? [], literals)
+  if (last?.normalised === undefined) return splice(text, last?.learned ?? [], literals)
   let rendered = ''
-  for (const { before, hole, source } of last.mended.pieces) {
-    rendered += before + (literals[hole] ?? (typeof source === 'string' ? source : literalOf(source, text)))
+  for (const { before, index, source } of last.normalised.pieces) {
+    rendered += before + (literals[index] ?? (typeof source === 'string' ? source : literalOf(source, text)))
   }
-  return rendered + last.mended.tail
+  return rendered + last.normalised.tail
 }
 
-function splice(text: string, slots: readonly Slot[], literals: readonly (string | undefined)[]): string {
+function splice(text: string, learned: readonly LearnedField[], literals: readonly (string | undefined)[]): string {
   let spliced = ''
   let from = 0
-  for (const { hole, start, end } of slots) {
-    const literal = literals[hole]
+  for (const { index, start, end } of learned) {
+    const literal = literals[index]
     if (literal === undefined) continue
     spliced += text.slice(from, start) + literal
     from = end
@@ -169,50 +168,50 @@ function splice(text: string, slots: readonly Slot[], literals: readonly (string
   return from === 0 ? text : spliced + text.slice(from)
 }
 
-/** As `JSON.stringify` writes it, which differs where upstream had a choice: in what is escaped. */
-function literalOf(slot: Slot, text: string): string {
-  const value = slot.object[slot.key]
-  if (typeof value === 'string' && (slot.isEscaped || !value.isWellFormed())) return stringify(value)
-  return text.slice(slot.start, slot.end)
+/** The value as `JSON.stringify` writes it: upstream may have escaped other characters. */
+function literalOf(field: LearnedField, text: string): string {
+  const value = field.object[field.key]
+  if (typeof value === 'string' && (field.isEscaped || !value.isWellFormed())) return stringify(value)
+  return text.slice(field.start, field.end)
 }
 
-function readText(slot: Slot, text: string): number {
-  const { start } = slot
+function readText(field: LearnedField, text: string): number {
+  const { start } = field
   if (text.charCodeAt(start) !== QUOTE) return -1
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
-      slot.isEscaped = false
-      slot.object[slot.key] = ownCopy(text.slice(start + 1, at))
+      field.isEscaped = false
+      field.object[field.key] = copyOf(text.slice(start + 1, at))
       return at + 1
     }
-    if (code === BACKSLASH) return readEscaped(slot, text, at)
+    if (code === BACKSLASH) return readEscaped(field, text, at)
     if (code < SPACE) return -1
   }
   return -1
 }
 
-/** As `readText`, by two searches that take no time to speak of, however long the text is. */
-function readMark(slot: Slot, text: string): number {
-  const { start } = slot
+/** As `readText`, but with two native searches instead of a loop over characters. */
+function readRaw(field: LearnedField, text: string): number {
+  const { start } = field
   const end = text.indexOf('"', start + 1)
   if (text.charCodeAt(start) !== QUOTE || end === -1) return -1
-  const mark = text.slice(start + 1, end)
-  if (mark.includes('\\')) return readText(slot, text)
-  slot.isEscaped = false
-  // No copy: the next match puts another in its place.
-  slot.object[slot.key] = mark
+  const raw = text.slice(start + 1, end)
+  if (raw.includes('\\')) return readText(field, text)
+  field.isEscaped = false
+  // Not copied: the next match replaces it.
+  field.object[field.key] = raw
   return end + 1
 }
 
-/** @param from of the first backslash */
-function readEscaped(slot: Slot, text: string, from: number): number {
+/** @param from offset of the first backslash */
+function readEscaped(field: LearnedField, text: string, from: number): number {
   let at = from
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
-  const value = parseString(text.slice(slot.start, at + 1))
+  const value = parseString(text.slice(field.start, at + 1))
   if (value === undefined) return -1
-  slot.isEscaped = true
-  slot.object[slot.key] = value
+  field.isEscaped = true
+  field.object[field.key] = value
   return at + 1
 }
 
@@ -225,13 +224,13 @@ function parseString(literal: string): string | undefined {
   }
 }
 
-/** A slice of 13 characters or more keeps all of its text in memory, and these are kept while the stream lasts. */
-function ownCopy(piece: string): string {
+/** Copies a slice that the template keeps: V8 lets a slice of 13 or more characters keep its whole text in memory. */
+function copyOf(piece: string): string {
   return piece.length < 13 ? piece : ` ${piece}`.slice(1)
 }
 
-function readInteger(slot: Slot, text: string): number {
-  const { start } = slot
+function readInteger(field: LearnedField, text: string): number {
+  const { start } = field
   let value = 0
   let at = start
   while (at < start + 16) {
@@ -242,74 +241,83 @@ function readInteger(slot: Slot, text: string): number {
   }
   const digits = at - start
   if (digits === 0 || digits === 16 || (digits > 1 && text.charCodeAt(start) === ZERO)) return -1
-  slot.object[slot.key] = value
+  field.object[field.key] = value
   return at
 }
 
-/** Reads a value where the slot starts. Returns where it ends, -1 where it is of another kind. */
-function readValue(slot: Slot, text: string): number {
-  // Not by a table of functions, which V8 cannot compile into its caller.
-  if (slot.kind === 'text') return readText(slot, text)
-  return slot.kind === 'mark' ? readMark(slot, text) : readInteger(slot, text)
+/** Reads the value at the field's `start` into the event. Returns its end, or -1 for a value of another kind. */
+function readValue(field: LearnedField, text: string): number {
+  // Not a table of functions: V8 could not inline those.
+  if (field.kind === 'text') return readText(field, text)
+  return field.kind === 'raw' ? readRaw(field, text) : readInteger(field, text)
 }
 
-const nowhere: Hole = { path: [], kind: 'text' }
+const noField: TemplateField = { path: [], kind: 'text' }
 
 function toTemplate(
-  holes: readonly Hole[],
+  fields: readonly TemplateField[],
   text: string,
-  mend: (event: WireObject) => boolean | undefined,
+  normalise: (event: WireObject) => boolean | undefined,
 ): Template | undefined {
-  // Parsed again: nobody else may hold the object.
+  // Parsed anew: the template changes the object, so nothing else may hold it.
   const event = parseObject(text)
-  const places = event && findHoles(holes, text)
-  if (event === undefined || places === undefined || places.length === 0) return undefined
-  // Else a member is not the one that counts.
-  if (!places.every((place) => valueIn(event, holes, place) === JSON.parse(text.slice(place.start, place.end)))) {
+  const spans = event && findFields(fields, text)
+  if (event === undefined || spans === undefined || spans.length === 0) return undefined
+  // A span may lie in an object that a later duplicate key replaced.
+  if (!spans.every((span) => valueIn(event, fields, span) === JSON.parse(text.slice(span.start, span.end)))) {
     return undefined
   }
-  const isMended = mend(event)
-  if (isMended === undefined) return undefined
-  const slots = places.map((place, at) =>
-    toSlot(event, holes, place, ownCopy(text.slice(places[at - 1]?.end ?? 0, place.start))),
+  const isChanged = normalise(event)
+  if (isChanged === undefined) return undefined
+  const learned = spans.map((span, at) =>
+    toLearnedField(event, fields, span, copyOf(text.slice(spans[at - 1]?.end ?? 0, span.start))),
   )
-  const mended = isMended ? toMendedText(holes, stringify(event), slots) : undefined
-  if (isMended && mended === undefined) return undefined
-  return { event, slots, tail: ownCopy(text.slice(places.at(-1)?.end)), mended }
+  const normalised = isChanged ? toNormalisedText(fields, stringify(event), learned) : undefined
+  if (isChanged && normalised === undefined) return undefined
+  return { event, learned, tail: copyOf(text.slice(spans.at(-1)?.end)), normalised }
 }
 
-function toSlot(event: WireObject, holes: readonly Hole[], { hole, start, end }: Place, before: string): Slot {
-  const { path, kind } = holes[hole] ?? nowhere
+function toLearnedField(
+  event: WireObject,
+  fields: readonly TemplateField[],
+  { index, start, end }: FieldSpan,
+  before: string,
+): LearnedField {
+  const { path, kind } = fields[index] ?? noField
   const parent = parentOf(event, path)
   const key = path.at(-1) ?? ''
-  const isGone = parent?.[key] === undefined
-  // What is read for a hole that mending removed is forgotten.
-  const object = isGone || parent === undefined ? {} : parent
-  return { before, hole, kind, isGone, object, key, start, end, isEscaped: true }
+  const isRemoved = parent?.[key] === undefined
+  // The values of a removed field go to an object that nothing reads.
+  const object = isRemoved || parent === undefined ? {} : parent
+  return { before, index, kind, isRemoved, object, key, start, end, isEscaped: true }
 }
 
-function valueIn(event: WireObject, holes: readonly Hole[], { hole }: Place): unknown {
-  const { path = [] } = holes[hole] ?? {}
+function valueIn(event: WireObject, fields: readonly TemplateField[], { index }: FieldSpan): unknown {
+  const { path = [] } = fields[index] ?? {}
   return parentOf(event, path)?.[path.at(-1) ?? '']
 }
 
-function toMendedText(holes: readonly Hole[], text: string, slots: readonly Slot[]): MendedText | undefined {
-  const places = findHoles(holes, text)
-  // What upstream's text varies must vary in the mended one.
-  const isThere = ({ hole, isGone }: Slot) => isGone || places?.some((place) => place.hole === hole)
-  if (places === undefined || !slots.every(isThere)) return undefined
-  const starts = [0, ...places.map(({ end }) => end)]
+function toNormalisedText(
+  fields: readonly TemplateField[],
+  text: string,
+  learned: readonly LearnedField[],
+): NormalisedText | undefined {
+  const spans = findFields(fields, text)
+  // Every field that varies in upstream's text must vary in the normalised text.
+  const isThere = ({ index, isRemoved }: LearnedField) => isRemoved || spans?.some((span) => span.index === index)
+  if (spans === undefined || !learned.every(isThere)) return undefined
+  const starts = [0, ...spans.map(({ end }) => end)]
   return {
-    pieces: places.map(({ hole, start, end }, at) => ({
+    pieces: spans.map(({ index, start, end }, at) => ({
       before: text.slice(starts[at], start),
-      hole,
-      source: slots.find((slot) => slot.hole === hole) ?? text.slice(start, end),
+      index,
+      source: learned.find((field) => field.index === index) ?? text.slice(start, end),
     })),
     tail: text.slice(starts.at(-1)),
   }
 }
 
-function parentOf(event: WireObject, path: Hole['path']): WireObject | undefined {
+function parentOf(event: WireObject, path: TemplateField['path']): WireObject | undefined {
   let value: unknown = event
   for (const key of path.slice(0, -1)) {
     if (Array.isArray(value)) value = value[Number(key)]
@@ -322,15 +330,15 @@ const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 const integer = /^(?:0|[1-9]\d{0,14})$/
 
 /**
- * Where the holes lie in a JSON text, in order. A hole that is not there, or has a value of another kind, has no place.
- * Undefined where a key may be there twice.
+ * The spans of the fields in a JSON text, in order. A field that is absent or has a value of another kind has none.
+ * Undefined if a key may occur twice.
  */
-function findHoles(holes: readonly Hole[], text: string): readonly Place[] | undefined {
-  // No key that is not escaped has a line end in it, so that paths joined by it are as different as they were.
-  const wanted = new Map(holes.map(({ path }, at) => [path.join('\n'), at]))
+function findFields(fields: readonly TemplateField[], text: string): readonly FieldSpan[] | undefined {
+  // A key without escapes holds no line end, so joining with line ends keeps paths distinct.
+  const wanted = new Map(fields.map(({ path }, at) => [path.join('\n'), at]))
   const seen = new Set<number>()
-  const places: Place[] = []
-  /** Of the value that comes next: for each object and list around it, which member it is in. */
+  const spans: FieldSpan[] = []
+  /** The path of the next value. */
   const path: (string | number)[] = []
   let isKey = false
   for (const { 0: token, index: start } of text.matchAll(tokens)) {
@@ -357,20 +365,20 @@ function findHoles(holes: readonly Hole[], text: string): readonly Place[] | und
         break
       default: {
         if (isKey) {
-          // The same key can be written with escapes and without.
+          // An escaped key may equal one written plainly.
           if (token.includes('\\')) return undefined
           path[path.length - 1] = token.slice(1, -1)
           isKey = false
           break
         }
-        const hole = wanted.get(path.join('\n'))
-        if (hole === undefined) break
-        if (seen.has(hole)) return undefined
-        seen.add(hole)
-        const isKind = holes[hole]?.kind === 'integer' ? integer.test(token) : token.startsWith('"')
-        if (isKind) places.push({ hole, start, end: start + token.length })
+        const index = wanted.get(path.join('\n'))
+        if (index === undefined) break
+        if (seen.has(index)) return undefined
+        seen.add(index)
+        const isKind = fields[index]?.kind === 'integer' ? integer.test(token) : token.startsWith('"')
+        if (isKind) spans.push({ index, start, end: start + token.length })
       }
     }
   }
-  return places
+  return spans
 }

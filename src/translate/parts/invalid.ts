@@ -1,6 +1,6 @@
 import { Fault } from '../../errors.ts'
 
-/** Throws the 400 for a value of the wrong type or one that is missing. Says what kind it is, never what it contains. */
+/** Throws the 400 for a missing value or one of the wrong type. The message names its type, never its content. */
 export function refuseType(path: string, expected: string, actual: unknown): never {
   throw new Fault({
     kind: 'invalid_request',
@@ -10,7 +10,7 @@ export function refuseType(path: string, expected: string, actual: unknown): nev
   })
 }
 
-/** Throws the 400 for a value of the right type that is not acceptable. `code` is OpenAI's where it has one. */
+/** Throws the 400 for a value of the right type that is not acceptable. @param code OpenAI's, if it has one */
 export function refuseValue(path: string, detail: string, code: string): never {
   throw new Fault({ kind: 'invalid_request', path, detail, code })
 }
@@ -23,7 +23,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-/** `messages.3.content.0`, as warnings have it, to `messages[3].content[0]`, as errors do. */
+/** `messages.3.content.0`, the form of warnings, to `messages[3].content[0]`, the form of errors. */
 export function toFieldPath(path: string): string {
   return path.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
 }

@@ -2,13 +2,13 @@ const LINE_END = 0x0a
 const SPACE = /[ \t\n\r]*/y
 const LITERAL = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
-// Everything from the space on, but for the quote and the backslash.
+// All characters from the space on, except the quote and the backslash.
 const PLAIN = /[ !#-[\]-\uffff]*/y
 
 /**
- * Where `text` stops being JSON: the offset of the first character that cannot stand there, `text.length` when the text
- * ends too early, `undefined` when nothing is wrong. Run only after `JSON.parse` has thrown: V8's own message names no
- * position for some faults and quotes the body for others, which must not reach a log.
+ * The offset of the first syntax error in a JSON text: `text.length` if the text ends too early, undefined if it is valid.
+ * Run after `JSON.parse` has thrown: V8's message lacks the position of some errors, and quotes the body, which must not
+ * reach a log.
  */
 export function jsonFaultAt(text: string): number | undefined {
   const closers: string[] = []
@@ -56,7 +56,7 @@ export function jsonFaultAt(text: string): number | undefined {
 export function lineAndColumn(text: string, at: number): { readonly line: number; readonly column: number } {
   let line = 1
   let lineStart = 0
-  // By character: `indexOf` from line to line takes four times as long where the text is mostly line ends.
+  // A loop over characters: `indexOf` per line takes four times as long for a text of mostly line ends.
   for (let next = 0; next < at; next += 1) {
     if (text.charCodeAt(next) !== LINE_END) continue
     line += 1
@@ -76,7 +76,7 @@ function stringEnd(text: string, opening: number): { readonly ok: boolean; reado
   }
 }
 
-/** Past what the sticky pattern matches at `at`, or `at` itself. */
+/** The end of the sticky pattern's match at `at`, or `at` itself. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at

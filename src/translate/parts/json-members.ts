@@ -1,6 +1,6 @@
 /**
- * Where one member of a JSON object lies in the object's bytes, so that members can be replaced without serialising the
- * rest again. Offsets are bytes.
+ * The position of one member in the bytes of a JSON object. Lets us replace members without serialising the others.
+ * Offsets are bytes.
  */
 export interface Member {
   /** Of the key's opening quote. */
@@ -13,7 +13,7 @@ export interface Member {
   readonly end: number
 }
 
-/** A JSON object, parsed and as it came. `members` are those of the top level, in order, duplicates included. */
+/** A JSON object, parsed and as received. `members` are the top-level ones in order, with duplicates. */
 export interface JsonObjectBytes {
   /** UTF-8. */
   readonly bytes: Buffer
@@ -26,7 +26,7 @@ export interface ScanLimits {
   readonly maxDepth: number
   /** Members at the top level. */
   readonly maxMembers: number
-  /** Values at all levels, counted as commas and openings: one more for each list or object that is empty. */
+  /** Values at all levels, counted as commas and opening brackets, so an empty list or object counts twice. */
   readonly maxValues: number
 }
 
@@ -44,13 +44,13 @@ const BRACE_OPEN = 0x7b
 const BRACE_CLOSE = 0x7d
 
 /**
- * One pass over JSON: finds the top-level members and watches the limits, before anything is parsed. `JSON.parse` itself
- * takes seconds and gigabytes for a body that is nothing but brackets or nothing but keys. Strings are skipped by
- * `indexOf`, which makes this cheaper than the parse that follows.
+ * Finds the top-level members of a JSON object and checks limits in one pass, before a parse. `JSON.parse` takes seconds
+ * and gigabytes for a body of brackets or keys only. The scan skips strings by `indexOf`, which makes it cheaper than the
+ * parse.
  *
- * @param text one character for each byte, i.e. read as latin1: JSON's own signs are ASCII and no byte of a longer UTF-8
- *   sequence looks like one
- * @returns the members; of what is not a JSON object they mean nothing, and the parse that follows refuses it
+ * @param text one character per byte, that is, read as latin1: JSON's syntax is ASCII, and no byte of a longer UTF-8
+ *   sequence looks like ASCII
+ * @returns the members; meaningless for a text that is not a JSON object, which the later parse refuses
  */
 export function scanMembers(text: string, limits: ScanLimits): Scan {
   const members: Member[] = []
@@ -115,9 +115,9 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /**
- * The object after replacing, adding (at the end) or removing (value `undefined`) top-level members. What is not edited
- * stays as it came, byte for byte; nothing edited gives back the very bytes. Where a key is repeated, `JSON.parse` took
- * the last one: the object is then serialised anew, so that each key is there once.
+ * Replaces, appends or (with `undefined`) removes top-level members. Other members keep their bytes; without edits the
+ * result is the same buffer. An object with a repeated key is serialised anew with the last value, as `JSON.parse` reads
+ * it.
  */
 export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string, unknown>): Buffer {
   const { bytes, members } = source
@@ -132,7 +132,7 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
     // The index is in range: `keys` was mapped from `members`.
     const key = keys[index] ?? ''
     if (!edits.has(key)) {
-      // Neighbours that stay are one slice, commas and spaces between them included.
+      // Unedited neighbours are one slice, with the commas and spaces between them.
       if (run) run.end = member.end
       else run = { start: member.start, end: member.end }
       continue
@@ -147,10 +147,20 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
   return joinMembers(kept)
 }
 
-/** The object with one member replaced, to be edited further. */
+/** Edits for `spliceMembers`: the top-level members whose values are not identical. */
+export function changedMembers(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, unknown> {
+  const changed = new Map(Object.entries(after).filter(([key, value]) => before[key] !== value))
+  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) changed.set(key, undefined)
+  return changed
+}
+
+/** Replaces one member and scans the result, for further edits. */
 export function replaceMember(source: JsonObjectBytes, key: string, value: unknown): Omit<JsonObjectBytes, 'value'> {
   const bytes = spliceMembers(source, new Map([[key, value]]))
-  // The limits were kept to when it came in.
+  // `parseBody` has checked the limits.
   const scan = scanMembers(bytes.toString('latin1'), { maxDepth: Infinity, maxMembers: Infinity, maxValues: Infinity })
   return { bytes, members: scan.ok ? scan.members : [] }
 }
@@ -173,6 +183,6 @@ function joinMembers(members: readonly Buffer[]): Buffer {
 }
 
 function serialiseEdited(value: Readonly<Record<string, unknown>>, edits: ReadonlyMap<string, unknown>): Buffer {
-  // JSON.stringify leaves out members that are undefined, which is what removing one means here.
+  // JSON.stringify omits members that are undefined, which removes them.
   return Buffer.from(JSON.stringify({ ...value, ...Object.fromEntries(edits) }))
 }

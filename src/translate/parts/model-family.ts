@@ -5,45 +5,45 @@ interface ModelVersion {
   readonly minor: number
 }
 
-/** What kind of model answers, as far as its names tell. Parameters differ by family, not by provider. */
+/** The family of a model, read from its names. Parameters differ by family, not by provider. */
 export type ModelFamily =
-  /** `major` is absent for OpenAI models whose id carries no generation. */
+  /** `major` is absent for OpenAI models without a generation in their id. */
   | { readonly kind: 'gpt'; readonly major?: number; readonly minor?: number }
   | { readonly kind: 'o-series'; readonly generation: number }
-  /** `version` is absent where the id has none; nothing that depends on a version applies then. */
+  /** `version` is absent if the id has none; rules for a version do not apply then. */
   | { readonly kind: 'claude'; readonly tier?: string; readonly version?: ModelVersion }
   | { readonly kind: 'gemini' }
   | { readonly kind: 'grok' }
-  /** Moonshot's. `generation` is 2 for K2.x, and absent where the id has none. */
+  /** By Moonshot. `generation` is 2 for K2.x, and absent if the id has none. */
   | { readonly kind: 'kimi'; readonly generation?: number }
   | { readonly kind: 'other' }
 
-// `claude-opus-4.8`, `claude-opus-4-8-20260101`, `claude-sonnet-4`, `claude-opus-4.6-1m`: a date or a `1m` is no minor.
+// `claude-opus-4.8`, `claude-opus-4-8-20260101`, `claude-sonnet-4`, `claude-opus-4.6-1m`: dates and `1m` are no minor version.
 const CLAUDE_TIER_FIRST = /claude-([a-z]+)-(\d{1,2})(?:[.-](\d{1,2}))?(?![\da-z])/
 // `claude-3.7-sonnet`, `claude-3-5-sonnet-20241022`
 const CLAUDE_VERSION_FIRST = /claude-(\d)(?:[.-](\d))?-([a-z]+)/
 
 /**
- * Reads the family out of the id, then out of upstream's `capabilities.family`, then out of the vendor. Dots, dashes,
- * dates and variants (`-1m`, `-fast`) are all seen on the wire (reference: Copilot model list, March to September 2026).
+ * Reads the family from the id, else from upstream's `capabilities.family`, else from the vendor. Ids occur with dots,
+ * dashes, dates and variants (`-1m`, `-fast`) (reference: Copilot model list, March to September 2026).
  */
 export function modelFamily(model: ModelTraits): ModelFamily {
   return familyOfName(model.id) ?? familyOfName(model.family) ?? familyOfVendor(model.vendor ?? '')
 }
 
-/** Chat models that reason in private: they want `max_completion_tokens` and fixed sampling. */
+/** Chat models with hidden reasoning, which require `max_completion_tokens` and default sampling. */
 export function isReasoningGpt(family: ModelFamily): boolean {
   return family.kind === 'o-series' || (family.kind === 'gpt' && (family.major ?? 0) >= 5)
 }
 
-/** False where the family is another one or states no version. */
+/** False for another family or an unknown version. */
 export function isClaudeFrom(family: ModelFamily, major: number, minor: number): boolean {
   if (family.kind !== 'claude' || family.version === undefined) return false
   const { version } = family
   return version.major > major || (version.major === major && version.minor >= minor)
 }
 
-/** False where the family is another one or states no generation. */
+/** False for another family or an unknown generation. */
 export function isGptFrom(family: ModelFamily, major: number, minor: number): boolean {
   if (family.kind !== 'gpt' || family.major === undefined) return false
   return family.major > major || (family.major === major && (family.minor ?? 0) >= minor)
@@ -56,7 +56,7 @@ function familyOfName(name: string): ModelFamily | undefined {
   if (id.includes('grok')) return { kind: 'grok' }
   const kimi = /kimi(?:-?k(\d))?/.exec(id)
   if (kimi) return kimi[1] === undefined ? { kind: 'kimi' } : { kind: 'kimi', generation: Number(kimi[1]) }
-  // One digit: `gpt-41-copilot` and `gpt-35-turbo` are 4.1 and 3.5 without their dot.
+  // One digit only: `gpt-41-copilot` and `gpt-35-turbo` are 4.1 and 3.5.
   const gpt = /gpt-?(\d)(?:\.(\d+))?/.exec(id)
   if (gpt) return { kind: 'gpt', major: Number(gpt[1]), ...(gpt[2] !== undefined && { minor: Number(gpt[2]) }) }
   const o = /(?:^|\/)o(\d)(?:-|$)/.exec(id)
@@ -83,7 +83,7 @@ function claude(id: string): ModelFamily {
 }
 
 function claudeVersion(tier = '', major = '', minor = '0'): ModelFamily {
-  // `claude-opus-41`: two digits are a version without its dot.
+  // `claude-opus-41` is 4.1.
   const dotless = major.length === 2
   return {
     kind: 'claude',

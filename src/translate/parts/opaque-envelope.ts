@@ -1,21 +1,19 @@
 import type { ModelTraits, Provider } from '../model-traits.ts'
 import type { Opaque, Vendor } from '../turn.ts'
-import { isObject } from './is-object.ts'
+import { parseObject } from './json.ts'
 import { modelFamily, type ModelFamily } from './model-family.ts'
 
 /**
- * Opaque values travel to callers of another dialect in an envelope that says who made them, so that a session which
- * moves to another model does not hand one vendor's ciphertext to another; Codex's do to callers of its own dialect too,
- * who may go on with Copilot. `cpx1.` for OpenAI-style state, `cpa1.` for Anthropic's; then base64url of compact JSON.
- * Callers store and return them like any signature. The upstream is named where it is not Copilot's: envelopes from
- * before there was another name none.
+ * Callers of another dialect get opaque values in an envelope that names their maker, so that a session that moves to
+ * another model does not send one vendor's ciphertext to another. Values from Codex are enveloped for its own dialect too,
+ * because the session may move to Copilot. An envelope is `cpx1.` (OpenAI) or `cpa1.` (Anthropic) and base64url of compact
+ * JSON; callers store and return it like any signature. An envelope without a provider is from Copilot.
  */
 const prefixes = { openai: 'cpx1.', anthropic: 'cpa1.' } as const
 
-/** Beyond this nothing of ours is that long, and decoding it would be work for whoever sent it. Characters. */
-const longestEnvelope = 8 * 1024 * 1024
+/** Above the length of any envelope of ours; bounds the work that a caller can cause. Characters. */
+const maxEnvelopeLength = 8 * 1024 * 1024
 
-/** The text a caller of another dialect keeps. */
 export function sealOpaque({ vendor, provider, family, form, id, value }: Opaque): string {
   const u = provider === 'codex' ? provider : undefined
   switch (form) {
@@ -34,9 +32,9 @@ export function isSealed(text: string): boolean {
   return text.startsWith(prefixes.openai) || text.startsWith(prefixes.anthropic)
 }
 
-/** Undefined where the text is no envelope of ours, or a damaged one. */
+/** Undefined if the text is no envelope of ours, or a damaged one. */
 export function openOpaque(text: string): Opaque | undefined {
-  if (!isSealed(text) || text.length > longestEnvelope) return undefined
+  if (!isSealed(text) || text.length > maxEnvelopeLength) return undefined
   const content = parseObject(Buffer.from(text.slice(prefixes.openai.length), 'base64url').toString('utf8'))
   const vendor = vendorNamed(content?.['p'])
   const provider = providerNamed(content?.['u'])
@@ -53,25 +51,24 @@ export function openOpaque(text: string): Opaque | undefined {
   return typeof ro === 'string' ? { ...common, form: 'reasoning_opaque', value: ro } : undefined
 }
 
-/** Who makes the opaque values of a model's replies, and alone can read them. */
+/** The maker of the opaque values in a model's replies. */
 export function makerOf(model: ModelTraits): Pick<Opaque, 'vendor' | 'provider' | 'family'> {
   const family = modelFamily(model)
   const { provider } = model
   return {
-    // Codex has models of OpenAI's alone, some of which are not named after GPT.
+    // Codex serves OpenAI's models only, and not all are named GPT.
     vendor: provider === 'codex' ? 'openai' : vendorOf(family),
     ...(provider !== undefined && { provider }),
     family: familyName(family),
   }
 }
 
-/** Whether the model's upstream made the value, for a model of this vendor, as far as is known. */
+/** Whether the model's upstream can read the value. A value without a provider counts as readable. */
 export function isMadeFor({ vendor, provider }: Opaque, model: ModelTraits): boolean {
   if (vendor === 'unknown' || vendor !== makerOf(model).vendor) return false
   return provider === undefined || provider === (model.provider ?? 'copilot')
 }
 
-/** Whose opaque values a model's are, as far as its names tell. */
 export function vendorOf(family: ModelFamily): Vendor {
   switch (family.kind) {
     case 'gpt':
@@ -126,13 +123,4 @@ function vendorNamed(name: unknown): Vendor | undefined {
 function providerNamed(name: unknown): Provider | undefined {
   if (name === undefined) return 'copilot'
   return name === 'copilot' || name === 'codex' ? name : undefined
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }

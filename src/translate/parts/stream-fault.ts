@@ -1,11 +1,10 @@
 import { Fault } from '../../errors.ts'
-import { adviceOfName } from '../../upstream-advice.ts'
-import { toUpstreamMessage } from '../../upstream-message.ts'
-import { isFilled, isObject } from './wire-json.ts'
+import { adviceOfName } from '../../upstream-errors/advice.ts'
+import { toUpstreamMessage } from '../../upstream-errors/message.ts'
+import { isFilled, isObject, isTooDeep } from './json.ts'
 
 /**
- * What upstream's error codes amount to as an HTTP status, for failures that are reported inside a 200 stream.
- * Codes may carry a plan after a colon. Source: docs/copilot-wire.md, "Errors"; docs/codex-wire.md, "Errors".
+ * HTTP statuses of upstream's error codes, for failures inside a 200 stream. A code may end with a colon and a plan. Source: docs/copilot-wire.md, "Errors"; docs/codex-wire.md, "Errors".
  */
 const statusOfCode: Readonly<Record<string, number>> = {
   rate_limited: 429,
@@ -56,31 +55,31 @@ const statusOfCode: Readonly<Record<string, number>> = {
   user_request_timeout: 408,
 }
 
-interface Sense {
-  /** Whatever status the failure names. */
+interface KnownFailure {
+  /** Overrides the status in the failure. */
   readonly status: number
   readonly code: string
   readonly param?: string
 }
 
-const usageLimit: Sense = { status: 429, code: 'usage_limit_reached' }
+const usageLimit: KnownFailure = { status: 429, code: 'usage_limit_reached' }
 
-/** Codes and types that mean one thing (docs/codex-wire.md, "Errors"). */
-const named: ReadonlyMap<string | undefined, Sense> = new Map([
+/** Failures recognised by code or type (docs/codex-wire.md, "Errors"). */
+const byName: ReadonlyMap<string | undefined, KnownFailure> = new Map([
   [usageLimit.code, usageLimit],
   ['usage_not_included', { status: 403, code: 'usage_not_included' }],
 ])
 
-const noSuchModel: Sense = { status: 404, code: 'model_not_found', param: 'model' }
+const noSuchModel: KnownFailure = { status: 404, code: 'model_not_found', param: 'model' }
 
-/** Failures that have words and no name of their own (docs/codex-wire.md, "Errors"). */
-const worded: readonly (readonly [RegExp, Sense])[] = [
+/** Failures without a code, recognised by message (docs/codex-wire.md, "Errors"). */
+const byMessage: readonly (readonly [RegExp, KnownFailure])[] = [
   [/model is not supported when using Codex with a ChatGPT account/i, noSuchModel],
   [/^Model not found\b/i, noSuchModel],
 ]
 
-/** Both SDKs repeat every 429 and 5xx unless told not to; of these it would change nothing for a long time. */
-const inVain: ReadonlySet<string | undefined> = new Set([
+/** Codes after which a retry cannot succeed for a long time. Both SDKs retry every 429 and 5xx unless a header forbids it. */
+const notRetryable: ReadonlySet<string | undefined> = new Set([
   'usage_limit_reached',
   'usage_not_included',
   'insufficient_quota',
@@ -89,32 +88,32 @@ const inVain: ReadonlySet<string | undefined> = new Set([
 ])
 
 /**
- * The failure an error of the stream reports: `{"error":{"code":…,"message":"…"}}`, an element of `copilot_errors`, or
- * the `error` of a failed response. `code` is a number or a string, `error` itself may be a string.
- * @param redact takes known credentials out of its words
- * @returns Fault `upstream_status` where the code says which status it would have been, else `upstream_failed`
+ * Converts an error inside a stream: `{"error":{"code":…,"message":"…"}}`, an element of `copilot_errors`, or the `error`
+ * of a failed response. `code` is a number or a string; `error` may itself be a string.
+ * @param redact removes known credentials from the message
+ * @returns Fault `upstream_status` if the error implies a status, else `upstream_failed`
  */
 export function toStreamFault(error: unknown, redact: (text: string) => string): Fault {
   const fields = isObject(error) ? error : {}
   const text = isObject(error) ? fields['message'] : error
   const message = isFilled(text) ? toUpstreamMessage(text, redact) : 'Upstream reported a failure without a message.'
-  // A number is the status once more, not a code that a client could know.
-  const told = isFilled(fields['code']) && httpStatus(fields['code']) === undefined ? fields['code'] : undefined
+  // A numeric code repeats the status.
+  const name = isFilled(fields['code']) && httpStatus(fields['code']) === undefined ? fields['code'] : undefined
   const type = isFilled(fields['type']) ? fields['type'] : undefined
-  const sense = named.get(told) ?? wordedAs(told, message) ?? named.get(type)
-  const code = told ?? sense?.code ?? (type !== undefined && isSpecific(type) ? type : undefined)
+  const failure = byName.get(name) ?? failureOfMessage(name, message) ?? byName.get(type)
+  const code = name ?? failure?.code ?? (type !== undefined && isSpecific(type) ? type : undefined)
   const status =
-    sense?.status ??
+    failure?.status ??
     httpStatus(fields['code']) ??
     httpStatus(fields['status']) ??
-    statusOfName(told) ??
+    statusOfName(name) ??
     statusOfName(type)
   if (status === undefined) {
     return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }) })
   }
-  const param = isFilled(fields['param']) ? fields['param'] : sense?.param
+  const param = isFilled(fields['param']) ? fields['param'] : failure?.param
   const known = adviceOfName(code) ?? adviceOfName(type)
-  const retryAfter = sense === usageLimit ? secondsToReset(fields['resets_in_seconds']) : undefined
+  const retryAfter = failure === usageLimit ? secondsToReset(fields['resets_in_seconds']) : undefined
   return new Fault({
     kind: 'upstream_status',
     status,
@@ -124,29 +123,29 @@ export function toStreamFault(error: unknown, redact: (text: string) => string):
     ...(type !== undefined && { type }),
     ...(param !== undefined && { param }),
     ...(retryAfter !== undefined && { retryAfter }),
-    ...(inVain.has(code) && { headers: { 'x-should-retry': 'false' } }),
+    ...(notRetryable.has(code) && { headers: { 'x-should-retry': 'false' } }),
   })
 }
 
-/** A code that is known says more than words do. */
-function wordedAs(code: string | undefined, message: string): Sense | undefined {
-  return statusOfName(code) === undefined ? worded.find(([words]) => words.test(message))?.[1] : undefined
+/** A known code takes precedence over the message. */
+function failureOfMessage(code: string | undefined, message: string): KnownFailure | undefined {
+  return statusOfName(code) === undefined ? byMessage.find(([pattern]) => pattern.test(message))?.[1] : undefined
 }
 
-/** Types are either kinds of failure (`error`, `server_error`) or as good as a code. */
+/** Whether a type is as precise as a code, unlike `error` or `server_error`. */
 function isSpecific(type: string): boolean {
-  return type.length <= LONGEST_NAME && !type.endsWith('error')
+  return type.length <= MAX_NAME_LENGTH && !type.endsWith('error')
 }
 
-/** Names are a few letters; anything longer is something else. */
-const LONGEST_NAME = 200
+/** Longer types are not names. Characters. */
+const MAX_NAME_LENGTH = 200
 
-/** A plan's windows are hours or a week; anything longer is a slip. Seconds. */
-const LONGEST_RESET = 60 * 24 * 60 * 60
+/** A plan's windows last hours or a week; longer values are wrong. Seconds. */
+const MAX_RESET_SECONDS = 60 * 24 * 60 * 60
 
-/** When a spent window opens again, as a `Retry-After`. */
+/** The time until a usage window resets, as a `Retry-After`. */
 function secondsToReset(within: unknown): string | undefined {
-  return typeof within === 'number' && within > 0 && within <= LONGEST_RESET ? String(Math.ceil(within)) : undefined
+  return typeof within === 'number' && within > 0 && within <= MAX_RESET_SECONDS ? String(Math.ceil(within)) : undefined
 }
 
 function httpStatus(code: unknown): number | undefined {
@@ -157,4 +156,20 @@ function httpStatus(code: unknown): number | undefined {
 function statusOfName(code: string | undefined): number | undefined {
   const name = code?.split(':', 1)[0] ?? ''
   return Object.hasOwn(statusOfCode, name) ? statusOfCode[name] : undefined
+}
+
+/**
+ * Checks the data of an event that is no JSON object. Other JSON values are harmless. Text that is not JSON may have been a
+ * part of the answer, so the answer would be incomplete; GitHub's own client ignores that.
+ * @throws Fault `upstream_unusable` if the data is not JSON or is nested too deeply
+ */
+export function refuseDamaged(data: string): void {
+  if (isTooDeep(data)) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent an event that is nested too deeply' })
+  }
+  try {
+    JSON.parse(data)
+  } catch (cause) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent an event that is not JSON' }, { cause })
+  }
 }

@@ -1,8 +1,8 @@
-import { statusOf, type ProxyError } from '../../errors.ts'
+import { type ProxyError, statusOf } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
-import { isObject, type JsonObject } from '../parts/is-object.ts'
-import { echoOf } from './echo.ts'
+import { type JsonObject, isObject } from '../parts/json.ts'
+import { echoOf } from './response-object.ts'
 
 /** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
 export interface ResponsesErrorBody {
@@ -21,8 +21,8 @@ export function toResponsesError(error: ProxyError, requestId: string): Response
 }
 
 /**
- * HTTP status of an error reply. A prompt that is too long is 400 whatever upstream makes of it: clients look for the
- * code `context_length_exceeded` there. 529 is Anthropic's own for an overload; OpenAI's is 503.
+ * HTTP status of an error reply. A prompt that is too long is 400 whatever upstream's status: clients look for the
+ * code `context_length_exceeded` there. Anthropic's status for an overload is 529, OpenAI's is 503.
  */
 export function responsesErrorStatus(error: ProxyError): number {
   if (isTooLong(error)) return 400
@@ -41,23 +41,23 @@ function isTooLong(error: ProxyError): boolean {
  * `codex-rs/codex-api/src/sse/responses.rs`, 2026-11). The AI SDK reports only the first of the two. The `error` is in
  * both of its spellings: flat as OpenAI publishes it, nested as its servers and Open Responses (2026-04-24) have it.
  *
- * @param response the response object as far as it was told, with its echo and the items so far
- * @param sequenceNumber that of the first event; the second has the next
- * @param own upstream's own error, where there is one
+ * @param response the response object with its echo and the items so far
+ * @param sequenceNumber of the first event
+ * @param upstreamError as upstream sent it, if it sent one
  */
 export function encodeResponsesFailure(
   error: ProxyError,
   requestId: string,
   response: JsonObject,
   sequenceNumber: number,
-  own?: unknown,
+  upstreamError?: unknown,
 ): string {
-  const limit = limitIn(own)
+  const limit = limitIn(upstreamError)
   const { error: body } = toResponsesError(error, requestId)
   const { message, param } = body
   const failure = failureCode(error)
   const code = body.code ?? failure
-  const told = {
+  const errorEvent = {
     type: 'error',
     code,
     message,
@@ -70,13 +70,15 @@ export function encodeResponsesFailure(
     sequence_number: sequenceNumber + 1,
     response: { ...response, status: 'failed', error: { code: failure, message, ...limit } },
   }
-  return encodeJsonEvent('error', JSON.stringify(told)) + encodeJsonEvent('response.failed', JSON.stringify(failed))
+  return (
+    encodeJsonEvent('error', JSON.stringify(errorEvent)) + encodeJsonEvent('response.failed', JSON.stringify(failed))
+  )
 }
 
-/** What an error says of a spent plan, by which clients tell when it is open again (docs/codex-wire.md, "Errors"). */
-function limitIn(own: unknown): JsonObject {
-  if (!isObject(own)) return {}
-  const { plan_type: plan, resets_at: at, resets_in_seconds: within } = own
+/** Members of an error about a spent plan: clients read from them when the plan resets (docs/codex-wire.md, "Errors"). */
+function limitIn(error: unknown): JsonObject {
+  if (!isObject(error)) return {}
+  const { plan_type: plan, resets_at: at, resets_in_seconds: within } = error
   return {
     ...(typeof plan === 'string' && plan.length <= LONGEST_PLAN && { plan_type: plan }),
     ...(typeof at === 'number' && { resets_at: at }),
@@ -84,15 +86,15 @@ function limitIn(own: unknown): JsonObject {
   }
 }
 
-/** A plan is a word. Characters. */
+/** Characters. */
 const LONGEST_PLAN = 64
 
-/** Past any number a stream reaches, and an integer of 32 bits. */
+/** Above any number that a stream reaches, within 32 bits. */
 const lateSequenceNumber = 0x7f_ff_ff_fe
 
 /**
- * The same for a stream whose state is not at hand: a made-up response, which only a client that reads on after `error`
- * gets to see. Streams of this dialect have a `fail` of their own.
+ * Ends a stream whose state is not at hand. The response is made up; only a client that reads on after `error` sees it.
+ * Streams of this dialect have a `fail` of their own.
  */
 export function encodeResponsesErrorEvent(error: ProxyError, requestId: string): string {
   const response = {
@@ -109,7 +111,7 @@ export function encodeResponsesErrorEvent(error: ProxyError, requestId: string):
   return encodeResponsesFailure(error, requestId, response, lateSequenceNumber)
 }
 
-/** Codes of upstream's that clients know and that no status says. Source: OpenAI API reference, response errors, 2026-11. */
+/** Upstream's codes that clients know and that no status stands for. Source: OpenAI API reference, response errors, 2026-11. */
 const KEPT = new Set([
   'invalid_prompt',
   'bio_policy',
@@ -129,7 +131,7 @@ function failureCode(error: ProxyError): string {
   return codeOfStatus(statusOf(error))
 }
 
-/** Ours are nearly always worth another try; a request we refuse is not. */
+/** Most errors of the proxy itself are worth a retry; a request that it refuses is not. */
 function codeOfOurs(error: ProxyError): string {
   const status = statusOf(error)
   if (status === 429) return 'rate_limit_exceeded'

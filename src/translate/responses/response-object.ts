@@ -1,9 +1,8 @@
 import type { ReplySeed } from '../dialect.ts'
-import { isObject, type JsonObject } from '../parts/is-object.ts'
-import { echoFormat, echoTool } from './echo.ts'
-import type { RequestEcho, ResponseObject, ResponseState, WireObject } from './wire-event.ts'
+import { type JsonObject, isObject } from '../parts/json.ts'
+import type { RequestEcho, ResponseObject, ResponseState, ResponsesRequest, WireObject } from './wire.ts'
 
-/** What a response says where nothing is known of its request: as `echoOf` of an empty one. */
+/** The echo of an empty request, for replies whose request is not known. */
 export const emptyEcho: RequestEcho = {
   access_programs: null,
   background: false,
@@ -31,7 +30,7 @@ export const emptyEcho: RequestEcho = {
 
 type Stated = Pick<ResponseState, 'id' | 'model' | 'status'> & Partial<ResponseState>
 
-/** The whole response object, with what the caller's request said and what is stated here, which wins. */
+/** The response object. What `stated` holds overrides the echo of the request. */
 export function toResponseObject(seed: ReplySeed, stated: Stated): ResponseObject {
   const { createdSeconds, nowSeconds, notes } = seed
   const state: ResponseState = {
@@ -50,8 +49,8 @@ export function toResponseObject(seed: ReplySeed, stated: Stated): ResponseObjec
 }
 
 /**
- * Members that Open Responses (2026-04-24) wants on every response object, and OpenAI's own schema; `output` and `usage`
- * are seen to where they are read. `openai` and `@ai-sdk/openai` 4 read some of them without looking.
+ * Members that Open Responses (2026-04-24) and OpenAI's schema require on every response object, without `output`, which
+ * the normaliser writes. `openai` and `@ai-sdk/openai` 4 read some of them without a check.
  */
 const required = [
   'id',
@@ -67,8 +66,8 @@ const required = [
 ]
 
 /**
- * Where the request was changed on its way: upstream keeps nothing, history is joined here, and the ChatGPT backend is
- * told some things under other names. The echo has those that were.
+ * Members of which upstream may have received another value than the caller sent: upstream stores nothing, history is
+ * joined here, and the ChatGPT backend takes some values under other names. The echo holds the caller's values.
  */
 const changedByUs = [
   'store',
@@ -81,17 +80,17 @@ const changedByUs = [
 ] as const
 
 /**
- * Makes upstream's response object whole: members clients demand, and the caller's own words where upstream was told
- * something else. Returns whether anything changed.
+ * Adds the members that clients demand to upstream's response object, and restores the caller's values of members that
+ * were changed for upstream. Returns whether anything changed.
  */
 export function completeResponse(seed: ReplySeed, response: WireObject, stated: Stated): boolean {
   let changed = false
-  const whole: JsonObject = toResponseObject(seed, stated)
+  const complete: JsonObject = toResponseObject(seed, stated)
   for (const key of required) {
-    const said = response[key]
-    // Null stays where it is a value: the schema has it for some members only.
-    if (said !== undefined && (said !== null || whole[key] === null)) continue
-    response[key] = whole[key]
+    const value = response[key]
+    // The schema allows null for some members only.
+    if (value !== undefined && (value !== null || complete[key] === null)) continue
+    response[key] = complete[key]
     changed = true
   }
   for (const key of changedByUs) {
@@ -105,14 +104,14 @@ export function completeResponse(seed: ReplySeed, response: WireObject, stated: 
 
 function completeTools(response: WireObject): boolean {
   const { tools } = response
-  if (!Array.isArray(tools) || tools.every(isWholeTool)) return false
+  if (!Array.isArray(tools) || tools.every(isCompleteTool)) return false
   response['tools'] = tools.map((tool: unknown) => (isObject(tool) ? echoTool(tool) : tool))
   return true
 }
 
-function isWholeTool(tool: unknown): boolean {
+function isCompleteTool(tool: unknown): boolean {
   if (!isObject(tool)) return true
-  if (tool['type'] === 'namespace' && Array.isArray(tool['tools'])) return tool['tools'].every(isWholeTool)
+  if (tool['type'] === 'namespace' && Array.isArray(tool['tools'])) return tool['tools'].every(isCompleteTool)
   if (tool['type'] !== 'function') return true
   return tool['description'] !== undefined && tool['parameters'] !== undefined && tool['strict'] !== undefined
 }
@@ -124,4 +123,85 @@ function completeFormat(response: WireObject): boolean {
   if (format['description'] !== undefined && typeof format['strict'] === 'boolean') return false
   response['text'] = { ...text, format: echoFormat(format) }
   return true
+}
+
+/** A symbol, which JSON leaves out: no response object can show it. */
+const compaction = Symbol('compaction')
+
+/** The request's members in its response object, and a mark for a request that expects a compaction item. */
+export type ResponsesEcho = JsonObject & { readonly [compaction]?: true }
+
+export function markCompaction(echo: JsonObject): ResponsesEcho {
+  return { ...echo, [compaction]: true }
+}
+
+/** Whether the reply is to be one compaction item with the answer's text as its summary. */
+export function isCompaction(echo: JsonObject | undefined): boolean {
+  return echo !== undefined && compaction in echo
+}
+
+/**
+ * The members of a response object that repeat its request, with the defaults that OpenAI's servers fill in. Members of
+ * Open Responses (2026-04-24) are there too. Source: OpenAI API reference, the response object, 2026-11.
+ *
+ * @param continues the `previous_response_id` of a request whose history has been joined
+ */
+export function echoOf(value: ResponsesRequest, continues?: string): JsonObject {
+  return {
+    ...settingsOf(value, continues),
+    instructions: value.instructions ?? null,
+    parallel_tool_calls: value.parallel_tool_calls ?? true,
+    tool_choice: value.tool_choice ?? 'auto',
+    tools: (value.tools ?? []).map(echoTool),
+  }
+}
+
+/** The echo without tools and instructions, which are large, and which every Responses upstream repeats itself. */
+export function settingsOf(value: ResponsesRequest, continues?: string): JsonObject {
+  const { verbosity, format } = value.text ?? {}
+  return {
+    access_programs: null,
+    background: false,
+    frequency_penalty: value.frequency_penalty ?? 0,
+    max_output_tokens: value.max_output_tokens ?? null,
+    max_tool_calls: value.max_tool_calls ?? null,
+    metadata: value.metadata ?? {},
+    presence_penalty: value.presence_penalty ?? 0,
+    previous_response_id: continues ?? (value.previous_response_id || null),
+    prompt_cache_key: value.prompt_cache_key ?? null,
+    reasoning: {
+      effort: value.reasoning?.effort ?? null,
+      summary: value.reasoning?.summary ?? value.reasoning?.generate_summary ?? null,
+    },
+    safety_identifier: value.safety_identifier ?? null,
+    // No tier reaches upstream.
+    service_tier: 'default',
+    store: value.store ?? true,
+    temperature: value.temperature ?? 1,
+    text: {
+      ...value.text,
+      verbosity: verbosity ?? undefined,
+      format: format?.type === 'json_schema' ? echoFormat(format) : (format ?? { type: 'text' }),
+    },
+    top_logprobs: value.top_logprobs ?? 0,
+    top_p: value.top_p ?? 1,
+    truncation: value.truncation ?? 'disabled',
+    // The schema has no null for it.
+    ...(typeof value.user === 'string' && { user: value.user }),
+  }
+}
+
+/** Open Responses requires both members on every format. OpenAI's default for `strict` is false. */
+function echoFormat(format: JsonObject): JsonObject {
+  return { ...format, description: format['description'] ?? null, strict: format['strict'] ?? false }
+}
+
+/** The schema requires three members on every function. */
+function echoTool(tool: JsonObject): JsonObject {
+  if (tool['type'] === 'namespace' && Array.isArray(tool['tools'])) {
+    return { ...tool, tools: tool['tools'].map((inner: unknown) => (isObject(inner) ? echoTool(inner) : inner)) }
+  }
+  if (tool['type'] !== 'function') return tool
+  const { description, parameters, strict } = tool
+  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null }
 }

@@ -1,24 +1,24 @@
 import type { SearchQuery } from '../dialect.ts'
 import type { ModelTraits } from '../model-traits.ts'
 import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, Usage, WebSearchTool } from '../turn.ts'
-import { responsesFieldNames } from './field-names.ts'
+import { responsesFieldNames } from './wire.ts'
 
-/** Read by the model that searches. Its answer goes to another model, which answers the user. */
+/** For the model that searches. Its answer goes to another model, which answers the user. */
 const INSTRUCTIONS =
   'Search the web for what the user asks and report what the pages say: facts, figures, names and dates, as they stand ' +
   'there. Cite the page behind every statement. Do not ask back, and do not answer from memory.'
 
-/** The request that has a GPT model search the web. Which other members the model takes is `encodeTurn`'s to know. */
+/** The request that has a GPT model search the web. */
 export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTraits): Turn {
   const { blockedDomains = [] } = tool
-  // Upstream has a filter for allowed domains alone; this is how a search engine is told, and the results are looked at.
-  const words = [query, ...blockedDomains.map((domain) => `-site:${domain.replace(/\*.*/, '')}`)].join(' ')
+  // Upstream filters by allowed domains only. Search engines know `-site:`; `isAllowed` checks the results.
+  const prompt = [query, ...blockedDomains.map((domain) => `-site:${domain.replace(/\*.*/, '')}`)].join(' ')
   const effort = supports.reasoningEffort?.includes('low') === true ? 'low' : undefined
   return {
     fieldNames: responsesFieldNames,
     items: [
       { type: 'message', role: 'system', parts: [{ type: 'text', text: INSTRUCTIONS }], path: '' },
-      { type: 'message', role: 'user', parts: [{ type: 'text', text: words }], path: '' },
+      { type: 'message', role: 'user', parts: [{ type: 'text', text: prompt }], path: '' },
     ],
     tools: [{ ...tool, onlyThere: [] }],
     sampling: {},
@@ -27,10 +27,8 @@ export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTrai
   }
 }
 
-/** What the answer to a search came to. */
 export interface SearchFold {
   readonly push: (events: readonly TurnEvent[]) => void
-  /** The answer has come to its end. */
   readonly isDone: () => boolean
   readonly outcome: () => SearchOutcome
   readonly usage: () => Usage | undefined
@@ -60,7 +58,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
       const pages = new Map<string, FoundPage>()
       for (const each of texts.values()) cutByPage(each.text, each.citations, tool, pages)
       const isCited = [...texts.values()].some(({ citations }) => citations.length > 0)
-      // What only pages of other domains say is not told.
+      // An answer that cites only pages of other domains is withheld.
       const text = isCited && pages.size === 0 ? '' : [...texts.values()].map((each) => each.text).join('')
       return { pages: [...pages.values()], text }
     },
@@ -68,7 +66,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
   }
 }
 
-/** Gives every page the text that ends in its citation; the last one also what comes behind. */
+/** Gives every page the text that ends in its citation, and the last page the text after it. */
 function cutByPage(
   text: string,
   citations: readonly Citation[],
@@ -79,10 +77,10 @@ function cutByPage(
   let from = 0
   cited.forEach(({ url, title, end = text.length }, at) => {
     const until = at === cited.length - 1 ? text.length : Math.max(from, end)
-    const words = text.slice(from, until)
+    const cut = text.slice(from, until)
     from = until
     if (!isAllowed(url, tool)) return
-    pages.set(url, { url, title: title === '' ? url : title, text: (pages.get(url)?.text ?? '') + words })
+    pages.set(url, { url, title: title === '' ? url : title, text: (pages.get(url)?.text ?? '') + cut })
   })
 }
 
@@ -90,12 +88,12 @@ function isWebPage(url: string): boolean {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 }
 
-/** Without the path, which OpenAI's filter does not have. */
+/** OpenAI's filter has no paths. */
 export function hostOf(domain: string): string {
   return domain.toLowerCase().split('/')[0] ?? ''
 }
 
-/** Upstream filters too; what the caller was promised holds whether it does or not. */
+/** The caller's filter holds whether or not upstream applies it. */
 function isAllowed(url: string, { allowedDomains = [], blockedDomains = [] }: WebSearchTool): boolean {
   const { hostname, pathname } = new URL(url)
   const isOf = (domain: string): boolean => {

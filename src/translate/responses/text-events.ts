@@ -1,17 +1,17 @@
-/** Where an item's texts are: its parts, its summary, or the item itself. */
-type TextPlace = 'content' | 'summary' | 'item'
+/** Where an item holds its texts: in the parts of a list, or in a member of its own. */
+type TextContainer = 'content' | 'summary' | 'item'
 
-/** A text that arrives in pieces. */
+/** A text that is streamed. */
 export interface TextKind {
-  /** The event of a piece, and the one that states the whole. */
+  /** The event types of a piece and of the final text. */
   readonly delta: string
   readonly done: string
-  /** The type of the items that have it. */
+  /** Type of the items that hold it. */
   readonly item: string
-  readonly place: TextPlace
-  /** The type of the part that holds it; '' for texts of the item itself. */
+  readonly container: TextContainer
+  /** Type of the parts that hold it; '' for texts of the item itself. */
   readonly part: string
-  /** What the whole is called: in the `.done` event, in the part, in the item. */
+  /** The member that holds the final text: in the `.done` event, in the part, in the item. */
   readonly key: 'text' | 'refusal' | 'arguments' | 'input'
 }
 
@@ -21,7 +21,7 @@ export const textKinds = {
     delta: 'response.output_text.delta',
     done: 'response.output_text.done',
     item: 'message',
-    place: 'content',
+    container: 'content',
     part: 'output_text',
     key: 'text',
   },
@@ -29,7 +29,7 @@ export const textKinds = {
     delta: 'response.refusal.delta',
     done: 'response.refusal.done',
     item: 'message',
-    place: 'content',
+    container: 'content',
     part: 'refusal',
     key: 'refusal',
   },
@@ -37,7 +37,7 @@ export const textKinds = {
     delta: 'response.reasoning_summary_text.delta',
     done: 'response.reasoning_summary_text.done',
     item: 'reasoning',
-    place: 'summary',
+    container: 'summary',
     part: 'summary_text',
     key: 'text',
   },
@@ -45,7 +45,7 @@ export const textKinds = {
     delta: 'response.reasoning_text.delta',
     done: 'response.reasoning_text.done',
     item: 'reasoning',
-    place: 'content',
+    container: 'content',
     part: 'reasoning_text',
     key: 'text',
   },
@@ -53,7 +53,7 @@ export const textKinds = {
     delta: 'response.function_call_arguments.delta',
     done: 'response.function_call_arguments.done',
     item: 'function_call',
-    place: 'item',
+    container: 'item',
     part: '',
     key: 'arguments',
   },
@@ -61,7 +61,7 @@ export const textKinds = {
     delta: 'response.custom_tool_call_input.delta',
     done: 'response.custom_tool_call_input.done',
     item: 'custom_tool_call',
-    place: 'item',
+    container: 'item',
     part: '',
     key: 'input',
   },
@@ -73,17 +73,20 @@ const all: readonly TextKind[] = Object.values(textKinds)
 export const deltaKinds: ReadonlyMap<string, TextKind> = new Map(all.map((kind) => [kind.delta, kind]))
 export const doneKinds: ReadonlyMap<string, TextKind> = new Map(all.map((kind) => [kind.done, kind]))
 
-/** The kind of text a part holds; undefined for parts that hold none. */
 export function kindOfPart(part: unknown): TextKind | undefined {
   return all.find((kind) => kind.part !== '' && kind.part === part)
 }
 
-/** The kind of text an item itself holds: calls do. */
+const callKinds: ReadonlyMap<string, TextKind> = new Map(
+  all.filter(({ container }) => container === 'item').map((kind) => [kind.item, kind]),
+)
+
+/** The kind of text of a call; undefined for other items. */
 export function kindOfItem(type: string): TextKind | undefined {
-  return all.find((kind) => kind.place === 'item' && kind.item === type)
+  return callKinds.get(type)
 }
 
-/** The events that open and close a part, and what they call its position. */
+/** The events that open and close a part, and their member for its position. */
 export const partEvents = {
   content: {
     added: 'response.content_part.added',
@@ -97,4 +100,4 @@ export const partEvents = {
   },
 } as const
 
-export type PartPlace = keyof typeof partEvents
+export type PartContainer = keyof typeof partEvents

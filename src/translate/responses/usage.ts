@@ -1,10 +1,10 @@
-import { readCopilotUsage } from '../parts/copilot-usage.ts'
-import { countOf, isObject } from '../parts/wire-json.ts'
+import { readCopilotUsage } from '../usage.ts'
+import { countOf, isObject } from '../parts/json.ts'
 import type { Usage } from '../turn.ts'
-import type { ResponseUsage, WireEvent, WireObject } from './wire-event.ts'
+import type { ResponseUsage, WireEvent, WireObject } from './wire.ts'
 
 /**
- * Upstream's counts; undefined where it states none.
+ * Upstream's counts; undefined if it states none.
  * @param copilotUsage of the final event, as `copilotUsageOf` finds it
  */
 export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefined {
@@ -23,12 +23,12 @@ export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefin
   }
 }
 
-/** Stands beside the response, or in it (docs/copilot-wire.md, "Credits"). */
+/** Beside the response, or in it (docs/copilot-wire.md, "Credits"). */
 export function copilotUsageOf({ copilot_usage: beside, response }: WireEvent): unknown {
   return beside ?? (isObject(response) ? response['copilot_usage'] : undefined)
 }
 
-/** Both objects of details are there whatever upstream stated: clients read them without looking. */
+/** Clients read both objects of details without a check, so both are always there. */
 export function toResponseUsage(usage: Usage): ResponseUsage {
   const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens = 0 } = usage
   return {
@@ -40,7 +40,7 @@ export function toResponseUsage(usage: Usage): ResponseUsage {
   }
 }
 
-/** Adds the members of a usage that clients demand and upstream left out. Returns whether there were any. */
+/** Adds the members that clients demand and upstream left out. Returns whether any was missing. */
 export function completeUsage(usage: WireObject): boolean {
   const whole = toResponseUsage({ inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, ...toUsage(usage) })
   let changed = false

@@ -1,4 +1,4 @@
-import { anything, assert, constantFrom, jsonValue, oneof, property, record, string } from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { readClaims, readLoginClaims } from '../../../src/auth/codex/claims.ts'
 import { accessToken, jwt } from './support.ts'
@@ -56,13 +56,13 @@ describe('claims of a token', () => {
   })
 
   test('never throw, whatever the token is', () => {
-    const odd = oneof(jsonValue(), anything())
-    const claims = record(
-      { exp: odd, iat: odd, email: odd, [auth]: oneof(odd, record({ chatgpt_account_id: odd })), [profile]: odd },
+    const odd = fc.oneof(fc.jsonValue(), fc.anything())
+    const claims = fc.record(
+      { exp: odd, iat: odd, email: odd, [auth]: fc.oneof(odd, fc.record({ chatgpt_account_id: odd })), [profile]: odd },
       { requiredKeys: [] },
     )
-    assert(
-      property(oneof(string(), claims), constantFrom('', '.', '..', '\0'), (value, tail) => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), claims), fc.constantFrom('', '.', '..', '\0'), (value, tail) => {
         const token = typeof value === 'string' ? value : jwtOf(value)
         const { accountId } = readClaims(token + tail)
         expect(accountId ?? 'none').toMatch(/^[\x21-\x7E]+$/)

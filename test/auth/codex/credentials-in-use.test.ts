@@ -2,11 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createApiKeySource } from '../../../src/auth/codex/api-key-source.ts'
+import {
+  createApiKeySource,
+  createCodexCredentials,
+  type CodexCredentialsOptions,
+} from '../../../src/auth/codex/credentials-in-use.ts'
 import type { CodexCredentialSource } from '../../../src/auth/codex/credentials.ts'
-import { createCodexCredentials, type CodexCredentialsOptions } from '../../../src/auth/codex/credentials-in-use.ts'
 import { codexRecordKind } from '../../../src/auth/codex/record.ts'
-import { createMemoryRecordStore } from '../../../src/auth/memory-record-store.ts'
+import { createMemoryRecordStore } from '../../../src/auth/records/memory-record-store.ts'
 import { Fault } from '../../../src/errors.ts'
 import { manualClock, recordingLog } from '../support.ts'
 import { accessToken, codexRecord, nameOf } from './support.ts'

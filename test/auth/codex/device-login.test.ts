@@ -3,9 +3,9 @@ import {
   finishCodexDeviceLogin,
   startCodexDeviceLogin,
   type CodexDeviceCode,
-  type CodexDeviceDeps,
   type CodexDeviceOutcome,
 } from '../../../src/auth/codex/device-login.ts'
+import type { DevicePollDeps } from '../../../src/auth/device-poll.ts'
 import { manualClock } from '../support.ts'
 import { openIssuer, type Answer, type Asked } from './issuer.ts'
 
@@ -14,10 +14,10 @@ const startPath = '/api/accounts/deviceauth/usercode'
 const pollPath = '/api/accounts/deviceauth/token'
 
 /** Sleeping moves the clock: a whole flow takes no time, and the pauses can be read off. */
-function setUp(): { deps: CodexDeviceDeps; pausesMs: number[]; nowMs: () => number } {
+function setUp(): { deps: DevicePollDeps; pausesMs: number[]; nowMs: () => number } {
   const clock = manualClock()
   const pausesMs: number[] = []
-  const deps: CodexDeviceDeps = {
+  const deps: DevicePollDeps = {
     fetch,
     timeoutMs: 5_000,
     now: clock.now,
@@ -228,7 +228,7 @@ describe('waiting for the person', () => {
   test('Ctrl-C ends it at once, also during a wait', async () => {
     const { deps, nowMs } = setUp()
     const ctrlC = new AbortController()
-    const sleep: CodexDeviceDeps['sleep'] = async (_ms, signal) => {
+    const sleep: DevicePollDeps['sleep'] = async (_ms, signal) => {
       ctrlC.abort()
       signal.throwIfAborted()
     }

@@ -9,9 +9,9 @@ import {
   withRenewalBegun,
   type CodexRecord,
 } from '../../../src/auth/codex/record.ts'
-import { createMemoryRecordStore } from '../../../src/auth/memory-record-store.ts'
-import { RecordStoreError } from '../../../src/auth/record-fs.ts'
-import type { RecordStore } from '../../../src/auth/record-store.ts'
+import { createMemoryRecordStore } from '../../../src/auth/records/memory-record-store.ts'
+import { RecordStoreError } from '../../../src/auth/records/record-fs.ts'
+import type { RecordStore } from '../../../src/auth/records/record-store.ts'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import { lateFetch, manualClock, recordingLog } from '../support.ts'
 import { accessToken, codexRecord, jwt, nameOf } from './support.ts'

@@ -10,8 +10,8 @@ import {
   withRenewalBegun,
   withRenewedTokens,
 } from '../../../src/auth/codex/record.ts'
-import { copilotRecordKind } from '../../../src/auth/copilot-record-kind.ts'
-import { createRecordStore } from '../../../src/auth/record-store.ts'
+import { copilotRecordKind } from '../../../src/auth/copilot/record.ts'
+import { createRecordStore } from '../../../src/auth/records/record-store.ts'
 import { exampleRecord, recordingLog } from '../support.ts'
 import { accessToken, codexRecord, jwt } from './support.ts'
 

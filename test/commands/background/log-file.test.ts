@@ -2,10 +2,10 @@ import { appendFile, chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openLogFile } from '../../../src/commands/background/log-file.ts'
-import type { LogFile } from '../../../src/commands/background/log-file.ts'
-import { followLines, readLastLines } from '../../../src/commands/background/read-log.ts'
-import { createLogSink } from '../../../src/log-sink.ts'
+import { openLogFile } from '../../../src/commands/background/enter-background.ts'
+import type { LogFile } from '../../../src/commands/background/enter-background.ts'
+import { followLines, readLastLines } from '../../../src/commands/background/logs.ts'
+import { createLogSink } from '../../../src/logging/log-sink.ts'
 
 async function logPath(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-log-'))

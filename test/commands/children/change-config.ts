@@ -1,7 +1,7 @@
 // Adds and removes a key of a configuration file over and over until it is killed; says so after the first time.
 // Arguments: file.
-import { addApiKey, apiKeysOf, removeApiKey } from '../../../src/config/edit-api-keys.ts'
-import { changeConfigFile } from '../../../src/commands/change-config-file.ts'
+import { addApiKey, apiKeysOf, removeApiKey } from '../../../src/config/api-keys.ts'
+import { changeConfigFile } from '../../../src/commands/shared/edit-file.ts'
 
 const [, , path = ''] = process.argv
 const entry = `laptop:sha256:${'0123456789abcdef'.repeat(4)}`

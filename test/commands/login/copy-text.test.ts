@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { clipboardTools, copyText } from '../../../src/commands/login/copy-text.ts'
+import { clipboardTools, copyText } from '../../../src/commands/login/desktop.ts'
 
 const never = new AbortController().signal
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startCountdown } from '../../../src/commands/login/countdown.ts'
+import { startCountdown } from '../../../src/commands/login/prompts.ts'
 
 /** A countdown whose clock the test moves. */
 function countdown(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, askWithKey, keyHeaders, loginHeaders, promptOf, replyOf, startCodex } from './client.ts'
+import { ask, askWithKey, keyHeaders, loginHeaders, promptOf, replyOf, openCodex } from './client.ts'
 
 const expired = { status: 401, body: { error: { code: 'token_expired' }, status: 401 } }
 
@@ -8,12 +8,12 @@ test.for<[string, Record<string, string>]>([
   ['no bearer', { authorization: 'Basic abc' }],
   ['foreign', { authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.test' }],
 ])('a %s token counts as expired', async ([, change]) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   expect(await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(codex.login(), change)))).toMatchObject(expired)
 })
 
 test('a token expires by its own time, and when the server says so; the code stands in two headers too', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const old = codex.login({ lifetimeSeconds: -1 })
   expect(await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(old)))).toMatchObject(expired)
   const login = codex.login()
@@ -27,14 +27,14 @@ test('a token expires by its own time, and when the server says so; the code sta
 })
 
 test('a token of another server is foreign', async () => {
-  const codex = await startCodex()
-  const other = await startCodex()
+  const codex = await openCodex()
+  const other = await openCodex()
   const reply = await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(other.login())))
   expect(reply).toMatchObject(expired)
 })
 
 test('a revoked login is invalidated, in the documented words', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const login = codex.login()
   codex.logins.revokeAll()
   expect(await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(login)))).toEqual({
@@ -52,7 +52,7 @@ test('a revoked login is invalidated, in the documented words', async () => {
 })
 
 test.for(['', 'another-account'])('the account "%s" is not the one of the token', async (id) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const headers = loginHeaders(codex.login(), { 'chatgpt-account-id': id })
   expect(await replyOf(await ask(codex, promptOf('Hi'), headers))).toEqual({
     status: 403,
@@ -65,14 +65,14 @@ test.for<[string, string]>([
   ['user-agent', 'node'],
   ['user-agent', 'undici'],
 ])('refuses a program whose %s is "%s"', async ([name, value]) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const reply = await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(codex.login(), { [name]: value })))
   expect(reply.status).toBe(403)
   expect(JSON.stringify(reply.body)).toContain(name)
 })
 
 test('wants the FedRAMP header exactly where the token has the claim', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const status = async (isFedramp: boolean, more: Record<string, string>) =>
     (await ask(codex, promptOf('Hi'), loginHeaders(codex.login({ isFedramp }), more))).status
   const header = { 'x-openai-fedramp': 'true' }
@@ -99,7 +99,7 @@ const copilotHeaders: readonly [string, string][] = [
 ]
 
 test.for(copilotHeaders)('names what was meant for Copilot: %s %s', async ([name, value]) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const replies = [
     await ask(codex, promptOf('Hi'), loginHeaders(codex.login(), { [name]: value })),
     await askWithKey(codex, { model: 'gpt-5.5', input: 'Hi' }, keyHeaders(codex, { [name]: value })),
@@ -116,7 +116,7 @@ test.for(copilotHeaders)('names what was meant for Copilot: %s %s', async ([name
 test.for(['x-forwarded-for', 'cookie', 'anthropic-version', 'x-api-key', 'via', 'cf-ray'])(
   'the header %s of a caller does not belong here, except at the issuer',
   async (name) => {
-    const codex = await startCodex()
+    const codex = await openCodex()
     const response = await ask(codex, promptOf('Hi'), loginHeaders(codex.login(), { [name]: 'x' }))
     expect((await replyOf(response)).status).toBe(400)
     expect((await fetch(`${codex.issuer}/codex/device`, { headers: { [name]: 'x' } })).status).toBe(200)
@@ -124,7 +124,7 @@ test.for(['x-forwarded-for', 'cookie', 'anthropic-version', 'x-api-key', 'via', 
 )
 
 test('a key opens no ChatGPT, and a login no key API', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const login = codex.login()
   const withKey = loginHeaders({ ...login, accessToken: codex.apiKey })
   expect((await replyOf(await ask(codex, promptOf('Hi'), withKey))).status).toBe(401)
@@ -135,7 +135,7 @@ test('a key opens no ChatGPT, and a login no key API', async () => {
 })
 
 test('the key API takes its own key only, and no header of the ChatGPT backend', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const body = { model: 'gpt-5.5', input: 'Hi' }
   const status = async (more: Record<string, string>) => (await askWithKey(codex, body, keyHeaders(codex, more))).status
   expect(await status({})).toBe(200)
@@ -146,7 +146,7 @@ test('the key API takes its own key only, and no header of the ChatGPT backend',
 })
 
 test('records every request, also of paths that are not served', async () => {
-  const codex = await startCodex({ record: 10 })
+  const codex = await openCodex({ record: 10 })
   const stray = await fetch(`${codex.url}/chat/completions`, { method: 'POST', body: '{"a":1}' })
   expect(stray.status).toBe(404)
   await (await ask(codex, promptOf('Hi'))).text()

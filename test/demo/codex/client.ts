@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { startDemoCodex } from '../../../src/demo/codex/server.ts'
-import type { DemoCodex, DemoCodexLogin, DemoCodexOptions } from '../../../src/demo/codex/server.ts'
+import { startCodex } from '../../upstreams/codex.ts'
+import type { CodexOptions, CodexUpstream } from '../../upstreams/codex.ts'
+import type { CodexLogin } from '../../../src/demo/codex/server.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
 /** A running server that is closed when the test ends. */
-export async function startCodex(options: DemoCodexOptions = {}): Promise<DemoCodex> {
-  const codex = await startDemoCodex(options)
+export async function openCodex(options: CodexOptions = {}): Promise<CodexUpstream> {
+  const codex = await startCodex(options)
   onTestFinished(() => codex.close())
   return codex
 }
 
 /** Headers of an honest program with a login. */
-export function loginHeaders(login: DemoCodexLogin, more: Record<string, string> = {}): Record<string, string> {
+export function loginHeaders(login: CodexLogin, more: Record<string, string> = {}): Record<string, string> {
   return {
     authorization: `Bearer ${login.accessToken}`,
     'chatgpt-account-id': login.accountId,
@@ -25,7 +26,7 @@ export function loginHeaders(login: DemoCodexLogin, more: Record<string, string>
   }
 }
 
-export function keyHeaders(codex: DemoCodex, more: Record<string, string> = {}): Record<string, string> {
+export function keyHeaders(codex: CodexUpstream, more: Record<string, string> = {}): Record<string, string> {
   return {
     authorization: `Bearer ${codex.apiKey}`,
     'content-type': 'application/json',
@@ -47,12 +48,17 @@ export function promptOf(text: string, more: Fields = {}): Fields {
 }
 
 /** One prompt to the ChatGPT backend, with a login of its own unless headers are given. */
-export function ask(codex: DemoCodex, body: Fields, headers = loginHeaders(codex.login())): Promise<Response> {
+export function ask(codex: CodexUpstream, body: Fields, headers = loginHeaders(codex.login())): Promise<Response> {
   return fetch(`${codex.baseUrl}/responses`, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-export function askWithKey(codex: DemoCodex, body: Fields, headers = keyHeaders(codex)): Promise<Response> {
-  return fetch(`${codex.apiBaseUrl}/responses`, { method: 'POST', headers, body: JSON.stringify(body) })
+/** One prompt to the key API, streamed unless the body says otherwise. */
+export function askWithKey(codex: CodexUpstream, body: Fields, headers = keyHeaders(codex)): Promise<Response> {
+  return fetch(`${codex.apiBaseUrl}/responses`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ stream: true, ...body }),
+  })
 }
 
 /** A reply that is no stream. */
@@ -100,7 +106,7 @@ export function claimsOf(token: string): Fields {
 export const VERIFIER = 'a-verifier-that-is-long-enough-for-the-test-of-pkce'
 
 /** The query of a right login in the browser; null takes a parameter away. */
-export function authorizeUrl(codex: DemoCodex, change: Record<string, string | null> = {}): string {
+export function authorizeUrl(codex: CodexUpstream, change: Record<string, string | null> = {}): string {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: 'app_EMoamEEZ73f0CkXaXp7hrann',

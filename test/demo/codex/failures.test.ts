@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { textReply } from '../../../src/demo/outcome.ts'
-import { ask, askWithKey, eventsOf, loginHeaders, promptOf, replyOf, startCodex } from './client.ts'
+import { ask, askWithKey, eventsOf, loginHeaders, promptOf, replyOf, openCodex } from './client.ts'
 import type { Fields } from './client.ts'
 
 const NOW_MS = 1_800_000_000_000
 
 test('[demo:error 429] is the spent window of the plan, in the documented words', async () => {
-  const codex = await startCodex({ now: () => NOW_MS })
+  const codex = await openCodex({ now: () => NOW_MS })
   const response = await ask(codex, promptOf('[demo:error 429]'))
   expect(response.headers.get('x-codex-primary-used-percent')).toBe('100')
   expect(response.headers.get('retry-after')).toBe(null)
@@ -49,7 +49,7 @@ test.for<[string, number, unknown]>([
   ['[demo:overflow]', 400, { error: { code: 'context_length_exceeded' } }],
   ['[demo:html]', 200, expect.stringContaining('Sign in to the network')],
 ])('%s', async ([marker, status, body]) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const reply = await replyOf(await ask(codex, promptOf(marker)))
   expect(reply.status).toBe(status)
   if (typeof reply.body === 'string') expect(reply.body).toEqual(body)
@@ -57,20 +57,20 @@ test.for<[string, number, unknown]>([
 })
 
 test('a page of Cloudflare’s says that it is one', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const { headers } = await ask(codex, promptOf('[demo:error 403]'))
   expect(headers.get('cf-mitigated')).toBe('challenge')
   expect(headers.get('cf-ray')).toMatch(/^demo/)
 })
 
 test('seconds become a retry-after', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const { headers, status } = await ask(codex, promptOf('[demo:error 503 7]'))
   expect([status, headers.get('retry-after')]).toEqual([503, '7'])
 })
 
 test('the key API has its own failures, and says whether to try again', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const fail = async (marker: string) => {
     const response = await askWithKey(codex, { model: 'gpt-5.5', input: marker, stream: true })
     return { retry: response.headers.get('x-should-retry'), ...(await replyOf(response)) }
@@ -90,7 +90,7 @@ test('the key API has its own failures, and says whether to try again', async ()
 test.for(['server_is_overloaded', 'usage_limit_reached', 'context_length_exceeded', 'invalid_encrypted_content'])(
   'a 200 can carry nothing but the failure %s, as response.failed or as error',
   async (code) => {
-    const codex = await startCodex()
+    const codex = await openCodex()
     const fail = async (marker: string) => {
       const response = await ask(codex, promptOf(marker))
       expect(response.status).toBe(200)
@@ -112,7 +112,7 @@ test.for(['server_is_overloaded', 'usage_limit_reached', 'context_length_exceede
 )
 
 test('a spent window tells its reset in the stream too', async () => {
-  const codex = await startCodex({ now: () => NOW_MS })
+  const codex = await openCodex({ now: () => NOW_MS })
   const login = codex.login()
   const text = await (await ask(codex, promptOf('[demo:failed usage_limit_reached]'), loginHeaders(login))).text()
   expect(eventsOf(text).at(-1)?.response?.error).toMatchObject({ resets_at: 1_800_013_872, plan_type: 'plus' })
@@ -122,14 +122,14 @@ test.for<[string, string]>([
   ['[demo:error-mid]', 'response.failed'],
   ['[demo:error-event slow_down]', 'error'],
 ])('%s fails after some output', async ([marker, type]) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const events = eventsOf(await (await ask(codex, promptOf(`${marker} and words`))).text())
   expect(events.some((event) => event.type === 'response.output_text.delta')).toBe(true)
   expect(events.at(-1)?.type).toBe(type)
 })
 
 test('the key API reports a failure in its flat form', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const response = await askWithKey(codex, { model: 'gpt-5.5', input: '[demo:failed slow_down event]', stream: true })
   expect(eventsOf(await response.text()).at(-1)).toEqual({
     type: 'error',
@@ -141,7 +141,7 @@ test('the key API reports a failure in its flat form', async () => {
 })
 
 test('a stream can end early, break off, stall, or never begin', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const early = eventsOf(await (await ask(codex, promptOf('[demo:eof]'))).text())
   expect(early.at(-1)?.type).not.toBe('response.completed')
   const broken = await ask(codex, promptOf('[demo:cut]'))
@@ -160,7 +160,7 @@ test('a stream can end early, break off, stall, or never begin', async () => {
 })
 
 test('a failure can be configured for every prompt, with a status or inside a 200', async () => {
-  const codex = await startCodex({ settings: { failure: { status: 429, code: 'usage_not_included' } } })
+  const codex = await openCodex({ settings: { failure: { status: 429, code: 'usage_not_included' } } })
   expect((await replyOf(await ask(codex, promptOf('Hi')))).status).toBe(429)
   codex.configure({ failure: { status: 200, code: 'server_is_overloaded' } })
   const text = await (await ask(codex, promptOf('Hi'))).text()
@@ -170,7 +170,7 @@ test('a failure can be configured for every prompt, with a status or inside a 20
 })
 
 test('scripted replies come first, ahead of every check', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   codex.script('/backend-api/codex/responses', { outcome: textReply(418, 'scripted') })
   expect(await replyOf(await ask(codex, {}, {}))).toEqual({ status: 418, body: 'scripted\n' })
 })

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
 import { findModel } from '../../../src/demo/models.ts'
-import type { DemoCodex } from '../../../src/demo/codex/server.ts'
-import { ask, keyHeaders, loginHeaders, promptOf, replyOf, startCodex } from './client.ts'
+import type { CodexUpstream } from '../../upstreams/codex.ts'
+import { ask, keyHeaders, loginHeaders, promptOf, replyOf, openCodex } from './client.ts'
 import type { Fields } from './client.ts'
 
-function list(codex: DemoCodex, plan = 'plus', query = '?client_version=0.169.0', more: Record<string, string> = {}) {
+function list(
+  codex: CodexUpstream,
+  plan = 'plus',
+  query = '?client_version=0.169.0',
+  more: Record<string, string> = {},
+) {
   return fetch(`${codex.baseUrl}/models${query}`, { headers: loginHeaders(codex.login({ plan }), more) })
 }
 
@@ -14,7 +19,7 @@ async function slugs(response: Response): Promise<readonly unknown[]> {
 }
 
 test('lists what the plan has, hidden models included', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const plus = ['gpt-6-sol', 'gpt-6-luna', 'gpt-5.6-luna', 'gpt-5.5', 'gpt-5.3-codex', 'codex-auto-review']
   expect(await slugs(await list(codex))).toEqual(plus)
   expect(await slugs(await list(codex, 'pro'))).toEqual(['gpt-6-astra', ...plus])
@@ -23,7 +28,7 @@ test('lists what the plan has, hidden models included', async () => {
 })
 
 test('leaves out models that are newer than the client, and asks for its version', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   expect(await slugs(await list(codex, 'plus', '?client_version=0.150.0'))).toEqual([
     'gpt-5.6-luna',
     'gpt-5.5',
@@ -34,7 +39,7 @@ test('leaves out models that are newer than the client, and asks for its version
 })
 
 test('describes a model in the catalogue’s own words', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const { models }: { models: readonly Fields[] } = JSON.parse(await (await list(codex)).text())
   expect(models.find(({ slug }) => slug === 'gpt-6-sol')).toMatchObject({
     display_name: 'GPT-6 Sol',
@@ -51,13 +56,13 @@ test('describes a model in the catalogue’s own words', async () => {
 })
 
 test('has one model that the simulated Copilot has too', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const both = (await slugs(await list(codex))).filter((slug) => findModel(String(slug)) !== undefined)
   expect(both).toEqual(['gpt-5.3-codex'])
 })
 
 test('an ETag stands for the list of a plan, and every answer repeats it', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const login = codex.login()
   const etag = (await list(codex)).headers.get('etag') ?? ''
   expect((await list(codex, 'plus', undefined, { 'if-none-match': etag })).status).toBe(304)
@@ -70,7 +75,7 @@ test('an ETag stands for the list of a plan, and every answer repeats it', async
 })
 
 test.for(['gpt-6-astra', 'no-such-model'])('does not serve %s to a plan that lacks it', async (model) => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   expect(await replyOf(await ask(codex, promptOf('Hi', { model })))).toEqual({
     status: 400,
     body: { detail: `The '${model}' model is not supported when using Codex with a ChatGPT account.` },
@@ -78,27 +83,10 @@ test.for(['gpt-6-astra', 'no-such-model'])('does not serve %s to a plan that lac
 })
 
 test('the key API has a list of its own', async () => {
-  const codex = await startCodex()
+  const codex = await openCodex()
   const response = await fetch(`${codex.apiBaseUrl}/models`, { headers: keyHeaders(codex) })
   const { object, data }: { object: string; data: readonly Fields[] } = JSON.parse(await response.text())
   expect(object).toBe('list')
   expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(['gpt-5.5', 'gpt-6-astra', 'gpt-4.1']))
   expect(data[0]).toMatchObject({ object: 'model', owned_by: 'system', created: expect.any(Number) })
-})
-
-test('tells how much of the plan is used', async () => {
-  const codex = await startCodex({ now: () => 1_800_000_000_000, settings: { secondaryUsedPercent: 100 } })
-  const usage = await fetch(`${codex.url}/backend-api/wham/usage`, { headers: loginHeaders(codex.login()) })
-  expect(await replyOf(usage)).toMatchObject({
-    status: 200,
-    body: {
-      plan_type: 'plus',
-      rate_limit: {
-        allowed: false,
-        limit_reached: true,
-        primary_window: { used_percent: 13, limit_window_seconds: 18_000, reset_at: 1_800_013_872 },
-        secondary_window: { used_percent: 100, limit_window_seconds: 604_800 },
-      },
-    },
-  })
 })

@@ -1,4 +1,4 @@
-import type { DialectId } from '../../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import type { Proxy } from '../../http/harness.ts'
 
 /** What a model said in one turn, whatever client read it. */
@@ -46,7 +46,7 @@ interface SpeakOptions {
 export interface Speaker {
   readonly name: string
   /** The dialect it speaks to the proxy. */
-  readonly dialect: DialectId
+  readonly dialect: UpstreamDialectId
   /** Shows the thoughts it gets, and sends them back. */
   readonly keepsThoughts: boolean
   readonly open: (proxy: Proxy, options: SpeakOptions) => Conversation

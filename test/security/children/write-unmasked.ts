@@ -1,6 +1,6 @@
 // Writes a record so many times with no umask. Arguments: folder, times.
-import { copilotRecordKind } from '../../../src/auth/copilot-record-kind.ts'
-import { createRecordStore } from '../../../src/auth/record-store.ts'
+import { copilotRecordKind } from '../../../src/auth/copilot/record.ts'
+import { createRecordStore } from '../../../src/auth/records/record-store.ts'
 import { exampleRecord, recordingLog } from '../../auth/support.ts'
 
 const [, , dir = '', times = '0'] = process.argv

@@ -1,11 +1,12 @@
 import { Fault } from '../../../src/errors.ts'
-import type { CallerRequest, Dialect, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
-import { dialects } from '../../../src/translate/dialects.ts'
-import { openExchange } from '../../../src/translate/exchange.ts'
-import { countRequestBody } from '../../../src/translate/messages/count-request.ts'
-import { decodeCountRequest } from '../../../src/translate/messages/decode-request.ts'
-import { textsOfMessages } from '../../../src/translate/messages/estimate-tokens.ts'
-import { isObject } from '../../../src/translate/parts/is-object.ts'
+import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
+import type { CallerRequest, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import type { UpstreamDialect } from '../../../src/translate/upstream-dialect.ts'
+import { translateCall } from '../../../src/translate/translated-call.ts'
+import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
+import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'
+import { isObject } from '../../../src/translate/parts/json.ts'
 import { contextOf } from './contexts.ts'
 import { dialectIds, requests, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
@@ -38,7 +39,7 @@ export function bodyOf({ caller, base, edits, textEdits }: RequestCase): string 
  * @returns whether any of the upstreams would be asked
  */
 export function checkRequest(requestCase: RequestCase): boolean {
-  const caller = dialects[dialectIds[requestCase.caller % 3] ?? 'chat']
+  const caller = callerDialects[dialectIds[requestCase.caller % 3] ?? 'chat']
   const text = bodyOf(requestCase)
   const { context, refusal } = requestCase
   const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), headers[context % headers.length]))
@@ -52,17 +53,20 @@ export function checkRequest(requestCase: RequestCase): boolean {
   if (request === undefined) return false
   const recalled = caller.recallReasoning?.(request, () => (context % 2 === 0 ? 'opaque' : undefined)) ?? request
   const joined = withHistory(caller, recalled)
-  return dialectIds.map((id) => encodeAll(caller, dialects[id], joined, context, refusal)).some(Boolean)
+  return dialectIds.map((id) => encodeAll(caller, upstreamDialects[id], joined, context, refusal)).some(Boolean)
 }
 
 /** As a chain of stored responses is resolved. */
-function withHistory(caller: Dialect, request: CallerRequest): CallerRequest {
-  const { chain } = request
-  if (chain === undefined || caller.joinHistory === undefined) return request
+function withHistory(caller: CallerDialect, request: CallerRequest): CallerRequest {
+  const { storedHistory } = caller
+  if (storedHistory === undefined) return request
+  const chain = storedHistory.linkOf(request)
   const history = chain.previousId === undefined ? [] : chain.input.filter(isObject)
   const stored = { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text: 'x' }] }
-  const { joinHistory } = caller
-  return refusable(() => joinHistory(request, history, new Map(chain.references.map((id) => [id, stored])))) ?? request
+  return (
+    refusable(() => storedHistory.join(request, history, new Map(chain.references.map((id) => [id, stored])))) ??
+    request
+  )
 }
 
 const refusals: readonly Pick<UpstreamRefusal, 'message' | 'code' | 'param' | 'status'>[] = [
@@ -86,30 +90,30 @@ const refusals: readonly Pick<UpstreamRefusal, 'message' | 'code' | 'param' | 's
 ]
 
 function encodeAll(
-  caller: Dialect,
-  upstream: Dialect,
+  caller: CallerDialect,
+  upstream: UpstreamDialect,
   request: CallerRequest,
   pick: number,
   refusalPick: number,
 ): boolean {
   const context = contextOf(pick)
-  let exchange = refusable(() => openExchange(caller, upstream, request, context))
+  let exchange = refusable(() => translateCall(caller, upstream, request, context))
   if (exchange === undefined) return false
   let sent: EncodedRequest = exchange.request
   expectBody(sent)
-  const lessons: string[] = []
+  const learnedRefusals: string[] = []
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const words = refusals[(refusalPick + attempt * (refusalPick % 3)) % refusals.length]
     if (words === undefined) return true
     const refusal: UpstreamRefusal = { kind: 'upstream_status', ...words }
-    const now = { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+    const now = { ...context, learnedRefusals: new Set([...context.learnedRefusals, ...learnedRefusals]) }
     const sentNow = sent
     const recovery = upstream.recover(sentNow, refusal, now)
     if (recovery === undefined) return true
-    if (recovery.lesson !== undefined) lessons.push(recovery.lesson)
-    const after = { ...context, lessons: new Set([...context.lessons, ...lessons]) }
+    if (recovery.learnedRefusal !== undefined) learnedRefusals.push(recovery.learnedRefusal)
+    const after = { ...context, learnedRefusals: new Set([...context.learnedRefusals, ...learnedRefusals]) }
     exchange =
-      recovery.request === undefined ? refusable(() => openExchange(caller, upstream, request, after)) : exchange
+      recovery.request === undefined ? refusable(() => translateCall(caller, upstream, request, after)) : exchange
     if (exchange === undefined) return true
     sent = recovery.request ?? exchange.request
     expectBody(sent)

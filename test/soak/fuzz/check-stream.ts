@@ -3,11 +3,12 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
-import type { Dialect, ReplyFold, ReplySeed, ReplyStream } from '../../../src/translate/dialect.ts'
-import { dialects } from '../../../src/translate/dialects.ts'
-import { openExchange } from '../../../src/translate/exchange.ts'
-import type { ReplyReader } from '../../../src/translate/exchange.ts'
-import { isObject, objectsOf, stringify } from '../../../src/translate/parts/wire-json.ts'
+import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
+import type { ReplyFold, ReplySeed, ReplyStream, UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import { translateCall } from '../../../src/translate/translated-call.ts'
+import type { ReplyReader } from '../../../src/translate/translated-call.ts'
+import { isObject, objectsOf, stringify } from '../../../src/translate/parts/json.ts'
 import { contextOf, seedOf } from './contexts.ts'
 import { dialectIds, parsed, streams, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
@@ -87,11 +88,14 @@ function edited({ event, data }: SseEvent, edits: readonly Edit[]): SseEvent {
 const readers: ReadonlyMap<string, ReplyReader> = new Map(
   dialectIds.flatMap((callerId) =>
     dialectIds.map((upstreamId): [string, ReplyReader] => {
-      const caller = dialects[callerId]
+      const caller = callerDialects[callerId]
       const messages = [{ role: 'user', content: 'x' }]
       const body = { model: 'm', max_tokens: 9, ...(callerId === 'responses' ? { input: 'x' } : { messages }) }
       const request = caller.decodeRequest(JSON.stringify(body))
-      return [`${callerId} ${upstreamId}`, openExchange(caller, dialects[upstreamId], request, contextOf(1)).reader]
+      return [
+        `${callerId} ${upstreamId}`,
+        translateCall(caller, upstreamDialects[upstreamId], request, contextOf(1)).reader,
+      ]
     }),
   ),
 )
@@ -113,10 +117,10 @@ export function checkStream(streamCase: StreamCase): boolean {
   if (reader === undefined) throw new Error('no such pair')
   const events = eventsOf(streamCase)
   const seed = seedOf(streamCase.seed)
-  const caller = dialects[callerId]
+  const caller = callerDialects[callerId]
 
   const streamed = runStream(caller, reader.createStream(seed), events)
-  expectFrames(caller, streamed)
+  expectFrames(callerId, streamed)
   const folded = runFold(reader.createFold(seed), events)
   // Only one of them may have had to write the event that nobody can.
   if (isTooDeep(folded) || isTooDeep(streamed)) return false
@@ -125,7 +129,7 @@ export function checkStream(streamCase: StreamCase): boolean {
   }
   // Of a stream that was damaged ours tells what there is to tell, and reading that may mend it once more.
   const isWhole = streamCase.listEdits.length === 0 && streamCase.eventEdits.length === 0
-  if (isWhole && streamed.fault === undefined) expectSame(caller, seed, streamed.text, folded.body)
+  if (isWhole && streamed.fault === undefined) expectSame(callerId, seed, streamed.text, folded.body)
   if (streamCase.cuts.length > 0) expectCutsChangeNothing(caller, reader, seed, events, streamCase.cuts, streamed)
   return streamed.fault === undefined
 }
@@ -134,7 +138,7 @@ function isTooDeep({ fault }: Told): boolean {
   return fault?.kind === 'upstream_unusable' && fault.detail.includes('nested')
 }
 
-function runStream(caller: Dialect, reply: ReplyStream, events: Iterable<SseEvent>): Told {
+function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<SseEvent>): Told {
   let text = ''
   const fault = faultOf(() => {
     for (const event of events) {
@@ -185,7 +189,7 @@ function framesOf(text: string): readonly SseEvent[] {
 }
 
 /** Whole frames of JSON, the last of which says how it ended. */
-function expectFrames({ id }: Dialect, { text, fault }: Told): void {
+function expectFrames(id: UpstreamDialectId, { text, fault }: Told): void {
   if (text === '') {
     if (fault === undefined) throw new Error('an answer without a word')
     return
@@ -217,10 +221,13 @@ const endsOf = {
 }
 
 /** The body is what our own stream amounts to when it is read as upstream's would be. */
-function expectSame(caller: Dialect, seed: ReplySeed, text: string, body: unknown): void {
-  const { fault, body: again } = runFold(caller.createFold({ ...seed, notes: plainNotes(seed) }), framesOf(text))
+function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, text: string, body: unknown): void {
+  const { fault, body: again } = runFold(
+    upstreamDialects[callerId].createFold({ ...seed, notes: plainNotes(seed) }),
+    framesOf(text),
+  )
   if (fault !== undefined) throw new Error(`our own stream is refused: ${JSON.stringify(fault)}`)
-  const [one, other] = [comparable(caller, body), comparable(caller, again)]
+  const [one, other] = [comparable(callerId, body), comparable(callerId, again)]
   if (!isDeepStrictEqual(one, other)) {
     throw new Error(`stream and body differ\n${JSON.stringify(one)}\n${JSON.stringify(other)}`)
   }
@@ -235,7 +242,7 @@ function plainNotes({ notes }: ReplySeed): ReplySeed['notes'] {
  * is mended when it is read as upstream's; and without what a search found, which a stream cannot say any more once the
  * text cites it.
  */
-function comparable({ id }: Dialect, body: unknown): unknown {
+function comparable(id: UpstreamDialectId, body: unknown): unknown {
   if (!isObject(body)) return body
   const { usage: _usage, ...rest } = body
   if (id === 'responses') return rest
@@ -247,7 +254,7 @@ function comparable({ id }: Dialect, body: unknown): unknown {
 }
 
 function expectCutsChangeNothing(
-  caller: Dialect,
+  caller: CallerDialect,
   reader: ReplyReader,
   seed: ReplySeed,
   events: readonly SseEvent[],

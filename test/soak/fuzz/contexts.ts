@@ -35,7 +35,7 @@ const models: readonly ModelTraits[] = [
   },
 ]
 
-const lessonSets: readonly (readonly string[])[] = [
+const learnedRefusalSets: readonly (readonly string[])[] = [
   [],
   [],
   ['rename:max_tokens', 'field:temperature', 'marks:copilot_cache_control'],
@@ -57,7 +57,7 @@ export function contextOf(pick: number): EncodeContext {
     model: of(models, pick),
     historyWindow: of([0, 0, 0, 1, 2], pick >> 3),
     strict: (pick >> 5) % 8 === 7,
-    lessons: new Set(of(lessonSets, pick >> 8)),
+    learnedRefusals: new Set(of(learnedRefusalSets, pick >> 8)),
     ...(isChatgpt && { profile: 'chatgpt' as const, lite: of(['auto', 'never'] as const, pick >> 4) }),
   }
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
-import type { DialectId } from '../../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import { readStream as readChat, streamNames as chatNames } from '../../translate/chat/fixture-streams.ts'
 import { readStream as readMessages, streamNames as messagesNames } from '../../translate/messages/fixture-streams.ts'
 import {
@@ -10,12 +10,16 @@ import {
 } from '../../translate/responses/fixture-streams.ts'
 import type { Vocabulary } from './mutate.ts'
 
-export const dialectIds: readonly [DialectId, DialectId, DialectId] = ['chat', 'responses', 'messages']
+export const dialectIds: readonly [UpstreamDialectId, UpstreamDialectId, UpstreamDialectId] = [
+  'chat',
+  'responses',
+  'messages',
+]
 
 const image = 'data:image/png;base64,iVBORw0KGgo='
 
 /** Bodies that use what each dialect has, small enough to be read in no time. */
-const handmade: Readonly<Record<DialectId, unknown>> = {
+const handmade: Readonly<Record<UpstreamDialectId, unknown>> = {
   chat: {
     model: 'gpt-5-mini',
     stream: true,
@@ -230,7 +234,7 @@ const fixtures = new URL('../../fixtures/', import.meta.url)
 /** Larger ones are a fraction of the cases that costs most of the time. Characters. */
 const longestFixture = 3000
 
-function recorded(dialect: DialectId): readonly string[] {
+function recorded(dialect: UpstreamDialectId): readonly string[] {
   const folder = new URL(`${dialect}-requests/`, fixtures)
   return readdirSync(folder)
     .map((name) => readFileSync(new URL(name, folder), 'utf8'))
@@ -238,13 +242,13 @@ function recorded(dialect: DialectId): readonly string[] {
 }
 
 /** Bodies of callers, as JSON. The handmade one comes as often as all the others. */
-export const requests: Readonly<Record<DialectId, readonly string[]>> = {
+export const requests: Readonly<Record<UpstreamDialectId, readonly string[]>> = {
   chat: weighted('chat'),
   responses: weighted('responses'),
   messages: weighted('messages'),
 }
 
-function weighted(dialect: DialectId): readonly string[] {
+function weighted(dialect: UpstreamDialectId): readonly string[] {
   const others = recorded(dialect)
   const own = JSON.stringify(handmade[dialect])
   return [...others.map(() => own), ...others]
@@ -264,7 +268,7 @@ function streamsOf(names: readonly string[], read: (name: string) => string): re
     .filter((events) => events.length > 0)
 }
 
-export const streams: Readonly<Record<DialectId, readonly (readonly SseEvent[])[]>> = {
+export const streams: Readonly<Record<UpstreamDialectId, readonly (readonly SseEvent[])[]>> = {
   chat: streamsOf(chatNames, readChat),
   responses: streamsOf(responsesNames, readResponses),
   messages: streamsOf(messagesNames, readMessages),

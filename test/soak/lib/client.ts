@@ -1,30 +1,30 @@
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DialectId } from '../../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import { callArguments, textPieces, toPrompt } from './plan.ts'
 import type { Plan } from './plan.ts'
 import { createReader, isErrorBody, readBody } from './read-answer.ts'
 import type { ReadAnswer } from './read-answer.ts'
 
-export const dialects: readonly [DialectId, ...DialectId[]] = ['chat', 'responses', 'messages']
+export const dialects: readonly [UpstreamDialectId, ...UpstreamDialectId[]] = ['chat', 'responses', 'messages']
 
 /** Models of the simulated Copilot, each of which one upstream dialect alone serves. */
-export const modelOf: Readonly<Record<DialectId, string>> = {
+export const modelOf: Readonly<Record<UpstreamDialectId, string>> = {
   chat: 'demo-bench',
   responses: 'demo-bench-responses',
   messages: 'demo-bench-messages',
 }
 
-const paths: Readonly<Record<DialectId, string>> = {
+const paths: Readonly<Record<UpstreamDialectId, string>> = {
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
   messages: '/v1/messages',
 }
 
 export interface Call {
-  readonly caller: DialectId
-  readonly upstream: DialectId
+  readonly caller: UpstreamDialectId
+  readonly upstream: UpstreamDialectId
   readonly stream: boolean
   readonly plan: Plan
 }

@@ -1,6 +1,6 @@
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { DialectId } from '../../../src/translate/dialect.ts'
-import { isObject, objectsOf } from '../../../src/translate/parts/wire-json.ts'
+import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import { isObject, objectsOf } from '../../../src/translate/parts/json.ts'
 
 /** What a client has read of an answer. */
 export interface ReadAnswer {
@@ -34,7 +34,7 @@ function textAt(value: unknown, ...keys: readonly (string | number)[]): string {
 
 type TakeEvent = (answer: ReadAnswer, data: Json) => void
 
-const takeEvent: Readonly<Record<DialectId, TakeEvent>> = {
+const takeEvent: Readonly<Record<UpstreamDialectId, TakeEvent>> = {
   chat(answer, data) {
     if (data['error'] !== undefined) answer.end = 'error'
     answer.text += textAt(data, 'choices', 0, 'delta', 'content')
@@ -65,7 +65,7 @@ const takeEvent: Readonly<Record<DialectId, TakeEvent>> = {
 }
 
 /** Reads an event stream as a client of the dialect does. */
-export function createReader(dialect: DialectId) {
+export function createReader(dialect: UpstreamDialectId) {
   const decoder = createSseDecoder()
   const answer = newAnswer()
   let tail = ''
@@ -97,7 +97,7 @@ export function createReader(dialect: DialectId) {
 }
 
 /** Reads a whole body. */
-export function readBody(dialect: DialectId, text: string): ReadAnswer {
+export function readBody(dialect: UpstreamDialectId, text: string): ReadAnswer {
   const answer = newAnswer()
   const body: unknown = JSON.parse(text)
   answer.end = 'done'
@@ -124,7 +124,7 @@ export function readBody(dialect: DialectId, text: string): ReadAnswer {
 }
 
 /** Whether an error body is in the shape of its dialect. */
-export function isErrorBody(dialect: DialectId, text: string): boolean {
+export function isErrorBody(dialect: UpstreamDialectId, text: string): boolean {
   try {
     const body: unknown = JSON.parse(text)
     const isFilled = textAt(body, 'error', 'message') !== ''

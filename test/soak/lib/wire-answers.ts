@@ -1,4 +1,4 @@
-import type { DialectId } from '../../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 
 /** One answer in an upstream dialect, as SSE frames made one by one. */
 export interface WireAnswer {
@@ -158,7 +158,7 @@ function responsesAnswer(id: string): WireAnswer {
 }
 
 /** Answers of the simulated upstream, by the path they are asked on. */
-export const wireAnswers: Readonly<Record<DialectId, (id: string) => WireAnswer>> = {
+export const wireAnswers: Readonly<Record<UpstreamDialectId, (id: string) => WireAnswer>> = {
   chat: chatAnswer,
   responses: responsesAnswer,
   messages: messagesAnswer,

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { checkRequest, bodyOf } from '../fuzz/check-request.ts'
 import type { RequestCase } from '../fuzz/check-request.ts'
 import { checkStream, eventsOf } from '../fuzz/check-stream.ts'

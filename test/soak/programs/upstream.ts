@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MODEL_LIST } from '../../../src/demo/models.ts'
-import { startDemoServer } from '../../../src/demo/server.ts'
+import { startCopilot } from '../../upstreams/copilot.ts'
 import { dialectOfPath } from '../../../src/translate/dialects.ts'
 import { callArguments, planOf, quietPlan, textPieces } from '../lib/plan.ts'
 import type { Plan, PlannedFault } from '../lib/plan.ts'
@@ -37,7 +37,7 @@ server.on('connection', (socket) => {
   socket.once('close', () => sockets.delete(socket))
 })
 
-const github = await startDemoServer({
+const github = await startCopilot({
   settings: { apiUrl: url, refreshInSeconds: Number(process.env['SOAK_REFRESH_SECONDS'] ?? 1500) },
 })
 // For the raw pipe, which asks nobody for tokens: one that is not among those that expire.

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
+import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
 import type { ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
 import { asIs } from '../../as-is.ts'
 

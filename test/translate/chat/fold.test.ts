@@ -1,10 +1,6 @@
 import type OpenAI from 'openai'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import type {
-  ChatCompletion,
-  ChatCompletionChoice,
-  ChatCompletionMessage,
-} from '../../../src/translate/chat/completion.ts'
+import type { ChatCompletion, ChatCompletionChoice, ChatCompletionMessage } from '../../../src/translate/chat/wire.ts'
 import { foldChunk, startAnswer, toCompletion } from '../../../src/translate/chat/fold.ts'
 
 function foldDeltas(...deltas: Record<string, unknown>[]): ChatCompletion {

@@ -1,7 +1,7 @@
-import * as fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { dataEvent } from './fixture-streams.ts'
 
-/** What a generated answer says, whatever the habits of the upstream that says it. */
+/** What a generated answer says, whatever the quirks of the upstream that says it. */
 export interface Answer {
   readonly text: readonly string[]
   readonly reasoning: readonly string[]
@@ -16,7 +16,7 @@ interface GeneratedCall {
 }
 
 /** The ways in which backends depart from the grammar, as docs/copilot-wire.md lists them under "Quirks". */
-export interface Habits {
+export interface Quirks {
   readonly filterChunk: boolean
   readonly envelope: 'whole' | 'no object' | 'none'
   readonly role: 'first' | 'always' | 'null' | 'never'
@@ -56,7 +56,7 @@ export const answers: fc.Arbitrary<Answer> = fc
     calls: calls.map(({ name, pieces: cuts }, at) => ({ id: `call_${at}`, name, pieces: cuts })),
   }))
 
-export const habits: fc.Arbitrary<Habits> = fc.record({
+export const quirks: fc.Arbitrary<Quirks> = fc.record({
   filterChunk: fc.boolean(),
   envelope: fc.constantFrom('whole', 'no object', 'none'),
   role: fc.constantFrom('first', 'always', 'null', 'never'),
@@ -74,48 +74,48 @@ export const habits: fc.Arbitrary<Habits> = fc.record({
 export const generatedUsage = { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 }
 
 /** The answer on the wire. Always one that a client can read without a guess: interleaved calls carry an id or an index. */
-export function toWire(answer: Answer, habit: Habits): string {
+export function toWire(answer: Answer, quirk: Quirks): string {
   const deltas: { delta: Record<string, unknown>; choice: number }[] = [
     ...answer.reasoning.map((reasoning_text) => ({ delta: { reasoning_text }, choice: 0 })),
     ...answer.text.map((content) => ({ delta: { content }, choice: 0 })),
     ...answer.refusal.map((refusal) => ({ delta: { refusal }, choice: 0 })),
-    ...callDeltas(answer.calls, habit).map((entry) => ({
+    ...callDeltas(answer.calls, quirk).map((entry) => ({
       delta: { content: null, tool_calls: [entry] },
-      choice: habit.choiceIndex === 'calls in choice 1' ? 1 : 0,
+      choice: quirk.choiceIndex === 'calls in choice 1' ? 1 : 0,
     })),
   ]
-  if (deltas.length === 0 || habit.finishAlone) deltas.push({ delta: {}, choice: 0 })
+  if (deltas.length === 0 || quirk.finishAlone) deltas.push({ delta: {}, choice: 0 })
   const chunks: unknown[] = []
-  if (habit.filterChunk)
+  if (quirk.filterChunk)
     chunks.push({ choices: [], created: 0, id: '', model: '', object: '', prompt_filter_results: [] })
   for (const [at, { delta, choice }] of deltas.entries()) {
     const isLast = at === deltas.length - 1
-    const reason = isLast ? reasonOf(answer, habit) : null
+    const reason = isLast ? reasonOf(answer, quirk) : null
     chunks.push({
       choices: [
         {
-          ...(habit.choiceIndex !== 'absent' && { index: choice }),
-          delta: { ...roleOf(habit, at), ...delta },
-          ...((habit.reasonKey === 'always' || reason !== null) && { finish_reason: reason }),
+          ...(quirk.choiceIndex !== 'absent' && { index: choice }),
+          delta: { ...roleOf(quirk, at), ...delta },
+          ...((quirk.reasonKey === 'always' || reason !== null) && { finish_reason: reason }),
         },
       ],
-      ...envelopeOf(habit),
-      ...(habit.usage === 'every' && { usage: isLast ? generatedUsage : { ...generatedUsage, completion_tokens: 0 } }),
-      ...(habit.usage === 'finish' && isLast && { usage: generatedUsage }),
+      ...envelopeOf(quirk),
+      ...(quirk.usage === 'every' && { usage: isLast ? generatedUsage : { ...generatedUsage, completion_tokens: 0 } }),
+      ...(quirk.usage === 'finish' && isLast && { usage: generatedUsage }),
     })
   }
-  if (habit.usage === 'chunk') chunks.push({ choices: [], ...envelopeOf(habit), usage: generatedUsage })
+  if (quirk.usage === 'chunk') chunks.push({ choices: [], ...envelopeOf(quirk), usage: generatedUsage })
   // Without a reason the mark is the only sign of an end.
-  if (habit.mark || habit.reason === 'none') chunks.push('[DONE]')
+  if (quirk.mark || quirk.reason === 'none') chunks.push('[DONE]')
   return chunks.map(dataEvent).join('')
 }
 
-function reasonOf({ calls }: Answer, { reason }: Habits): string | null {
+function reasonOf({ calls }: Answer, { reason }: Quirks): string | null {
   if (reason === 'none') return null
   return reason === 'right' && calls.length > 0 ? 'tool_calls' : 'stop'
 }
 
-function roleOf({ role }: Habits, at: number): { role?: string | null } {
+function roleOf({ role }: Quirks, at: number): { role?: string | null } {
   switch (role) {
     case 'never':
       return {}
@@ -128,22 +128,22 @@ function roleOf({ role }: Habits, at: number): { role?: string | null } {
   }
 }
 
-function envelopeOf({ envelope }: Habits): Record<string, unknown> {
+function envelopeOf({ envelope }: Quirks): Record<string, unknown> {
   if (envelope === 'none') return {}
   const known = { id: 'chatcmpl-generated', created: 1_764_940_861, model: 'gpt-generated' }
   return envelope === 'whole' ? { ...known, object: 'chat.completion.chunk' } : known
 }
 
-function callDeltas(calls: readonly GeneratedCall[], habit: Habits): Record<string, unknown>[] {
+function callDeltas(calls: readonly GeneratedCall[], quirk: Quirks): Record<string, unknown>[] {
   const canInterleave =
-    habit.interleaved && (habit.toolIdentity !== 'first' || habit.toolIndex === 'right' || habit.toolIndex === 'gaps')
+    quirk.interleaved && (quirk.toolIdentity !== 'first' || quirk.toolIndex === 'right' || quirk.toolIndex === 'gaps')
   const perCall = calls.map((call, at) =>
     call.pieces.map((piece_, nth) => ({
-      ...indexOf(habit, at),
-      ...((nth === 0 || habit.toolIdentity !== 'first') && { id: call.id }),
-      ...((nth === 0 || habit.toolIdentity === 'all always') && { type: 'function' }),
+      ...indexOf(quirk, at),
+      ...((nth === 0 || quirk.toolIdentity !== 'first') && { id: call.id }),
+      ...((nth === 0 || quirk.toolIdentity === 'all always') && { type: 'function' }),
       function: {
-        ...((nth === 0 || habit.toolIdentity === 'all always') && { name: call.name }),
+        ...((nth === 0 || quirk.toolIdentity === 'all always') && { name: call.name }),
         arguments: piece_,
       },
     })),
@@ -151,7 +151,7 @@ function callDeltas(calls: readonly GeneratedCall[], habit: Habits): Record<stri
   return canInterleave ? inTurns(perCall) : perCall.flat()
 }
 
-function indexOf({ toolIndex }: Habits, at: number): { index?: number } {
+function indexOf({ toolIndex }: Quirks, at: number): { index?: number } {
   switch (toolIndex) {
     case 'absent':
       return {}

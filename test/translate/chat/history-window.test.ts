@@ -1,7 +1,7 @@
-import fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { windowMessages } from '../../../src/translate/chat/history-window.ts'
-import type { ChatMessage } from '../../../src/translate/chat/wire-request.ts'
+import type { ChatMessage } from '../../../src/translate/chat/wire.ts'
 
 /** `S` system, `D` developer, `U` user, `A` assistant, `1` a call of id 1, `a` its result, `2` and `b` likewise. */
 function messages(script: string): readonly ChatMessage[] {

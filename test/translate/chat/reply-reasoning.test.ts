@@ -6,7 +6,7 @@ import {
   startReasoningNote,
 } from '../../../src/translate/chat/reply-reasoning.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { createChatFold, createChatStream } from '../../../src/translate/chat/reply.ts'
+import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
 import { bytes, readStream, seedOf } from './fixture-streams.ts'
 
 function noted(...deltas: readonly unknown[]) {

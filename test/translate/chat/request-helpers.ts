@@ -1,7 +1,7 @@
 import type { ProxyError } from '../../../src/errors.ts'
 import { Fault } from '../../../src/errors.ts'
-import { decodeChatRequest } from '../../../src/translate/chat/decode-request.ts'
-import { passChatRequest } from '../../../src/translate/chat/pass-request.ts'
+import { decodeChatRequest } from '../../../src/translate/chat/caller/decode-request.ts'
+import { passChatRequest } from '../../../src/translate/chat/upstream/pass-request.ts'
 import type { EncodeContext } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning, refuseLosses, type Warning } from '../../../src/translate/warning.ts'
@@ -16,16 +16,16 @@ export interface PassOptions {
   readonly model?: ModelTraits
   readonly historyWindow?: number
   readonly strict?: boolean
-  readonly lessons?: readonly string[]
+  readonly learnedRefusals?: readonly string[]
 }
 
 export function contextOf({
   model = traits('gpt-4.1'),
   historyWindow = 0,
   strict = false,
-  lessons = [],
+  learnedRefusals = [],
 }: PassOptions = {}): EncodeContext {
-  return { model, historyWindow, strict, lessons: new Set(lessons) }
+  return { model, historyWindow, strict, learnedRefusals: new Set(learnedRefusals) }
 }
 
 /** Warnings as the header has them, with the sentence of the log. */

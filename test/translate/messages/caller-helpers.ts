@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
+import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
+import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
 import { traits } from '../turns.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]

@@ -4,9 +4,12 @@ import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
-import { createMessagesDecoder } from '../../../src/translate/messages/decode-stream.ts'
-import { createMessagesTurnFold, createMessagesTurnStream } from '../../../src/translate/messages/encode-stream.ts'
-import { createMessagesFold, createMessagesStream } from '../../../src/translate/messages/reply.ts'
+import { createMessagesDecoder } from '../../../src/translate/messages/upstream/decode-stream.ts'
+import {
+  createMessagesTurnFold,
+  createMessagesTurnStream,
+} from '../../../src/translate/messages/caller/encode-stream.ts'
+import { createMessagesFold, createMessagesStream } from '../../../src/translate/messages/upstream/reply.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 import { replySeed, traits } from '../turns.ts'
 

@@ -1,9 +1,9 @@
-import fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/decode-turn.ts'
-import { textsOfMessages } from '../../../src/translate/messages/estimate-tokens.ts'
+import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
+import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
+import { textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { clientNames, fixture, context } from './caller-helpers.ts'
 
 const anything = fc.oneof(

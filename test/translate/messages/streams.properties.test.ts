@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { partialParse } from '@anthropic-ai/sdk/_vendor/partial-json-parser/parser'
-import * as fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { startJsonPrefix, takeJson } from '../../../src/translate/messages/json-prefix.ts'
+import { startJsonPrefix, takeJson } from '../../../src/translate/messages/caller/json-prefix.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 import { bytes, decode, encode, eventsOf, fold, readStream, stream, streamNames, wireEvent } from './fixture-streams.ts'
 import type { ReadEvent } from './fixture-streams.ts'
@@ -296,13 +296,13 @@ describe('arguments that are taken', () => {
         for (const end of [taken.length, 1 + (moment % (taken.length + 1))]) {
           if (taken !== '') expect(() => partialParse(taken.slice(0, end))).not.toThrow()
         }
-        if (json.state === 'whole') expect(() => JSON.parse(taken)).not.toThrow()
+        if (json.state === 'complete') expect(() => JSON.parse(taken)).not.toThrow()
         states.set(json.state, (states.get(json.state) ?? 0) + 1)
       }),
       { numRuns: 2000 },
     )
     // Else the property would hold of nothing.
-    expect(states.get('whole')).toBeGreaterThan(300)
+    expect(states.get('complete')).toBeGreaterThan(300)
     expect(states.get('broken')).toBeGreaterThan(300)
   })
 
@@ -320,7 +320,7 @@ describe('arguments that are taken', () => {
               .map((piece) => takeJson(json, piece))
               .join(''),
           ).toBe(text)
-          expect(json.state).toBe('whole')
+          expect(json.state).toBe('complete')
         },
       ),
       { numRuns: 1000 },

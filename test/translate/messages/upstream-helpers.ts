@@ -1,6 +1,6 @@
 import type { EncodedRequest } from '../../../src/translate/dialect.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/decode-request.ts'
-import { passMessagesRequest } from '../../../src/translate/messages/pass-request.ts'
+import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
+import { passMessagesRequest } from '../../../src/translate/messages/upstream/pass-request.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { hello } from './caller-helpers.ts'
@@ -30,11 +30,11 @@ export const models = {
 export interface PassOptions {
   readonly model?: ModelTraits
   readonly betas?: readonly string[]
-  readonly lessons?: readonly string[]
+  readonly learnedRefusals?: readonly string[]
 }
 
-export function contextOf({ model = models.opus48, lessons = [] }: PassOptions = {}) {
-  return { model, historyWindow: 0, strict: false, lessons: new Set(lessons) }
+export function contextOf({ model = models.opus48, learnedRefusals = [] }: PassOptions = {}) {
+  return { model, historyWindow: 0, strict: false, learnedRefusals: new Set(learnedRefusals) }
 }
 
 /** A request as it goes upstream, for looking at. */

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import {
   learnTemplate,
@@ -6,10 +6,10 @@ import {
   renderMatch,
   startTemplates,
 } from '../../../src/translate/parts/event-template.ts'
-import type { EventTemplates, Hole } from '../../../src/translate/parts/event-template.ts'
-import { parseObject } from '../../../src/translate/parts/wire-json.ts'
+import type { EventTemplates, TemplateField } from '../../../src/translate/parts/event-template.ts'
+import { parseObject } from '../../../src/translate/parts/json.ts'
 
-const holes: readonly Hole[] = [
+const fields: readonly TemplateField[] = [
   { path: ['choices', 0, 'delta', 'content'], kind: 'text' },
   { path: ['n'], kind: 'integer' },
   { path: ['id'], kind: 'text' },
@@ -17,7 +17,7 @@ const holes: readonly Hole[] = [
 
 const asItIs = () => false
 
-function mend(event: Record<string, unknown>): boolean {
+function normalise(event: Record<string, unknown>): boolean {
   event['x'] = undefined
   event['object'] = 'chunk'
   return true
@@ -34,17 +34,17 @@ function withoutNumber(event: Record<string, unknown>): boolean {
 }
 
 function learned(text: string, repair: Parameters<typeof learnTemplate>[2] = asItIs): EventTemplates {
-  const templates = startTemplates(holes)
+  const templates = startTemplates(fields)
   learnTemplate(templates, text, repair)
   return templates
 }
 
-function chunk(content: string, rest = ''): string {
-  return `{"choices":[{"index":0,"delta":{"content":${content}},"finish_reason":null}],"n":3${rest}}`
+function chunk(content: string, more = ''): string {
+  return `{"choices":[{"index":0,"delta":{"content":${content}},"finish_reason":null}],"n":3${more}}`
 }
 
 describe('a template', () => {
-  test('reads an event that differs in its holes', () => {
+  test('reads an event that differs in its fields', () => {
     const templates = learned(chunk('"a"', ',"id":"x"'))
     const text = chunk('"bc"', ',"id":""').replace('"n":3', '"n":41')
     expect(matchTemplate(templates, text)).toEqual(JSON.parse(text))
@@ -89,21 +89,21 @@ describe('a template', () => {
   })
 
   test.each([
-    ['an event without holes', '{"a":1}'],
+    ['an event without fields', '{"a":1}'],
     ['what is no object', '["a"]'],
     ['what is no JSON', '{"id":"a"'],
-    ['a hole that is there twice', '{"id":"a","id":"b"}'],
-    ['a hole that is there twice, once as another kind', '{"id":"a","id":null}'],
-    ['a hole that another kind of value replaces', '{"id":"a","id":{}}'],
-    ['a hole that is hidden by escapes', '{"id":"a","\\u0069d":"b"}'],
-    ['a hole whose object is replaced', '{"choices":[{"delta":{"content":"a"}}],"choices":[]}'],
-    ['a hole whose object is replaced in part', '{"choices":[{"delta":{"content":"a"},"delta":{}}]}'],
+    ['a field that is there twice', '{"id":"a","id":"b"}'],
+    ['a field that is there twice, once as another kind', '{"id":"a","id":null}'],
+    ['a field that another kind of value replaces', '{"id":"a","id":{}}'],
+    ['a field that is hidden by escapes', '{"id":"a","\\u0069d":"b"}'],
+    ['a field whose object is replaced', '{"choices":[{"delta":{"content":"a"}}],"choices":[]}'],
+    ['a field whose object is replaced in part', '{"choices":[{"delta":{"content":"a"},"delta":{}}]}'],
     ['what is longer than 4096 characters', `{"id":"a","x":"${'x'.repeat(4096)}"}`],
   ])('is not learned from %s', (_, text) => {
     expect(learned(text).last).toBeUndefined()
   })
 
-  test('is found whatever stands before its holes', () => {
+  test('is found whatever stands before its fields', () => {
     const text =
       '{ "a" : [ {}, [], {"id":"no"}, "id" ], "" : "\\"", "id" : "x", "choices": [ { "delta" : {"content" : ""} } ] }'
     const templates = learned(text)
@@ -112,7 +112,7 @@ describe('a template', () => {
   })
 
   test('is not learned from every event where none repeats another', () => {
-    const templates = startTemplates(holes)
+    const templates = startTemplates(fields)
     let learning = 0
     for (let at = 0; at < 1000; at += 1) {
       learnTemplate(templates, chunk('"a"', `,"at":${at}`), () => {
@@ -127,8 +127,8 @@ describe('a template', () => {
   })
 })
 
-test('of shapes that take turns, one is matched and the others are not learned again and again', () => {
-  const templates = startTemplates(holes)
+test('when shapes alternate, one is matched and the others are not learned again and again', () => {
+  const templates = startTemplates(fields)
   let matched = 0
   let learning = 0
   for (let at = 0; at < 1000; at += 1) {
@@ -154,15 +154,15 @@ describe('a rendered match', () => {
     expect(renderMatch(templates, text, literals)).toBe(chunk('"\\u0041"', ',"id":"own"').replace(':3', ':17'))
   })
 
-  test('is mended as the learned event was', () => {
-    const templates = learned('{ "id": "x", "old": 1 }', mend)
+  test('is normalised as the learned event was', () => {
+    const templates = learned('{ "id": "x", "old": 1 }', normalise)
     const text = '{ "id": "\\u0041\\ud800", "old": 1 }'
     expect(matchTemplate(templates, text)).toEqual({ id: 'A\ud800', old: 1, object: 'chunk', x: undefined })
     expect(renderMatch(templates, text)).toBe('{"id":"A\\ud800","old":1,"object":"chunk"}')
     expect(renderMatch(templates, text, [undefined, undefined, '"own"'])).toBe('{"id":"own","old":1,"object":"chunk"}')
   })
 
-  test('is without what mending removed, whatever comes there', () => {
+  test('is without the fields that normalising removed', () => {
     const templates = learned('{"id":"x","n":1}', withoutNumber)
     expect(matchTemplate(templates, '{"id":"y","n":22}')).toEqual({ id: 'y', n: undefined })
     expect(renderMatch(templates, '{"id":"y","n":22}')).toBe('{"id":"y"}')
@@ -170,29 +170,29 @@ describe('a rendered match', () => {
   })
 
   test('is what JSON.stringify makes of an event that got an id and a number of ours', () => {
-    const wanted: readonly Hole[] = [
+    const wanted: readonly TemplateField[] = [
       { path: ['item_id'], kind: 'text' },
       { path: ['sequence_number'], kind: 'integer' },
       { path: ['delta'], kind: 'text' },
       { path: ['obfuscation'], kind: 'text' },
     ]
     const text = fc.string({ unit: 'binary', maxLength: 20 })
-    const told = fc.record({ delta: text, item_id: text, obfuscation: text, sequence_number: fc.nat() })
+    const events = fc.record({ delta: text, item_id: text, obfuscation: text, sequence_number: fc.nat() })
     fc.assert(
-      fc.property(fc.array(told, { minLength: 2 }), fc.boolean(), (all, isNumbered) => {
+      fc.property(fc.array(events, { minLength: 2 }), fc.boolean(), (all, isNumbered) => {
         const templates = startTemplates(wanted)
-        for (const [at, { sequence_number, ...rest }] of all.entries()) {
+        for (const [at, { sequence_number, ...members }] of all.entries()) {
           const event: Record<string, unknown> = {
             type: 'response.output_text.delta',
             ...(isNumbered && { sequence_number }),
-            ...rest,
+            ...members,
           }
           const data = JSON.stringify(event)
           const match = matchTemplate(templates, data)
           expect(match !== undefined).toBe(at > 0)
           if (match !== undefined) {
             const settled = { ...event, item_id: 'own "id"', sequence_number: at, obfuscation: undefined }
-            expect(match).toMatchObject({ delta: rest.delta, obfuscation: undefined })
+            expect(match).toMatchObject({ delta: members.delta, obfuscation: undefined })
             expect(renderMatch(templates, data, ['"own \\"id\\""', String(at)])).toBe(JSON.stringify(settled))
           }
           learnTemplate(templates, data, (learning) => {
@@ -205,7 +205,7 @@ describe('a rendered match', () => {
     )
   })
 
-  test('can have other literals in holes that mending brought in', () => {
+  test('can have other literals in fields that normalising added', () => {
     const templates = learned('{"id":"x"}', number)
     const text = '{"id":"y"}'
     matchTemplate(templates, text)
@@ -261,7 +261,7 @@ describe('whatever comes', () => {
     let matched = 0
     fc.assert(
       fc.property(family, (texts) => {
-        const templates = startTemplates(holes)
+        const templates = startTemplates(fields)
         for (const text of texts) {
           const match = matchTemplate(templates, text)
           if (match === undefined) {
@@ -278,20 +278,20 @@ describe('whatever comes', () => {
     expect(matched).toBeGreaterThan(2000)
   })
 
-  test('a mended match is what mending makes of it', () => {
+  test('a normalised match equals the normalised event', () => {
     let matched = 0
     fc.assert(
       fc.property(family, (texts) => {
-        const templates = startTemplates(holes)
+        const templates = startTemplates(fields)
         for (const text of texts) {
           const match = matchTemplate(templates, text)
           if (match === undefined) {
-            learnTemplate(templates, text, mend)
+            learnTemplate(templates, text, normalise)
             continue
           }
           matched += 1
           const value = parseObject(text) ?? {}
-          mend(value)
+          normalise(value)
           expect(match).toEqual(value)
           expect(renderMatch(templates, text)).toBe(JSON.stringify(value))
         }

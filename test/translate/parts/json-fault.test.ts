@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { jsonFaultAt, lineAndColumn } from '../../../src/translate/parts/json-fault.ts'
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { scanMembers, spliceMembers } from '../../../src/translate/parts/json-members.ts'
 import type { Member } from '../../../src/translate/parts/json-members.ts'

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 
 /** Words of the dialect, so that what is made up gets past the first check now and then. */
 const types = [

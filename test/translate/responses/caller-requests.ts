@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { decodeResponsesRequest } from '../../../src/translate/responses/decode-request.ts'
-import { decodeResponsesTurn } from '../../../src/translate/responses/decode-turn.ts'
+import { decodeResponsesRequest } from '../../../src/translate/responses/caller/decode-request.ts'
+import { decodeResponsesTurn } from '../../../src/translate/responses/caller/decode-turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)

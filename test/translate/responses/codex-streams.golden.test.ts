@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { Dialect } from '../../../src/translate/dialect.ts'
-import { dialects } from '../../../src/translate/dialects.ts'
-import { openExchange } from '../../../src/translate/exchange.ts'
-import type { Exchange } from '../../../src/translate/exchange.ts'
+import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
+import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import { translateCall } from '../../../src/translate/translated-call.ts'
+import type { TranslatedCall } from '../../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits } from '../turns.ts'
 import { bytes, readStream, streamNames } from './fixture-streams.ts'
 
@@ -34,19 +34,19 @@ const requests = {
 
 type Caller = keyof typeof requests
 
-function exchangeOf(caller: Caller, name: string): Exchange {
-  const dialect: Dialect = dialects[caller]
+function exchangeOf(caller: Caller, name: string): TranslatedCall {
+  const dialect: CallerDialect = callerDialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'alias', stream: true, ...requests[caller] }))
-  const lessons = new Set(name === 'codex-lite' ? ['lite'] : [])
-  return openExchange(
+  const learnedRefusals = new Set(name === 'codex-lite' ? ['lite'] : [])
+  return translateCall(
     dialect,
-    dialects.responses,
+    upstreamDialects.responses,
     request,
-    encodeContext(model, { profile: 'chatgpt', lite: 'auto', lessons }),
+    encodeContext(model, { profile: 'chatgpt', lite: 'auto', learnedRefusals }),
   )
 }
 
-function seedOf({ reader }: Exchange) {
+function seedOf({ reader }: TranslatedCall) {
   return replySeed(model, { requestedModel: 'alias', notes: reader.notes })
 }
 

@@ -1,16 +1,16 @@
 import OpenAI from 'openai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { describe, expect, test } from 'vitest'
-import { statusOf, type ProxyError } from '../../../src/errors.ts'
+import { type ProxyError, statusOf } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { encodeEvent } from '../../../src/sse/encode.ts'
-import { echoOf } from '../../../src/translate/responses/echo.ts'
 import {
   encodeResponsesErrorEvent,
   encodeResponsesFailure,
   responsesErrorStatus,
   toResponsesError,
 } from '../../../src/translate/responses/error.ts'
+import { echoOf } from '../../../src/translate/responses/response-object.ts'
 
 const truncated: ProxyError = { kind: 'upstream_truncated' }
 const status = (code: number, rest: object = {}): ProxyError => ({

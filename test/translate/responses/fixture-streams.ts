@@ -3,9 +3,12 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { ReplyRecord, ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
-import { createResponsesDecoder } from '../../../src/translate/responses/decode-stream.ts'
-import { createResponsesTurnFold, createResponsesTurnStream } from '../../../src/translate/responses/encode-stream.ts'
-import { createResponsesFold, createResponsesStream } from '../../../src/translate/responses/reply.ts'
+import { createResponsesDecoder } from '../../../src/translate/responses/upstream/decode-stream.ts'
+import {
+  createResponsesTurnFold,
+  createResponsesTurnStream,
+} from '../../../src/translate/responses/caller/encode-stream.ts'
+import { createResponsesFold, createResponsesStream } from '../../../src/translate/responses/upstream/forward-stream.ts'
 import type { TurnEvent, Usage } from '../../../src/translate/turn.ts'
 import { replySeed, traits } from '../turns.ts'
 
@@ -17,7 +20,7 @@ export const streamNames: readonly string[] = readdirSync(folder)
   .map((name) => name.slice(0, -'.jsonl'.length))
   .toSorted()
 
-/** Streams whose events are all as OpenAI's API has them: nothing of them is mended. */
+/** Streams whose events are all as OpenAI's API has them: nothing of them is normalised. */
 export const rightStreams: readonly string[] = [
   'text',
   'phase',

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { Dialect, EncodeContext } from '../../../src/translate/dialect.ts'
-import { dialects } from '../../../src/translate/dialects.ts'
-import { openExchange } from '../../../src/translate/exchange.ts'
+import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
+import type { EncodeContext } from '../../../src/translate/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { openOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
@@ -21,7 +22,7 @@ const contexts: Readonly<Record<'codex' | 'key' | 'copilot', EncodeContext>> = {
   copilot: encodeContext(copilot),
 }
 
-type Caller = keyof typeof dialects
+type Caller = keyof typeof upstreamDialects
 
 const request: Readonly<Record<Caller, object>> = {
   chat: { messages: [{ role: 'user', content: 'go' }] },
@@ -31,9 +32,9 @@ const request: Readonly<Record<Caller, object>> = {
 
 /** The body a caller of the dialect gets of a reply of the model. */
 function reply(caller: Caller, model: ModelTraits, wire: string): Json {
-  const dialect: Dialect = dialects[caller]
+  const dialect: CallerDialect = callerDialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...request[caller] }))
-  const { reader } = openExchange(dialect, dialects.responses, asked, encodeContext(model))
+  const { reader } = translateCall(dialect, upstreamDialects.responses, asked, encodeContext(model))
   const fold = reader.createFold(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
   for (const event of [...decoder.push(bytes(wire)), ...decoder.end()]) fold.push(event)
@@ -56,9 +57,9 @@ function goOn(caller: Caller, got: Json, context: EncodeContext) {
     }),
     responses: () => ({ input: [...Object(request.responses).input, ...got.output, { role: 'user', content: 'on' }] }),
   }
-  const dialect: Dialect = dialects[caller]
+  const dialect: CallerDialect = callerDialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...next[caller]() }))
-  const { request: sent } = openExchange(dialect, dialects.responses, asked, context)
+  const { request: sent } = translateCall(dialect, upstreamDialects.responses, asked, context)
   const { input }: Json = JSON.parse(sent.body.toString())
   return {
     reasoning: input.filter(({ type }: Json) => type === 'reasoning'),
@@ -109,8 +110,8 @@ const named = (type: string) =>
 
 /** Every `encrypted_content` of a reply: in its events, in its body, and in what is stored of it. */
 function everyCiphertext(model: ModelTraits, text: string) {
-  const asked = dialects.responses.decodeRequest(JSON.stringify({ model: 'm', ...request.responses }))
-  const { reader } = openExchange(dialects.responses, dialects.responses, asked, encodeContext(model))
+  const asked = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'm', ...request.responses }))
+  const { reader } = translateCall(callerDialects.responses, upstreamDialects.responses, asked, encodeContext(model))
   const stream = reader.createStream(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
   let told = ''
@@ -207,10 +208,10 @@ describe('a responses caller', () => {
     ['codex', ['gAAAA-final']],
   ] as const)('that compacted with Codex goes on with %s', (to, kept) => {
     const got = reply('responses', codex, named('compaction'))
-    const asked = dialects.responses.decodeRequest(
+    const asked = callerDialects.responses.decodeRequest(
       JSON.stringify({ model: 'm', input: [...got.output, { role: 'user', content: 'on' }] }),
     )
-    const { request: sent } = openExchange(dialects.responses, dialects.responses, asked, contexts[to])
+    const { request: sent } = translateCall(callerDialects.responses, upstreamDialects.responses, asked, contexts[to])
     const { input }: Json = JSON.parse(sent.body.toString())
     expect(input.flatMap((item: Json) => item.encrypted_content ?? [])).toEqual(kept)
     expect(sent.warnings.map(formatWarning)).toEqual(kept.length === 0 ? ['compaction_dropped;input.0'] : [])
@@ -218,7 +219,7 @@ describe('a responses caller', () => {
 
   test('whose request is translated is told the same', () => {
     const got = reply('responses', copilot, nameless)
-    const context = { ...contexts.codex, lessons: new Set(['custom_tools']) }
+    const context = { ...contexts.codex, learnedRefusals: new Set(['custom_tools']) }
     const custom = { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: 'x' }
     const { reasoning, warnings } = goOn('responses', { output: [...got.output, custom] }, context)
     expect(reasoning).toEqual([])

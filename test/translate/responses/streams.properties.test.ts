@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
+import { fc } from '../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { foldEvent, startDraft, toBody } from '../../../src/translate/responses/fold.ts'
+import { foldEvent, startSnapshot, toBody } from '../../../src/translate/responses/snapshot.ts'
 import type { TurnEvent, TurnStop } from '../../../src/translate/turn.ts'
 import { hasSpecs, openSpec, skipNote } from '../../schemas/spec.ts'
 import { bytes, decode, encode, fold, readLines, readStream, stream, streamNames, toStream } from './fixture-streams.ts'
@@ -9,9 +9,9 @@ import { expectGrammar, readWithOpenAI, withoutParsed } from './grammar.ts'
 
 /** The body as a reader of the stream would put it together. */
 function bodyOf(events: readonly Got[]): unknown {
-  const draft = startDraft()
-  for (const { event } of events) foldEvent(draft, event.type, event)
-  return toBody(draft)
+  const snapshot = startSnapshot()
+  for (const { event } of events) foldEvent(snapshot, event.type, event)
+  return toBody(snapshot)
 }
 
 describe('any cut of the bytes', () => {
@@ -377,7 +377,7 @@ describe('any reply', () => {
     )
   })
 
-  test('needs no mending by ourselves', () => {
+  test('needs no repair by our own normaliser', () => {
     fc.assert(
       fc.property(replies, (events) => {
         const { text } = encode(events)

@@ -1,0 +1,111 @@
+import { isLoopbackHost } from '../../config/loopback.ts'
+import { githubHostsOf, tokenBaseUrl } from '../../config/upstream-hosts.ts'
+import type { CopilotRecord } from './wire.ts'
+
+/** The host for a Copilot token if nothing names a better one. */
+const PUBLIC_BASE_URL = 'https://api.githubcopilot.com'
+
+/** A path that belongs to another API; older tools stored it as part of the Copilot base. */
+const CODEX_SUFFIX = '/backend-api/codex'
+
+export interface EndpointOptions {
+  /** `copilot.base-url`, preferred over the record. Empty or absent: not set. */
+  readonly explicitBaseUrl?: string
+  /** Hosts of the configured GitHub URLs, e.g. `github.com`; they and their subdomains are allowed too. */
+  readonly githubHosts: readonly string[]
+}
+
+export interface Endpoints {
+  /** Base URLs in the order to try, none ending in a slash; never empty. */
+  readonly candidates: readonly string[]
+  /** URLs that were named but may not receive a token, for a warning. */
+  readonly refused: readonly string[]
+}
+
+/**
+ * Where requests for this account may go: `copilot.base-url`, `attributes.base_url`, `metadata.base_url`, the host in
+ * the token's `proxy-ep`, the account's default. Each once, without `/backend-api/codex`, and only where a token may be
+ * sent.
+ */
+export function endpointCandidates(record: CopilotRecord, options: EndpointOptions): Endpoints {
+  const hint = deriveCopilotBaseFromToken(record.metadata.access_token ?? '')
+  const named = [
+    { url: options.explicitBaseUrl, allowed: allowedBaseUrl },
+    { url: record.attributes.base_url, allowed: allowedBaseUrl },
+    { url: asChatHost(record.metadata.base_url), allowed: hintedBaseUrl },
+    { url: asChatHost(hint), allowed: hintedBaseUrl },
+    { url: defaultBaseUrl(record, options.githubHosts), allowed: allowedBaseUrl },
+  ]
+  const candidates = new Set<string>()
+  const refused = new Set<string>()
+  for (const { url, allowed } of named) {
+    if (url === undefined || url === '') continue
+    const base = allowed(url, options.githubHosts)
+    if (base === undefined) refused.add(url)
+    else candidates.add(base)
+  }
+  return { candidates: [...candidates], refused: [...refused] }
+}
+
+/** A tenant of GHE.com has a host of its own, and its tokens are unknown to the public one. */
+function defaultBaseUrl({ metadata }: CopilotRecord, githubHosts: readonly string[]): string {
+  const own = githubHostsOf([metadata.github_base_url ?? '', metadata.github_api_base_url ?? ''])
+  const tenants = (own.length > 0 ? own : githubHosts).flatMap(
+    (host) => /^(?:api\.)?([a-z0-9-]+\.ghe\.com)$/.exec(host)?.[1] ?? [],
+  )
+  return tenants[0] === undefined ? PUBLIC_BASE_URL : `https://copilot-api.${tenants[0]}`
+}
+
+/**
+ * `https://<host>/backend-api/codex` from the `proxy-ep=` of a Copilot token, host as given; undefined when there is no
+ * hint or it is not a host name. A token is `key=value` pairs joined by `;`, then `:` and a signature; the hint may
+ * carry a scheme of its own, whose colon does not end the pairs. A port is not carried over.
+ *
+ * NOTE: the host named here is the completions host (`proxy.…`), which answers chat with 421 (mcowger/plexus#57);
+ * `endpointCandidates` turns it into its `api.` sibling.
+ */
+export function deriveCopilotBaseFromToken(token: string): string | undefined {
+  const pairs = token.split(/:(?!\/\/)/, 1)[0] ?? ''
+  const hint = pairs.split(';').find((pair) => pair.trim().startsWith('proxy-ep='))
+  const value = hint?.slice(hint.indexOf('=') + 1).trim() ?? ''
+  const host = value.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/.*$/, '')
+  return /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(host) && URL.canParse(`https://${host}`)
+    ? `https://${host.toLowerCase()}${CODEX_SUFFIX}`
+    : undefined
+}
+
+/** Without `/backend-api/codex` and without slashes at the end. */
+export function stripCodexSuffix(url: string): string {
+  const trimmed = trimSlashes(url)
+  return hasCodexSuffix(trimmed) ? trimSlashes(trimmed.slice(0, -CODEX_SUFFIX.length)) : trimmed
+}
+
+export function hasCodexSuffix(url: string): boolean {
+  return trimSlashes(url).endsWith(CODEX_SUFFIX)
+}
+
+/** As `tokenBaseUrl`, without blanks around it and without `/backend-api/codex`. */
+export function allowedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
+  return tokenBaseUrl(stripCodexSuffix(text.trim()), githubHosts)
+}
+
+/**
+ * As `allowedBaseUrl`, for URLs that upstream names and not the user. GitHub may name this machine only if GitHub
+ * itself runs on it, as in development; otherwise the token would go to whatever listens there.
+ */
+export function hintedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
+  const base = allowedBaseUrl(text, githubHosts)
+  if (base === undefined || !isLoopbackHost(new URL(base).hostname)) return base
+  return githubHosts.some(isLoopbackHost) ? base : undefined
+}
+
+/** `proxy.X.githubcopilot.com` serves completions only; its sibling `api.X.githubcopilot.com` serves chat. */
+function asChatHost(url: string | undefined): string | undefined {
+  return url?.replace(/^(https:\/\/)proxy\.(?=(?:[a-z0-9-]+\.)*githubcopilot\.com(?:\/|$))/i, '$1api.')
+}
+
+function trimSlashes(url: string): string {
+  let end = url.length
+  while (url[end - 1] === '/') end -= 1
+  return url.slice(0, end)
+}

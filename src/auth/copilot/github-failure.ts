@@ -1,0 +1,183 @@
+import { describeWebPage, isFromGithub, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
+import { explainNotification } from './notifications.ts'
+import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import { githubErrorBody, type GithubErrorBody } from './wire.ts'
+
+/** Why a call with a GitHub token failed. `detail` is a plain sentence without credentials. */
+export type GithubFailure =
+  /** 401, or a token that cannot be sent: bad or revoked; only a new login, or another token, helps. */
+  | { readonly kind: 'bad_credentials'; readonly detail: string; readonly fix: string }
+  /** 403: the account or the kind of token may not use Copilot. */
+  | {
+      readonly kind: 'no_access'
+      readonly detail: string
+      readonly fix: string
+      readonly notificationId?: string
+      /** The page GitHub suggests, where neither `detail` nor `fix` names it. */
+      readonly url?: string
+    }
+  | { readonly kind: 'rate_limited'; readonly detail: string; readonly retryAfterSeconds?: number }
+  /** 404: this kind of token has no such endpoint, or the account lives on another host. */
+  | { readonly kind: 'not_available'; readonly detail: string; readonly fix: string }
+  /** Network, time limit, 5xx, or a reply that is not GitHub's: worth another try. */
+  | { readonly kind: 'transient'; readonly detail: string; readonly timedOut: boolean }
+  | { readonly kind: 'redirected'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/** Longer waits are cut to this: the caller asks again after it. Seconds. */
+const MAX_RETRY_AFTER_SECONDS = 3600
+
+const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
+
+/** The use of a classic personal access token; fine-grained ones work (docs/copilot-wire.md, "Without exchange"). */
+export const personalTokenFailure = {
+  kind: 'no_access',
+  detail: 'A classic personal access token (ghp_…) cannot be used for Copilot.',
+  fix: TOKEN_KIND_FIX,
+} as const
+
+/** The token of a call, and where it comes from. */
+export interface GithubCall {
+  /** Redacted in upstream's text. */
+  readonly githubToken: string
+  readonly tokenOrigin: TokenOrigin
+  /** Since epoch; serves `retry-after` dates. */
+  readonly nowMs: number
+}
+
+/** Reads an ending that is not a usable 2xx. */
+export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): GithubFailure {
+  switch (outcome.kind) {
+    case 'aborted':
+      return outcome
+    case 'redirected':
+      return outcome
+    case 'timed_out':
+      return { kind: 'transient', detail: outcome.detail, timedOut: true }
+    case 'unreachable':
+      return { kind: 'transient', detail: outcome.detail, timedOut: false }
+    case 'reply':
+      return toStatusFailure(outcome, call)
+  }
+}
+
+/** A reply with a 2xx status that is not what the API sends. */
+export function toUnusableReply(reply: Reply, what: string): GithubFailure {
+  return withRequestId({ kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }, reply)
+}
+
+/** Appends GitHub's request id to `detail`. */
+function withRequestId(failure: Exclude<GithubFailure, { kind: 'aborted' }>, { headers }: Reply): GithubFailure {
+  const id = nameRequestId((name) => headers.get(name))
+  return id === undefined ? failure : { ...failure, detail: `${failure.detail} (${id})` }
+}
+
+function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: GithubCall): GithubFailure {
+  const { name, fix } = originWords[tokenOrigin]
+  const parsed = githubErrorBody.safeParse(parseJson(reply.text))
+  const body: GithubErrorBody = parsed.success ? parsed.data : {}
+  const words = withoutPlaceholders(toPlainLine(body.error_details?.message ?? body.message ?? '', [githubToken]))
+  const said = words === '' ? '' : `: ${words}`
+
+  // 403 has three meanings; GitHub's client distinguishes them by the wording (copilot_internal, 2026-03).
+  const limited = reply.status === 429 || (reply.status === 403 && /rate limit/i.test(body.message ?? ''))
+  if (limited) {
+    const retryAfterSeconds = retryAfterSecondsOf(reply.headers, nowMs)
+    const detail = `GitHub asks to slow down${said}`
+    const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    return withRequestId({ kind: 'rate_limited', detail, ...wait }, reply)
+  }
+  // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
+  if (parsed.success && reply.status === 401) {
+    return withRequestId({ kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}`, fix }, reply)
+  }
+  if (parsed.success && reply.status === 403) return withRequestId(toNoAccess(body, words), reply)
+  if (parsed.success && reply.status === 404) {
+    const detail =
+      'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)'
+    return withRequestId({ kind: 'not_available', detail, fix }, reply)
+  }
+  const stranger = isFromGithub(reply.headers)
+    ? ''
+    : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
+  return toUnusableReply(reply, `GitHub answered ${reply.status}${said}${stranger}`)
+}
+
+function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure, { kind: 'no_access' }> {
+  const notificationId = body.error_details?.notification_id ?? undefined
+  const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
+  const personalToken = /personal access token/i.test(body.message ?? '')
+  const detail =
+    explained?.message ??
+    (personalToken
+      ? 'A personal access token cannot be used for Copilot.'
+      : `GitHub refused Copilot for this account${words === '' ? '' : `: ${words}`}`)
+  const fix = explained?.fix ?? (personalToken ? TOKEN_KIND_FIX : 'See https://github.com/settings/copilot')
+  const url = withoutPlaceholders(toPlainLine(body.error_details?.url ?? ''))
+  const isNews = url.startsWith('https://') && !urlsIn(`${detail} ${fix}`).includes(toComparable(url))
+  return {
+    kind: 'no_access',
+    detail,
+    fix,
+    ...(notificationId === undefined ? {} : { notificationId: toPlainLine(notificationId) }),
+    ...(isNews ? { url } : {}),
+  }
+}
+
+/** Removes query parameters that an editor is meant to fill in, as in `https://support.github.com?editor={EDITOR}`. */
+function withoutPlaceholders(text: string): string {
+  const pairs = /([?&])[\w.-]+=\{[^}\s]*\}(?:&[\w.-]+=\{[^}\s]*\})*(&?)/g
+  return text.replaceAll(pairs, (_, before: string, after: string) => (after === '' ? '' : before))
+}
+
+function urlsIn(text: string): readonly string[] {
+  return (text.match(/https:\/\/[^\s,;()]+/g) ?? []).map(toComparable)
+}
+
+function toComparable(url: string): string {
+  return url.replace(/[./:]+$/, '').toLowerCase()
+}
+
+/** `retry-after` in seconds or as a date, else `x-ratelimit-reset` (seconds since epoch). */
+export function retryAfterSecondsOf(headers: Headers, nowMs: number): number | undefined {
+  const retryAfter = headers.get('retry-after')
+  const reset = headers.get('x-ratelimit-reset')
+  let seconds = Number.NaN
+  if (retryAfter !== null) {
+    seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - nowMs) / 1000
+  } else if (reset !== null) {
+    seconds = Number(reset) - nowMs / 1000
+  }
+  return Number.isFinite(seconds) ? Math.min(Math.max(1, Math.ceil(seconds)), MAX_RETRY_AFTER_SECONDS) : undefined
+}
+
+/**
+ * Where a GitHub token comes from: a stored record, the environment, or a person at this very moment (`--token-stdin`,
+ * a login that has just been finished).
+ */
+export type TokenOrigin = 'record' | 'environment' | 'given'
+
+/** The texts about a token that does not work, by its origin. */
+interface OriginWords {
+  /** As in "GitHub does not accept …". */
+  readonly name: string
+  /** A sentence without its period. */
+  readonly unusable: string
+  readonly fix: string
+}
+
+export const loginFix = 'Log in with: copilot-proxy login'
+
+export const originWords: Readonly<Record<TokenOrigin, OriginWords>> = {
+  record: { name: 'the stored login', unusable: 'The stored login holds no usable token', fix: loginFix },
+  environment: {
+    name: 'the token in COPILOT_GITHUB_TOKEN',
+    unusable: 'COPILOT_GITHUB_TOKEN holds no usable token: there are no spaces, line breaks or accents in one',
+    fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+  },
+  given: {
+    name: 'this token',
+    unusable: 'This is no usable token: there are no spaces, line breaks or accents in one',
+    fix: 'Log in with a code instead: copilot-proxy login',
+  },
+}

@@ -1,0 +1,131 @@
+import type { CopilotUserReply, QuotaSnapshot } from './wire.ts'
+
+/** Plan and quota of an account, in terms that do not change when GitHub's billing does. */
+export interface CopilotAccount {
+  readonly login?: string | undefined
+  /**
+   * `free`, `individual`, `individual_pro`, `business`, …; `unknown` when GitHub does not say. Any string is possible.
+   */
+  readonly plan: string
+  readonly sku?: string | undefined
+  /** True: `premium_interactions` counts AI credits (1 credit = US$0.01). False: it counts premium requests. */
+  readonly tokenBasedBilling: boolean
+  readonly quotas: readonly Quota[]
+  /** When the month's numbers start over. ISO 8601, UTC. */
+  readonly resetsAt?: string | undefined
+}
+
+/** GitHub keeps plan and quota from tokens of this kind: nothing is wrong with the account. */
+export interface UnreportedAccount {
+  /** A sentence for a person. */
+  readonly problem: string
+}
+
+export interface Quota {
+  /** `premium_interactions`, `chat`, `completions` or one not seen before. */
+  readonly id: string
+  readonly unlimited: boolean
+  /** Of one month; absent if unlimited or not reported. */
+  readonly entitlement?: number | undefined
+  /** Negative if more was used than granted; absent if unlimited or not reported. */
+  readonly remaining?: number | undefined
+  /** 0…100, below 0 as `remaining`; absent when it cannot be known. */
+  readonly percentRemaining?: number | undefined
+  readonly creditsUsed?: number | undefined
+  /** Use beyond the entitlement, in the quota's own unit. */
+  readonly overageCount?: number | undefined
+  readonly overagePermitted?: boolean | undefined
+  readonly overageEntitlement?: number | undefined
+}
+
+/** The free plan's sku; its plan string may still read `individual`. */
+const FREE_SKU = 'free_limited_copilot'
+
+/** Reads a /copilot_internal/user reply; never fails, an unknown or missing part is left out. */
+export function toCopilotAccount(reply: CopilotUserReply): CopilotAccount {
+  const sku = reply.access_type_sku ?? undefined
+  const resetsAt = resetOf(reply)
+  return {
+    ...(reply.login ? { login: reply.login } : {}),
+    plan: sku === FREE_SKU ? 'free' : (reply.copilot_plan ?? 'unknown'),
+    ...(sku === undefined ? {} : { sku }),
+    tokenBasedBilling: reply.token_based_billing ?? false,
+    quotas: quotasOf(reply),
+    ...(resetsAt === undefined ? {} : { resetsAt }),
+  }
+}
+
+/**
+ * Paid plans have snapshots, the free plan two plain tables; where both name a quota the snapshot is the richer one.
+ */
+function quotasOf(reply: CopilotUserReply): readonly Quota[] {
+  const quotas = new Map<string, Quota>()
+  for (const [id, left] of Object.entries(reply.limited_user_quotas ?? {})) {
+    if (typeof left === 'number') quotas.set(id, limitedQuota(id, left, reply.monthly_quotas?.[id] ?? undefined))
+  }
+  for (const [id, snapshot] of Object.entries(reply.quota_snapshots ?? {})) {
+    if (snapshot) quotas.set(id, snapshotQuota(id, snapshot))
+  }
+  return [...quotas.values()]
+}
+
+function limitedQuota(id: string, remaining: number, entitlement: number | undefined): Quota {
+  return { id, unlimited: false, remaining, ...amounts(entitlement, remaining, undefined) }
+}
+
+function snapshotQuota(id: string, snapshot: QuotaSnapshot): Quota {
+  // Uncapped quotas carry the flag with an entitlement of 0 or -1, older replies -1 alone.
+  const unlimited = snapshot.unlimited ?? snapshot.entitlement === -1
+  // Seats that share a pool have no cap of their own. The numbers beside it mean nothing then, and no overage goes on.
+  if (unlimited && snapshot.has_quota === false) {
+    return { id, unlimited: false, remaining: 0, percentRemaining: 0, ...creditsUsedOf(snapshot) }
+  }
+  const remaining = snapshot.quota_remaining ?? snapshot.remaining ?? undefined
+  return {
+    id,
+    unlimited,
+    ...(unlimited || remaining === undefined ? {} : { remaining }),
+    ...(unlimited
+      ? {}
+      : amounts(snapshot.entitlement ?? undefined, remaining, snapshot.percent_remaining ?? undefined)),
+    ...creditsUsedOf(snapshot),
+    ...(typeof snapshot.overage_count === 'number' ? { overageCount: snapshot.overage_count } : {}),
+    ...(typeof snapshot.overage_permitted === 'boolean' ? { overagePermitted: snapshot.overage_permitted } : {}),
+    ...(typeof snapshot.overage_entitlement === 'number' ? { overageEntitlement: snapshot.overage_entitlement } : {}),
+  }
+}
+
+function creditsUsedOf({ credits_used: creditsUsed }: QuotaSnapshot): Pick<Quota, 'creditsUsed'> {
+  return typeof creditsUsed === 'number' ? { creditsUsed } : {}
+}
+
+/** Upstream's percentage where it gives one, else the quotient of the other two. */
+function amounts(
+  entitlement: number | undefined,
+  remaining: number | undefined,
+  percent: number | undefined,
+): Pick<Quota, 'entitlement' | 'percentRemaining'> {
+  const computed =
+    entitlement !== undefined && entitlement > 0 && remaining !== undefined
+      ? Math.round((remaining / entitlement) * 1000) / 10
+      : undefined
+  const percentRemaining = percent ?? computed
+  return {
+    ...(entitlement === undefined ? {} : { entitlement }),
+    ...(percentRemaining === undefined ? {} : { percentRemaining }),
+  }
+}
+
+/** The account's own date first; a snapshot's `quota_reset_at` only where it is not the 0 that means unknown. */
+function resetOf(reply: CopilotUserReply): string | undefined {
+  const dates = [reply.quota_reset_date_utc, reply.quota_reset_date, reply.limited_user_reset_date]
+  const snapshots = Object.values(reply.quota_snapshots ?? {}).map((snapshot) => snapshot?.quota_reset_at)
+  return [...dates, ...snapshots].map(toIsoDate).find((date) => date !== undefined)
+}
+
+/** From seconds since epoch or a date in ISO 8601 (a day alone is midnight UTC). */
+function toIsoDate(value: number | string | null | undefined): string | undefined {
+  if (value === null || value === undefined || value === 0 || value === '') return undefined
+  const date = new Date(typeof value === 'number' ? value * 1000 : value)
+  return Number.isFinite(date.getTime()) && date.getTime() > 0 ? date.toISOString() : undefined
+}

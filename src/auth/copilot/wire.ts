@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { parseJson, toPlainLine } from '../http-json.ts'
+
+/**
+ * One account, as stored in `auth/<id>.json`. `attributes` is the user's configuration, `metadata` is what login and
+ * refresh learned. Unknown keys survive a rewrite, so that an older program does not lose a newer one's data.
+ */
+export const copilotRecord = z.looseObject({
+  id: z.string().min(1),
+  provider: z.literal('copilot'),
+  label: z.string(),
+  attributes: z.looseObject({ base_url: z.string().optional() }),
+  metadata: z.looseObject({
+    /** Of the device flow or `--token-stdin`; does not expire by itself. */
+    github_access_token: z.string().min(1),
+    /**
+     * The short-lived Copilot token of the last exchange, or `github_access_token` again where that is sent to Copilot
+     * itself.
+     */
+    access_token: z.string().optional(),
+    /** Seconds since epoch, by upstream's clock. */
+    expires_at: z.number().optional(),
+    /** Seconds from `obtained_at` after which upstream wants a new exchange. */
+    refresh_in: z.number().optional(),
+    /** Seconds since epoch, by this machine's clock. */
+    obtained_at: z.number().optional(),
+    /** `endpoints.api` of the last token reply. */
+    base_url: z.string().optional(),
+    login: z.string().optional(),
+    sku: z.string().optional(),
+    /** Where this account lives, e.g. `https://github.com` or `https://SUB.ghe.com`. */
+    github_base_url: z.string().optional(),
+    github_api_base_url: z.string().optional(),
+    /** Seconds since epoch; the newest login is the account in use. */
+    logged_in_at: z.number().optional(),
+  }),
+})
+export type CopilotRecord = z.infer<typeof copilotRecord>
+
+/** Whether the GitHub token itself is what Copilot gets. */
+export function isUsedDirectly(metadata: CopilotRecord['metadata']): boolean {
+  return metadata.access_token === metadata.github_access_token
+}
+
+/**
+ * Reply to POST /login/device/code. Source: "Authorizing OAuth apps", device flow (docs.github.com, 2026-11);
+ * test/fixtures/auth/device-code.json. Numbers are coerced because a form-encoded reply has digits.
+ */
+export const deviceCodeReply = z.looseObject({
+  device_code: z.string().min(1),
+  user_code: z.string().min(1),
+  verification_uri: z.string().min(1),
+  /** Seconds; 899 or 900 today. */
+  expires_in: z.coerce.number().positive().nullish().catch(null),
+  /** Seconds between polls. */
+  interval: z.coerce.number().nullish().catch(null),
+})
+
+/** Reply to POST /login/oauth/access_token, success and error alike: GitHub answers both with 200. */
+export const accessTokenReply = z.looseObject({
+  access_token: z.string().nullish(),
+  error: z.string().nullish(),
+  error_description: z.string().nullish(),
+  /** Seconds; comes with `slow_down`. */
+  interval: z.coerce.number().nullish().catch(null),
+})
+export type AccessTokenReply = z.infer<typeof accessTokenReply>
+
+/**
+ * Reply to GET /copilot_internal/v2/token. Only the three required fields are guaranteed, so nothing else may fail the
+ * parse; test/fixtures/auth/exchange-full.json and exchange-minimal.json.
+ */
+export const copilotTokenReply = z.looseObject({
+  token: z.string().min(1),
+  /** Seconds since epoch, by upstream's clock. */
+  expires_at: z.number(),
+  /** Seconds from now. */
+  refresh_in: z.number(),
+  sku: z.string().nullish().catch(null),
+  endpoints: z
+    .looseObject({ api: z.string().nullish().catch(null) })
+    .nullish()
+    .catch(null),
+})
+
+/** Error body of GitHub's REST API; `error_details` comes from the Copilot endpoints only. */
+export const githubErrorBody = z.looseObject({
+  message: z.string().nullish().catch(null),
+  error_details: z
+    .looseObject({
+      message: z.string().nullish().catch(null),
+      notification_id: z.string().nullish().catch(null),
+      url: z.string().nullish().catch(null),
+    })
+    .nullish()
+    .catch(null),
+})
+export type GithubErrorBody = z.infer<typeof githubErrorBody>
+
+/** Reply to GET /user. */
+export const githubUserReply = z.looseObject({ login: z.string().min(1) })
+
+const lenientNumber = z.number().nullish().catch(null)
+const lenientString = z.string().nullish().catch(null)
+const lenientBoolean = z.boolean().nullish().catch(null)
+
+/** One entry of `quota_snapshots`; test/fixtures/auth/user-premium-requests.json. */
+const quotaSnapshot = z.looseObject({
+  entitlement: lenientNumber,
+  remaining: lenientNumber,
+  /** `remaining` with its fraction. */
+  quota_remaining: lenientNumber,
+  percent_remaining: lenientNumber,
+  unlimited: lenientBoolean,
+  /** False beside `unlimited`: the pool that the account draws on is used up (microsoft/vscode, late 2026). */
+  has_quota: lenientBoolean,
+  overage_count: lenientNumber,
+  overage_permitted: lenientBoolean,
+  overage_entitlement: lenientNumber,
+  credits_used: lenientNumber,
+  /** Seconds since epoch; 0 means unknown (kunchenguid/quota-axi#200). */
+  quota_reset_at: lenientNumber,
+})
+export type QuotaSnapshot = z.infer<typeof quotaSnapshot>
+
+const countsByQuota = z.record(z.string(), lenientNumber).nullish().catch(null)
+
+/** Reply to GET /copilot_internal/user. Every field can be absent, and unknown snapshot keys appear. */
+export const copilotUserReply = z.looseObject({
+  login: lenientString,
+  endpoints: z.looseObject({ api: lenientString }).nullish().catch(null),
+  copilot_plan: lenientString,
+  access_type_sku: lenientString,
+  token_based_billing: lenientBoolean,
+  quota_snapshots: z.record(z.string(), quotaSnapshot.nullish().catch(null)).nullish().catch(null),
+  quota_reset_date: lenientString,
+  quota_reset_date_utc: lenientString,
+  /** What is left of the free plan's month, next to `monthly_quotas`, the month's whole. */
+  limited_user_quotas: countsByQuota,
+  monthly_quotas: countsByQuota,
+  /** Seconds since epoch or a date; both have been seen. */
+  limited_user_reset_date: z.union([z.number(), z.string()]).nullish().catch(null),
+})
+export type CopilotUserReply = z.infer<typeof copilotUserReply>
+
+/** An OAuth reply: JSON, or the form encoding GitHub answers with when something on the way drops our Accept header. */
+export function parseJsonOrForm(text: string): unknown {
+  return parseJson(text) ?? Object.fromEntries(new URLSearchParams(text))
+}
+
+/** The error's own description, else its code. */
+export function describeRefusal(reply: AccessTokenReply): string {
+  return toPlainLine(reply.error_description || reply.error || 'no reason given')
+}

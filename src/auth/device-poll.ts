@@ -1,0 +1,51 @@
+import type { RequestDeps } from './http-json.ts'
+
+export interface DevicePollDeps extends RequestDeps {
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Rejects when `signal` is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** The meaning of one poll: the person has not decided yet, or the end of polling. */
+export type PollAnswer<Result> =
+  | { readonly kind: 'pending'; readonly intervalSeconds: number }
+  | { readonly kind: 'done'; readonly result: Result }
+
+/** Where polling ended, if not with an answer. */
+export type PollEnd = 'expired' | 'aborted'
+
+/**
+ * Polls until `ask` is done or the code has expired (RFC 8628 §3.5). Aborting `signal` ends it at once, also during a
+ * wait.
+ * @param ask gets the interval that applied, and answers with the interval for all later polls
+ */
+export async function pollDevice<Result>(
+  deps: DevicePollDeps,
+  code: { readonly expiresAtMs: number; readonly intervalSeconds: number },
+  marginSeconds: number,
+  ask: (intervalSeconds: number) => Promise<PollAnswer<Result>>,
+  signal: AbortSignal,
+): Promise<Result | PollEnd> {
+  let { intervalSeconds } = code
+  for (;;) {
+    const leftMs = code.expiresAtMs - deps.now()
+    if (leftMs <= 0) return 'expired'
+    const waitMs = (intervalSeconds + marginSeconds) * 1000
+    try {
+      await deps.sleep(Math.min(waitMs, leftMs), signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+    if (signal.aborted) return 'aborted'
+    if (waitMs > leftMs) return 'expired'
+    const answer = await ask(intervalSeconds)
+    if (answer.kind === 'done') return answer.result
+    intervalSeconds = answer.intervalSeconds
+  }
+}
+
+/** Whether a code can be shown to a person. */
+export function isShowableCode(code: string): boolean {
+  return /^[A-Za-z0-9-]{4,32}$/.test(code)
+}

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { pid } from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isAlive, removeIfThere, temporaryName } from './atomic-file.ts'
+import { parseJson } from '../http-json.ts'
+import { errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
+
+export interface LockTimes {
+  /** How long to wait for another holder before giving up. Ms. */
+  readonly waitLimitMs: number
+  /** A holder that shows no heartbeat for this long is taken for dead. Ms. */
+  readonly staleAfterMs: number
+  /** Ms; well below `staleAfterMs`. */
+  readonly heartbeatMs: number
+  /** Pause between two looks at a lock that is held. Ms. */
+  readonly pollMs: number
+}
+
+export const LOCK_TIMES: LockTimes = { waitLimitMs: 25_000, staleAfterMs: 10_000, heartbeatMs: 2_000, pollMs: 25 }
+
+export interface FileLock {
+  /** False once another process has considered this one dead (stopped, say): then nothing may be written. */
+  readonly isHeld: () => Promise<boolean>
+  readonly release: () => Promise<void>
+}
+
+interface Holder {
+  readonly nonce: string
+  readonly pid?: number
+  readonly host?: string
+}
+
+/**
+ * Takes the lock `path`, a file that names its holder and whose mtime is the holder's heartbeat. The lock of a dead
+ * process of this machine is taken over at once, any other after `staleAfterMs` without a heartbeat, by our own
+ * monotonic clock: neither a wall clock that jumps nor a sleeping machine makes a live lock look dead.
+ * @throws RecordStoreError `busy` after `waitLimitMs`; the file system's error where no lock can be made;
+ * the signal's reason on abort.
+ */
+export async function acquireLock(
+  fs: RecordFs,
+  path: string,
+  times: LockTimes,
+  signal: AbortSignal | undefined,
+): Promise<FileLock> {
+  const nonce = randomBytes(12).toString('hex')
+  const startedMs = performance.now()
+  let seen: { readonly sign: string; readonly sinceMs: number } | undefined
+  for (;;) {
+    signal?.throwIfAborted()
+    const held = await look(fs, path)
+    if (held === undefined) {
+      const lock = await tryCreate(fs, path, nonce, times)
+      if (lock !== undefined) return lock
+      continue
+    }
+    const nowMs = performance.now()
+    if (seen?.sign !== held.sign) seen = { sign: held.sign, sinceMs: nowMs }
+    const dead = held.holder.host === hostname() && held.holder.pid !== undefined && !isAlive(held.holder.pid)
+    if (dead || nowMs - seen.sinceMs > times.staleAfterMs) await takeOver(fs, path, held.sign, times)
+    else if (nowMs - startedMs > times.waitLimitMs) throw busy(path, held.holder)
+    else await pause(times.pollMs * (0.5 + Math.random()), signal)
+  }
+}
+
+/** Also over when `signal` is aborted; the caller looks at it next. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {})
+}
+
+/** Undefined when somebody else has it. */
+async function tryCreate(fs: RecordFs, path: string, nonce: string, times: LockTimes): Promise<FileLock | undefined> {
+  const temp = temporaryName(path)
+  const file = await fs.open(temp, 'wx', 0o600)
+  try {
+    await file.writeFile(JSON.stringify({ nonce, pid, host: hostname() } satisfies Holder))
+    // A link appears with its content, so a holder that is killed right here never leaves a lock without a name.
+    await fs.link(temp, path)
+  } catch (error) {
+    await file.close().catch(() => {})
+    if (errnoOf(error) === 'EEXIST') return undefined
+    throw error
+  } finally {
+    await removeIfThere(fs, temp).catch(() => {})
+  }
+  // Through the handle, so that a lock that was taken over is not kept alive by its former holder.
+  const beat = setInterval(() => {
+    const now = new Date()
+    file.utimes(now, now).catch(() => {})
+  }, times.heartbeatMs)
+  beat.unref()
+  const isHeld = async (): Promise<boolean> => {
+    const held = await look(fs, path).catch(() => undefined)
+    return held?.holder.nonce === nonce
+  }
+  return {
+    isHeld,
+    release: async () => {
+      clearInterval(beat)
+      await file.close().catch(() => {})
+      if (await isHeld()) await removeIfThere(fs, path).catch(() => {})
+    },
+  }
+}
+
+/** The lock as it is now; `sign` changes with every heartbeat and every holder. Undefined when it is free. */
+async function look(
+  fs: RecordFs,
+  path: string,
+): Promise<{ readonly holder: Holder; readonly sign: string } | undefined> {
+  try {
+    const stat = await fs.lstat(path)
+    // A pipe in its place would be read for ever.
+    if (!stat.isFile())
+      throw new RecordStoreError('not_a_file', `${path} is not a plain file; move it away and try again`)
+    const text = await fs.readFile(path, 'utf8')
+    const holder = toHolder(parseJson(text))
+    return { holder, sign: `${holder.nonce} ${stat.ino} ${stat.mtimeMs}` }
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** A lock file of another format has no known holder. */
+function toHolder(value: unknown): Holder {
+  if (typeof value !== 'object' || value === null) return { nonce: '' }
+  return {
+    nonce: 'nonce' in value && typeof value.nonce === 'string' ? value.nonce : '',
+    ...('pid' in value && typeof value.pid === 'number' ? { pid: value.pid } : {}),
+    ...('host' in value && typeof value.host === 'string' ? { host: value.host } : {}),
+  }
+}
+
+/**
+ * Removes a dead holder's lock, under a guard file, so that of two processes that saw it dead the slower one does not
+ * remove the lock that the faster one has taken since. A guard left by a process that died right here is removed once
+ * it is older than `staleAfterMs`.
+ */
+async function takeOver(fs: RecordFs, path: string, sign: string, times: LockTimes): Promise<void> {
+  const guard = `${path}.takeover`
+  try {
+    await (await fs.open(guard, 'wx', 0o600)).close()
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+    await sleep(times.pollMs)
+    const { mtimeMs } = await fs.lstat(guard).catch(() => ({ mtimeMs: Date.now() }))
+    if (Date.now() - mtimeMs > times.staleAfterMs) await removeIfThere(fs, guard)
+    return
+  }
+  try {
+    if ((await look(fs, path))?.sign === sign) await removeIfThere(fs, path)
+  } finally {
+    await removeIfThere(fs, guard)
+  }
+}
+
+function busy(path: string, holder: Holder): RecordStoreError {
+  const who = holder.pid === undefined ? 'another process' : `process ${holder.pid}`
+  return new RecordStoreError('busy', `${who} is using ${path}; wait for it to finish, or end it, and try again`)
+}

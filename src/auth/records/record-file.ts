@@ -1,0 +1,179 @@
+import { constants } from 'node:fs'
+import { parseJson } from '../http-json.ts'
+import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs } from './record-fs.ts'
+import type { RecordKind, StoredRecord } from './record-kind.ts'
+import type { RecordSeal } from './record-seal.ts'
+
+/** A record is about 2 KB; this leaves room for whatever a newer program adds. Bytes. */
+const MAX_RECORD_BYTES = 1024 * 1024
+
+/** The most unusable files kept of one record, so that a program that breaks it again and again fills no disk. */
+const MAX_KEPT = 9
+
+/** Which file was read: an atomic replacement since then has another identity. */
+interface FileIdentity {
+  readonly ino: number
+  readonly mtimeMs: number
+}
+
+export type RecordRead<Stored> =
+  | { readonly kind: 'absent' }
+  /** `exposure`: what others could do with the file, and what became of that. */
+  | { readonly kind: 'record'; readonly record: Stored; readonly exposure: string | undefined }
+  | { readonly kind: 'corrupt'; readonly why: string; readonly identity: FileIdentity }
+  /** Sealed with a key that is not in the keychain. */
+  | { readonly kind: 'locked_out'; readonly identity: FileIdentity }
+
+export interface ReadRules<Stored extends StoredRecord> {
+  /** What the record inside must call itself. */
+  readonly id: string
+  readonly schema: RecordKind<Stored>['schema']
+  /** Refuses a file that others can read instead of making it private. */
+  readonly strict: boolean
+  /** Undefined: the file is plain text. */
+  readonly seal: RecordSeal | undefined
+}
+
+/**
+ * Reads one record file.
+ * @throws RecordStoreError `not_a_file`, `not_private`, `unreadable`, `keychain`; such a file is left exactly as it is
+ */
+export async function readRecordFile<Stored extends StoredRecord>(
+  fs: RecordFs,
+  path: string,
+  { id, schema, strict, seal }: ReadRules<Stored>,
+): Promise<RecordRead<Stored>> {
+  const raw = await readPrivateFile(fs, path, strict)
+  if (raw === undefined) return { kind: 'absent' }
+  const { bytes, identity, exposure } = raw
+  if (bytes === undefined) return { kind: 'corrupt', why: 'it is far too large', identity }
+  const opened = seal === undefined ? { kind: 'text' as const, text: bytes } : await seal.open(id, bytes)
+  if (opened.kind === 'no_key') return { kind: 'locked_out', identity }
+  if (opened.kind === 'damaged') return { kind: 'corrupt', why: opened.why, identity }
+  const parsed = parseRecord(opened.text, id, schema)
+  return parsed.ok
+    ? { kind: 'record', record: parsed.record, exposure }
+    : { kind: 'corrupt', why: parsed.why, identity }
+}
+
+interface PrivateFile {
+  /** Undefined: there are far too many of them. */
+  readonly bytes: Uint8Array | undefined
+  readonly identity: FileIdentity
+  readonly exposure: string | undefined
+}
+
+/** Undefined when there is no such file. */
+export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
+  try {
+    if (!(await fs.lstat(path)).isFile()) throw notAFile(path)
+    // NOFOLLOW and NONBLOCK: a link or FIFO put here since the line above neither leads elsewhere nor blocks.
+    const file = await fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const stat = await file.stat()
+      if (!stat.isFile()) throw notAFile(path)
+      if (isForeign(stat.uid)) throw foreign(path, stat.uid)
+      if (strict && isLoose(stat.mode)) throw exposed(path)
+      const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined
+      const identity = { ino: stat.ino, mtimeMs: stat.mtimeMs }
+      const bytes = stat.size > MAX_RECORD_BYTES ? undefined : await file.readFile()
+      return { bytes, identity, exposure }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (error instanceof RecordStoreError) throw error
+    const code = errnoOf(error)
+    if (code === 'ENOENT') return undefined
+    if (code === 'ELOOP') throw notAFile(path)
+    throw new RecordStoreError('unreadable', `${path} cannot be read: ${adviceFor(code)}`, { cause: error })
+  }
+}
+
+/** Makes the file private, and says so; also if that fails, because a login that works is no reason to stop. */
+async function tighten(path: string, file: { readonly chmod: (mode: number) => Promise<void> }): Promise<string> {
+  try {
+    await file.chmod(0o600)
+    return `${path} could be read by other users of this machine; its mode is now 0600`
+  } catch (error) {
+    return `${path} can be read by other users of this machine, which cannot be changed: ${adviceFor(errnoOf(error))}`
+  }
+}
+
+/** Where an unusable file was put. */
+export interface SetAside {
+  readonly path: string
+  /** An older one had that name and is gone. */
+  readonly replaced: boolean
+}
+
+/**
+ * Renames an unusable file to `<path>.corrupt-<n>`; undefined when it has been replaced meanwhile. The newest few are
+ * kept: where all names are taken, the oldest gives way.
+ */
+export async function setAside(fs: RecordFs, path: string, identity: FileIdentity): Promise<SetAside | undefined> {
+  const aside = await asideName(fs, path)
+  const { ino, mtimeMs } = await fs.lstat(path)
+  if (ino !== identity.ino || mtimeMs !== identity.mtimeMs) return undefined
+  await fs.rename(path, aside.path)
+  return aside
+}
+
+function parseRecord<Stored extends StoredRecord>(
+  bytes: Uint8Array,
+  id: string,
+  schema: RecordKind<Stored>['schema'],
+): { readonly ok: true; readonly record: Stored } | { readonly ok: false; readonly why: string } {
+  if (bytes.length === 0) return { ok: false, why: 'it is empty' }
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return { ok: false, why: 'it starts with a byte order mark: save it as plain UTF-8' }
+  }
+  const value = parseJson(new TextDecoder().decode(bytes))
+  if (value === undefined) return { ok: false, why: 'it is not JSON, or cut short' }
+  const parsed = schema.safeParse(value)
+  if (!parsed.success) {
+    // Paths only: zod's messages may quote what is in the file.
+    const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole').join(', ')
+    return { ok: false, why: `these parts are missing or of the wrong type: ${fields}` }
+  }
+  return parsed.data.id === id
+    ? { ok: true, record: parsed.data }
+    : { ok: false, why: 'the id inside is not the name of the file' }
+}
+
+async function asideName(fs: RecordFs, path: string): Promise<SetAside> {
+  let oldest = { path: `${path}.corrupt-1`, mtimeMs: Infinity }
+  for (let n = 1; n <= MAX_KEPT; n += 1) {
+    const name = `${path}.corrupt-${n}`
+    try {
+      const { mtimeMs } = await fs.lstat(name)
+      if (mtimeMs < oldest.mtimeMs) oldest = { path: name, mtimeMs }
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return { path: name, replaced: false }
+      throw error
+    }
+  }
+  return { path: oldest.path, replaced: true }
+}
+
+function notAFile(path: string): RecordStoreError {
+  return new RecordStoreError(
+    'not_a_file',
+    `${path} is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again`,
+  )
+}
+
+function foreign(path: string, uid: number): RecordStoreError {
+  return new RecordStoreError(
+    'not_private',
+    `${path} belongs to another user (number ${uid}) and was left alone; make it yours, or move it away and log in again`,
+  )
+}
+
+function exposed(path: string): RecordStoreError {
+  return new RecordStoreError(
+    'not_private',
+    `${path} can be read by other users of this machine, which auth.strict-permissions forbids. ` +
+      `If nobody has read it: chmod 600 ${path}`,
+  )
+}

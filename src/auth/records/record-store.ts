@@ -1,0 +1,343 @@
+import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from '../../logging/logger.ts'
+import { removeIfThere, replaceFile, sweepStrayFiles } from './atomic-file.ts'
+import { acquireLock, LOCK_TIMES, type FileLock, type LockTimes } from './file-lock.ts'
+import { watchByPolling } from './poll-watch.ts'
+import { readPrivateFile, readRecordFile, setAside } from './record-file.ts'
+import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs } from './record-fs.ts'
+import { newestLogin, type RecordKind, type StoredRecord } from './record-kind.ts'
+import type { RecordSeal } from './record-seal.ts'
+
+export interface StoreCallOptions {
+  /** Ends a wait for another process; the call then throws the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+export interface ReadOptions {
+  /**
+   * A corrupt record is left where it is and counts as one that cannot be read: somebody may be writing it right now.
+   */
+  readonly leaveCorrupt?: boolean
+}
+
+/**
+ * The stored accounts of one provider. A corrupt record is set aside and counts as absent; other errors are thrown as
+ * RecordStoreError.
+ */
+export interface RecordStore<Stored extends StoredRecord> {
+  /** Every record that can be read, by id; a record that cannot be read is logged and left out. */
+  readonly list: () => Promise<readonly Stored[]>
+  readonly read: (id: string) => Promise<Stored | undefined>
+  /** The account in use: the newest login. Throws only when there are records and none can be read. */
+  readonly current: (options?: ReadOptions) => Promise<Stored | undefined>
+  /** Whether there is a record, usable or not. */
+  readonly has: (id: string) => Promise<boolean>
+  /** Stores a record, whole or not at all, as its kind cleans it. */
+  readonly write: (record: Stored, options?: StoreCallOptions) => Promise<void>
+  /**
+   * Reads, changes and writes a record under its lock. `change` is not called if there is no record; if it returns
+   * undefined, nothing is written. If the folder does not allow a lock, `change` runs without one and gets the reason
+   * as `noLock`: it must not do then what two processes must not do at once. `save` writes an intermediate step at once
+   * and throws if that fails. Returns what is stored afterwards, without the steps.
+   */
+  readonly update: (
+    id: string,
+    change: (
+      record: Stored,
+      save: (step: Stored) => Promise<void>,
+      noLock: RecordStoreError | undefined,
+    ) => Promise<Stored | undefined> | Stored | undefined,
+    options?: StoreCallOptions,
+  ) => Promise<Stored | undefined>
+  /** False when there was none. */
+  readonly remove: (id: string, options?: StoreCallOptions) => Promise<boolean>
+  /**
+   * Calls back when any process has written or removed records, and once soon after the start; returns the function
+   * that stops it. Does not keep the process alive.
+   */
+  readonly watch: (onChange: () => void) => () => void
+  /** Where a record is, for a person to read. */
+  readonly locationOf: (id: string) => string
+}
+
+export interface RecordStoreOptions<Stored extends StoredRecord> {
+  readonly kind: RecordKind<Stored>
+  /** `$XDG_DATA_HOME/copilot-proxy/auth`; made on the first write. */
+  readonly dir: string
+  readonly log: Logger
+  /** Keeps the records sealed, with keys that the keychain holds. Undefined: as plain text. */
+  readonly seal?: RecordSeal | undefined
+  /** Refuse files that others can read instead of making them private with a warning. */
+  readonly strictPermissions?: boolean
+  /** Warnings already logged; shared by the stores of one folder, which all meet the same failure. */
+  readonly warned?: Set<string> | undefined
+  readonly fs?: RecordFs
+  readonly lockTimes?: LockTimes
+  /** How often `watch` looks; one readdir and one stat for each record. Ms. */
+  readonly watchEveryMs?: number
+}
+
+/** What the files of the two stores are called; both may be in one folder, and neither store touches the other's. */
+export const recordSuffixes = { file: '.json', keychain: '.sealed' } as const
+
+/**
+ * Records as files: `<dir>/<id>.json`, or `.sealed`, 0600 in a 0700 folder, replaced atomically, one lock for each
+ * record.
+ */
+export function createRecordStore<Stored extends StoredRecord>(
+  options: RecordStoreOptions<Stored>,
+): RecordStore<Stored> {
+  const { kind, dir, log, seal, strictPermissions: strict = false, fs = nodeFs } = options
+  const { lockTimes = LOCK_TIMES, watchEveryMs = 2_000, warned = new Set() } = options
+  const [suffix, otherSuffix] =
+    seal === undefined ? [recordSuffixes.file, recordSuffixes.keychain] : [recordSuffixes.keychain, recordSuffixes.file]
+  let looked = false
+
+  const pathOf = (id: string): string => {
+    if (!kind.isRecordId(id)) throw new RecordStoreError('unwritable', `${JSON.stringify(id)} cannot name a record`)
+    return join(dir, `${id}${suffix}`)
+  }
+
+  /** A lasting failure occurs at every check; log it once. */
+  const warnOnce = (message: string): void => {
+    if (warned.has(message)) return
+    warned.add(message)
+    log.warn(message)
+  }
+
+  const ids = async (): Promise<readonly string[]> => {
+    const names = await fs.readdir(dir).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return []
+      const message = `${dir} cannot be read: ${adviceFor(errnoOf(error))}`
+      warnOnce(message)
+      throw new RecordStoreError('unreadable', message, { cause: error })
+    })
+    const own = idsIn(names, suffix)
+    if (strict || !looked) await checkFolder()
+    if (!looked) {
+      looked = true
+      await sweepStrayFiles(fs, dir, names, Date.now())
+      const unused = idsIn(names, otherSuffix).filter((id) => !own.includes(id))
+      for (const id of unused) log.warn(unusedMessage(join(dir, `${id}${otherSuffix}`), seal !== undefined, kind))
+    }
+    return own
+  }
+
+  const idsIn = (names: readonly string[], ending: string): readonly string[] =>
+    names
+      .filter((name) => name.endsWith(ending) && kind.isRecordId(name.slice(0, -ending.length)))
+      .map((name) => name.slice(0, -ending.length))
+      .toSorted()
+
+  /** @param forWriting something takes the place of a record whose key is lost, which is of no use any more */
+  const read = async (
+    id: string,
+    { forWriting = false, leaveCorrupt = false }: ReadOptions & { readonly forWriting?: boolean } = {},
+  ): Promise<Stored | undefined> => {
+    const path = pathOf(id)
+    const found = await readRecordFile(fs, path, { id, schema: kind.schema, strict, seal })
+    if (found.kind === 'absent') {
+      seal?.forget(id)
+      return undefined
+    }
+    if (found.kind === 'record') {
+      if (found.exposure !== undefined) warnOnce(found.exposure)
+      return found.record
+    }
+    if (found.kind === 'locked_out' && !forWriting) throw lockedOut(path, kind)
+    const why = found.kind === 'corrupt' ? found.why : 'its key is not in the keychain'
+    if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable, ${why}`)
+    try {
+      const aside = await setAside(fs, path, found.identity)
+      if (aside === undefined) return await read(id, { forWriting })
+      const kept = `${aside.path}${aside.replaced ? ', in the place of an older one' : ''}`
+      log.warn(`${path} is not usable, ${why}; it was kept as ${kept}. Log in again: ${kind.loginCommand}`)
+    } catch (error) {
+      if (error instanceof RecordStoreError) throw error
+      if (errnoOf(error) !== 'ENOENT') {
+        warnOnce(`${path} is not usable, ${why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
+      }
+    }
+    return undefined
+  }
+
+  const readAll = async (
+    how: ReadOptions = {},
+  ): Promise<{ records: readonly Stored[]; errors: readonly RecordStoreError[] }> => {
+    const records: Stored[] = []
+    const errors: RecordStoreError[] = []
+    for (const id of await ids()) {
+      try {
+        const record = await read(id, how)
+        if (record !== undefined) records.push(record)
+      } catch (error) {
+        if (!(error instanceof RecordStoreError)) throw error
+        warnOnce(error.message)
+        errors.push(error)
+      }
+    }
+    return { records, errors }
+  }
+
+  /** Whoever owns the folder, or may write to it, can replace a login. */
+  const checkFolder = async (): Promise<void> => {
+    // A missing folder is nobody's; reading or writing reports one that cannot be inspected.
+    const found = await fs.stat(dir).catch(() => undefined)
+    if (found === undefined) return
+    const { mode, uid } = found
+    if (isForeign(uid)) {
+      const message = `${dir} belongs to another user (number ${uid}), who can replace the logins in it; make it yours`
+      if (strict) throw new RecordStoreError('not_private', message)
+      return warnOnce(message)
+    }
+    if (!isLoose(mode)) return
+    if (strict) {
+      const message = `${dir} is open to other users of this machine, which auth.strict-permissions forbids`
+      throw new RecordStoreError('not_private', `${message}. If nobody has used that: chmod 700 ${dir}`)
+    }
+    const outcome = await fs.chmod(dir, 0o700).then(
+      () => 'was open to other users of this machine; its mode is now 0700',
+      (error: unknown) =>
+        `is open to other users of this machine, which cannot be changed: ${adviceFor(errnoOf(error))}`,
+    )
+    warnOnce(`${dir} ${outcome}`)
+  }
+
+  const prepareFolder = async (): Promise<void> => {
+    await fs.mkdir(dir, { recursive: true, mode: 0o700 })
+    await checkFolder()
+  }
+
+  const put = async (path: string, record: Stored, lock: FileLock | undefined): Promise<void> => {
+    if (lock !== undefined && !(await lock.isHeld())) {
+      throw new RecordStoreError('lock_lost', `another process took over ${path}; it was not written`)
+    }
+    const text = `${JSON.stringify(kind.cleaned(record), undefined, 2)}\n`
+    const stored = seal === undefined ? text : await seal.seal(record.id, text)
+    await replaceFile(fs, path, stored).catch((error: unknown) => {
+      throw unwritable(path, error)
+    })
+  }
+
+  const locked = async <T>(
+    path: string,
+    { signal }: StoreCallOptions,
+    job: (lock: FileLock | undefined, noLock: RecordStoreError | undefined) => Promise<T>,
+  ): Promise<T> => {
+    let noLock: RecordStoreError | undefined
+    const lock = await acquireLock(fs, `${path}.lock`, lockTimes, signal).catch((error: unknown) => {
+      if (error instanceof RecordStoreError || signal?.aborted) throw error
+      // A folder that takes no lock takes no record either: the write that follows, if any, says so.
+      log.debug({ path, code: errnoOf(error) }, 'no lock could be made')
+      const message = `${path} could not be locked: ${adviceFor(errnoOf(error))}`
+      noLock = new RecordStoreError('unwritable', message, { cause: error })
+      return undefined
+    })
+    try {
+      return await job(lock, noLock)
+    } finally {
+      await lock?.release()
+    }
+  }
+
+  return {
+    list: async () => (await readAll()).records,
+    read: (id) => read(id),
+    current: async (how) => {
+      const { records, errors } = await readAll(how)
+      const newest = newestLogin(records)
+      if (newest === undefined && errors[0] !== undefined) throw errors[0]
+      return newest
+    },
+    has: async (id) => {
+      try {
+        await fs.lstat(pathOf(id))
+        return true
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT') throw error
+        seal?.forget(id)
+        return false
+      }
+    },
+    write: async (record, callOptions = {}) => {
+      const path = pathOf(record.id)
+      await prepareFolder().catch((error: unknown) => {
+        throw unwritable(path, error)
+      })
+      await locked(path, callOptions, async (lock) => {
+        // Reading first sets a corrupt file aside, and refuses to replace what is not a record of ours to replace.
+        await read(record.id, { forWriting: true })
+        await put(path, record, lock)
+      })
+    },
+    update: async (id, change, callOptions = {}) => {
+      const path = pathOf(id)
+      return locked(path, callOptions, async (lock, noLock) => {
+        const record = await read(id)
+        const save = (step: Stored): Promise<void> => put(path, step, lock)
+        const changed = record === undefined ? undefined : await change(record, save, noLock)
+        if (changed === undefined) return record
+        await put(path, changed, lock)
+        return changed
+      })
+    },
+    remove: async (id, callOptions = {}) => {
+      const path = pathOf(id)
+      return locked(path, callOptions, async () => {
+        // The name of its key is in the file. What cannot be read is removed all the same.
+        const file = seal === undefined ? undefined : await readPrivateFile(fs, path, false).catch(() => undefined)
+        const removed = await removeIfThere(fs, path).catch((error: unknown) => {
+          throw new RecordStoreError('unwritable', `${path} was not removed: ${adviceFor(errnoOf(error))}`, {
+            cause: error,
+          })
+        })
+        if (file?.bytes !== undefined) {
+          await seal?.destroyKey(id, file.bytes).catch((error: unknown) => {
+            const why = error instanceof Error ? error.message : ''
+            const message = `${path} was removed, but not its key, which opens nothing any more. ${why}`
+            throw new RecordStoreError('keychain', message, { cause: error })
+          })
+        }
+        return removed
+      })
+    },
+    watch: (onChange) => watchByPolling(async () => signatureOf(fs, (await ids()).map(pathOf)), watchEveryMs, onChange),
+    locationOf: pathOf,
+  }
+}
+
+function unwritable(path: string, error: unknown): RecordStoreError {
+  if (error instanceof RecordStoreError) return error
+  const message = `${path} was not written, and nothing was changed: ${adviceFor(errnoOf(error))}`
+  return new RecordStoreError('unwritable', message, { cause: error })
+}
+
+function lockedOut<Stored extends StoredRecord>(path: string, { loginCommand }: RecordKind<Stored>): RecordStoreError {
+  const message = `${path} cannot be opened: its key is not in the keychain of this session. Log in again: ${loginCommand}`
+  return new RecordStoreError('unreadable', message)
+}
+
+/** For a login in the store that is not in use. */
+function unusedMessage<Stored extends StoredRecord>(
+  path: string,
+  isSealing: boolean,
+  { loginCommand }: RecordKind<Stored>,
+): string {
+  const [used, other] = isSealing ? ['keychain', 'file'] : ['file', 'keychain']
+  return (
+    `${path} is not used, because auth.store is ${used}. ` +
+    `To use it: auth.store: ${other}; to put a login in its place: ${loginCommand}`
+  )
+}
+
+/** Changes whenever a record is replaced, edited, added or removed. */
+async function signatureOf(fs: RecordFs, paths: readonly string[]): Promise<string> {
+  const lines = await Promise.all(
+    paths.map(async (path) => {
+      const { ino, mtimeMs, size } = await fs.lstat(path)
+      return `${path} ${ino} ${mtimeMs} ${size}`
+    }),
+  )
+  return lines.join('\n')
+}

@@ -1,0 +1,85 @@
+/** A value that is fetched on request and then kept for a while. */
+export interface SharedFetch<Value> {
+  /** @throws what the fetch threw; the signal's reason on abort, which leaves the fetch alone */
+  readonly get: (signal: AbortSignal) => Promise<Value>
+  /** Drops the kept value and the fetch under way: the next caller starts another fetch. */
+  readonly forget: () => void
+}
+
+export interface SharedFetchOptions<Value> {
+  readonly fetch: (signal: AbortSignal) => Promise<Value>
+  /** Ms; never jumps. */
+  readonly monotonicMs: () => number
+  readonly keepMs: number
+  /** A failure is kept too: status lines ask every few seconds. */
+  readonly keepFailureMs: number
+}
+
+/** One fetch, from its start until its value is too old. */
+interface Flight<Value> {
+  /** Never rejects. */
+  readonly work: Promise<void>
+  /** Undefined while it is under way. */
+  untilMs?: number
+  result?: () => Value
+}
+
+/** Concurrent callers share one fetch, and none of them can cancel it. */
+export function createSharedFetch<Value>(options: SharedFetchOptions<Value>): SharedFetch<Value> {
+  const { fetch, monotonicMs, keepMs, keepFailureMs } = options
+  const neverAborted = new AbortController().signal
+  let flight: Flight<Value> | undefined
+
+  function begin(): Flight<Value> {
+    const begun: Flight<Value> = {
+      work: fetch(neverAborted).then(
+        (value) => settle(() => value, keepMs),
+        (error: unknown) =>
+          settle(() => {
+            throw error
+          }, keepFailureMs),
+      ),
+    }
+    function settle(result: () => Value, forMs: number): void {
+      begun.result = result
+      begun.untilMs = monotonicMs() + forMs
+    }
+    return begun
+  }
+
+  return {
+    async get(signal) {
+      if (flight?.untilMs !== undefined && monotonicMs() >= flight.untilMs) flight = undefined
+      const own = (flight ??= begin())
+      if (own.result === undefined) await waitFor(own.work, signal)
+      if (own.result === undefined) throw new Error('a fetch ended without a result')
+      return own.result()
+    },
+    forget() {
+      flight = undefined
+    },
+  }
+}
+
+/**
+ * Waits for work that others wait for too: ends with the work, after `limitMs`, or with the signal's reason as an error
+ * as soon as this waiter's own `signal` is aborted. The work itself goes on in every case. `work` must not reject.
+ */
+export function waitFor(work: Promise<void>, signal: AbortSignal, limitMs?: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    const leave = (): void => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = limitMs === undefined ? undefined : setTimeout(done, limitMs)
+    if (signal.aborted) return leave()
+    signal.addEventListener('abort', leave, { once: true })
+    // oxlint-disable-next-line promise/no-callback-in-promise -- `done` settles this very promise
+    void work.then(done)
+  })
+}

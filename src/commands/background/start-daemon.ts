@@ -1,0 +1,168 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { open, readFile } from 'node:fs/promises'
+import { redactText } from '../../redaction/redact.ts'
+import { visible } from '../../terminal/visible.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { askHealth } from '../shared/find-daemon.ts'
+import type { ServeFlags } from '../shared/flags.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import {
+  runningText,
+  findRunningDaemon,
+  limits,
+  openStateFiles,
+  reportFileErrors,
+  withBackgroundLock,
+} from './background-daemon.ts'
+import type { DaemonRecord, StateFiles } from './background-daemon.ts'
+
+export interface StartedDaemon {
+  /** It accepts connections at `record.url`. */
+  readonly record: DaemonRecord
+  /** This user's background daemon was running already. */
+  readonly wasRunning: boolean
+}
+
+/** For a running daemon to answer, on a busy machine. Ms. */
+const answerLimitMs = 5000
+
+/**
+ * Starts the daemon as a detached process and resolves once it accepts connections, or with the background daemon that
+ * already runs. Concurrent calls start one daemon.
+ * @param settings loaded with `flags`
+ * @throws CommandFailure with the daemon's own message and exit code where it does not start, or where the running one
+ * differs from the requested one
+ */
+export async function startBackgroundDaemon(
+  context: CommandContext,
+  settings: LoadedSettings,
+  flags: ServeFlags,
+): Promise<StartedDaemon> {
+  const files = await openStateFiles(context)
+  return withBackgroundLock(context, files, settings.config.server.shutdownGraceSeconds, () =>
+    startUnderLock(context, files, settings, flags),
+  )
+}
+
+export async function startUnderLock(
+  context: CommandContext,
+  files: StateFiles,
+  settings: LoadedSettings,
+  flags: ServeFlags,
+): Promise<StartedDaemon> {
+  const running = await findRunningDaemon(context, files)
+  if (running !== undefined) {
+    refuseOther(running, settings, flags)
+    await requireAnswer(context, running)
+    return { record: running, wasRunning: true }
+  }
+  return { record: await startProcess(context, files, settings, flags), wasRunning: false }
+}
+
+/** @throws CommandFailure `failed` */
+function refuseOther(running: DaemonRecord, settings: LoadedSettings, flags: ServeFlags): void {
+  const { port } = settings.config.server
+  const isSamePort = port === 0 || Number(new URL(running.url).port || 80) === port
+  if (isSamePort && running.flags.demo === flags.demo) return
+  const message = `${runningText(running)} To start another one, end it first: copilot-proxy stop`
+  throw new CommandFailure(exitCode.failed, message)
+}
+
+/** @throws CommandFailure `failed` */
+async function requireAnswer(context: CommandContext, { pid, url }: DaemonRecord): Promise<void> {
+  if ((await askHealth(url, context.fetch, answerLimitMs)) !== undefined) return
+  context.signal.throwIfAborted()
+  const message = `copilot-proxy at ${visible(url)}, process ${pid}, runs and does not answer. Try: copilot-proxy restart`
+  throw new CommandFailure(exitCode.failed, message)
+}
+
+async function startProcess(
+  context: CommandContext,
+  files: StateFiles,
+  settings: LoadedSettings,
+  flags: ServeFlags,
+): Promise<DaemonRecord> {
+  const log = await reportFileErrors(files, () => open(files.logFile, 'a', 0o600))
+  let logStart: number
+  let child: ChildProcess
+  try {
+    logStart = (await log.stat()).size
+    const [file, ...args] = context.self
+    // A session of its own: closing the terminal and Ctrl-C do not reach the daemon. Secrets are passed in the
+    // environment, since every user of the machine can read a command line.
+    child = spawn(file, [...args, ...serveArguments(settings, flags)], {
+      detached: true,
+      windowsHide: true,
+      env: context.env,
+      stdio: ['ignore', 'pipe', log.fd],
+    })
+  } finally {
+    await log.close()
+  }
+  try {
+    const outcome = await watchStart(child, context.signal)
+    if (outcome.kind === 'listening') {
+      const record = await findRunningDaemon(context, files)
+      if (record !== undefined) return record
+    }
+    if (outcome.kind === 'exit') {
+      throw new CommandFailure(toExitCode(outcome.code), await messagesSince(files, logStart, outcome.code))
+    }
+    child.kill()
+    context.signal.throwIfAborted()
+    const why = outcome.kind === 'failed' ? `: ${visible(outcome.message)}` : ''
+    throw new CommandFailure(exitCode.failed, `The daemon could not be started${why}. Its log: ${files.logFile}`)
+  } finally {
+    child.stdout?.destroy()
+    child.unref()
+  }
+}
+
+function serveArguments(settings: LoadedSettings, flags: ServeFlags): readonly string[] {
+  const options = [
+    ['--config', settings.isNamed ? settings.configFile : undefined],
+    ['--port', flags.port],
+    ['--host', flags.host],
+    ['--log-level', flags.logLevel],
+  ] as const
+  return [
+    'serve',
+    '--background=detach',
+    ...options.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])),
+    ...(flags.demo ? ['--demo'] : []),
+  ]
+}
+
+type Outcome =
+  | { readonly kind: 'listening' | 'slow' | 'aborted' }
+  | { readonly kind: 'exit'; readonly code: number | null }
+  | { readonly kind: 'failed'; readonly message: string }
+
+/** The daemon prints its one line when it accepts connections. */
+async function watchStart(child: ChildProcess, signal: AbortSignal): Promise<Outcome> {
+  const limit = AbortSignal.timeout(limits.startMs)
+  return new Promise((resolve) => {
+    child.stdout?.once('data', () => resolve({ kind: 'listening' }))
+    child.once('error', ({ message }) => resolve({ kind: 'failed', message }))
+    child.once('exit', (code) => resolve({ kind: 'exit', code }))
+    limit.addEventListener('abort', () => resolve({ kind: 'slow' }))
+    if (signal.aborted) resolve({ kind: 'aborted' })
+    signal.addEventListener('abort', () => resolve({ kind: 'aborted' }), { once: true })
+  })
+}
+
+function toExitCode(code: number | null): CommandFailure['exitCode'] {
+  return Object.values(exitCode).find((known) => known === code && known !== exitCode.done) ?? exitCode.failed
+}
+
+/** Lines that the daemon wrote for people before it ended: those that are not log entries. */
+async function messagesSince({ logFile }: StateFiles, start: number, code: number | null): Promise<string> {
+  const bytes = await readFile(logFile).catch(() => Buffer.alloc(0))
+  // A shorter file has been rotated.
+  const text = bytes.subarray(bytes.length < start ? 0 : start).toString()
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'))
+  if (lines.length > 0) return redactText(lines.join('\n'))
+  return `The daemon ended at its start, with ${code ?? 'a signal'}. Its log: ${logFile}`
+}

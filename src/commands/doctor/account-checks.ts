@@ -1,0 +1,233 @@
+import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
+import type { ExchangeOutcome } from '../../auth/copilot/token-exchange.ts'
+import type { CopilotUserOutcome } from '../../auth/copilot/github-api.ts'
+import type { CopilotAccount, Quota } from '../../auth/copilot/quota.ts'
+import type { ProxyError } from '../../errors.ts'
+import { isOpen } from '../../models/model.ts'
+import type { Model, ModelListing } from '../../models/model.ts'
+import { failed, ok, skipped, warning } from './check.ts'
+import type { Findings, Finding } from './check.ts'
+
+/** The login of one provider, from local files only. */
+export type LoginState =
+  | { readonly kind: 'off'; readonly detail: string }
+  | { readonly kind: 'nobody' }
+  /** A stored login that cannot be used; `fix` is the remedy. */
+  | { readonly kind: 'problem'; readonly detail: string; readonly fix: string }
+  /** The account and the source of its login. */
+  | { readonly kind: 'login'; readonly who: string }
+
+export interface LoginQuestion {
+  /** `Copilot`. */
+  readonly name: string
+  readonly loginCommand: string
+  /** A login of the other provider is stored. */
+  readonly hasOther: boolean
+}
+
+/** One provider is enough, so a missing login of the other is no failure. */
+export function judgeLogin(state: LoginState, { name, loginCommand, hasOther }: LoginQuestion): Findings {
+  switch (state.kind) {
+    case 'off':
+      return skipped(state.detail)
+    case 'login':
+      return ok(state.who)
+    case 'problem':
+      return failed(state.detail, state.fix)
+    case 'nobody':
+      return hasOther
+        ? skipped(`Nobody is logged in to ${name}; if you want to use it: ${loginCommand}`)
+        : [{ status: 'failed', detail: 'Nobody is logged in', fix: `Run: ${loginCommand}`, nobody: true }]
+  }
+}
+
+const again = 'Try again in a moment: copilot-proxy doctor'
+
+/** Whether GitHub accepts the login, from the outcome of a token exchange. */
+export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
+  switch (outcome.kind) {
+    case 'ok':
+      if (outcome.direct) return ok('GitHub takes the login, which is sent to Copilot itself and has no end of its own')
+      return ok(`GitHub takes the login and gave a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
+    case 'bad_credentials':
+    case 'not_available':
+      return failed(outcome.detail, outcome.fix)
+    case 'no_access':
+      return skipped('GitHub takes the login, and gives this account no token')
+    case 'rate_limited': {
+      const { detail, retryAfterSeconds } = outcome
+      return warning(
+        detail,
+        retryAfterSeconds === undefined ? again : `In ${retryAfterSeconds} seconds, try again: copilot-proxy doctor`,
+      )
+    }
+    case 'redirected':
+      return failed(outcome.detail, 'Sign in to the network in a browser, or leave it, then run: copilot-proxy doctor')
+    case 'transient':
+      return failed(outcome.detail, again)
+    case 'aborted':
+      return skipped('Interrupted')
+  }
+}
+
+const plansPage = 'https://github.com/settings/copilot'
+
+export interface EntitlementFacts {
+  readonly exchange: ExchangeOutcome
+  readonly account: CopilotUserOutcome
+  /** The marketing name of a plan. */
+  readonly planName: (plan: string) => string
+}
+
+/** Whether the account has a seat and quota left. */
+export function judgeCopilotEntitlement({ exchange, account, planName }: EntitlementFacts): Findings {
+  if (exchange.kind === 'no_access') return failed(exchange.detail, exchange.fix)
+  if (exchange.kind !== 'ok') return skipped('Needs: a token')
+  const untold = 'GitHub tells nothing of plan and quota to this login'
+  // Without a token exchange, the list of models shows whether Copilot is on.
+  if (account.kind === 'not_available') return ok(exchange.direct ? untold : `Copilot is on; ${untold}`)
+  if (account.kind === 'aborted') return skipped('Interrupted')
+  if (account.kind !== 'ok') return skipped(`Copilot is on; plan and quota are not known: ${account.detail}`)
+  return judgeQuotas(account.account, planName)
+}
+
+function judgeQuotas(account: CopilotAccount, planName: EntitlementFacts['planName']): Findings {
+  const plan = planName(account.plan)
+  const day = account.resetsAt?.slice(0, 10)
+  const fix = day === undefined ? `See ${plansPage}` : `Wait until ${day}, or get more at ${plansPage}`
+  const spent = account.quotas.flatMap((quota): readonly Finding[] => {
+    if (!isSpent(quota)) return []
+    // Without `chat` nothing answers; without premium requests, included models still do.
+    return quota.id === 'chat'
+      ? [{ status: 'failed', detail: `${plan}: the chat quota is spent`, fix }]
+      : [{ status: 'warning', detail: `${plan}: the ${nameOf(account)} are spent; models that cost none answer`, fix }]
+  })
+  const [first, ...rest] = spent
+  return first === undefined ? ok([plan, ...leftOf(account)].join('; ')) : [first, ...rest]
+}
+
+/** The quotas that this program uses up; `completions` belong to editors. */
+function isSpent({ id, unlimited, remaining, overagePermitted }: Quota): boolean {
+  const isOurs = id === 'chat' || id === 'premium_interactions'
+  return isOurs && !unlimited && remaining !== undefined && remaining <= 0 && overagePermitted !== true
+}
+
+function nameOf({ tokenBasedBilling }: CopilotAccount): string {
+  return tokenBasedBilling ? 'AI credits' : 'premium requests'
+}
+
+function leftOf(account: CopilotAccount): readonly string[] {
+  return account.quotas.flatMap(({ id, unlimited, remaining, entitlement }) => {
+    if (unlimited || remaining === undefined || (id !== 'chat' && id !== 'premium_interactions')) return []
+    const total = entitlement === undefined ? '' : ` of ${Math.round(entitlement)}`
+    return [`${Math.round(remaining)}${total} ${id === 'chat' ? 'chats' : nameOf(account)} left`]
+  })
+}
+
+export interface CodexAnswer {
+  readonly outcome: ListingOutcome
+  /** Of the login, after the request. */
+  readonly status: CodexLoginStatus
+}
+
+type Describe = (error: ProxyError) => string
+
+/** Whether OpenAI accepts the login, renewed if it was due. */
+export function judgeCodexToken({ outcome, status }: CodexAnswer, describe: Describe, nowMs: number): Findings {
+  const { error } = outcome.kind === 'fault' ? outcome : { error: undefined }
+  if (error?.kind === 'codex_unavailable') return failed(error.detail, error.fix)
+  if (error?.kind === 'upstream_status' && error.status === 401) return failed(describe(error), fixOf(status))
+  if (error !== undefined && planRefusal(error) === undefined) return skipped('Not known: OpenAI was asked in vain')
+  return ok(`OpenAI takes the login${lifeOf(status, nowMs)}`)
+}
+
+/**
+ * Whether the plan includes Codex and has quota left. OpenAI reports the amount with answers only, and none is
+ * requested.
+ */
+export function judgeCodexEntitlement({ outcome, status }: CodexAnswer, describe: Describe): Findings {
+  const { error } = outcome.kind === 'fault' ? outcome : { error: undefined }
+  const refusal = error && planRefusal(error)
+  if (error !== undefined && refusal !== undefined) {
+    return refusal === 429
+      ? warning(
+          describe(error),
+          'Wait until it resets, or get a larger plan at https://chatgpt.com/codex/settings/usage',
+        )
+      : failed(describe(error), 'Log in with another account: copilot-proxy login codex')
+  }
+  if (error !== undefined) return skipped('Not known: OpenAI was asked in vain')
+  return ok(
+    status.source === 'api-key'
+      ? 'Paid by the use of the API key'
+      : status.plan === undefined
+        ? 'The plan includes Codex'
+        : `ChatGPT plan ${status.plan}`,
+  )
+}
+
+/** The status by which OpenAI refuses the account rather than the login (docs/codex-wire.md, "Errors"). */
+export function planRefusal(error: ProxyError): number | undefined {
+  return error.kind === 'upstream_status' && [402, 403, 429].includes(error.status) ? error.status : undefined
+}
+
+const fixes: Readonly<Record<NonNullable<CodexLoginStatus['source']>, string>> = {
+  'api-key': 'Set codex.api-key to a key that is valid',
+  'codex-cli': 'Run: codex login',
+  login: 'Run: copilot-proxy login codex',
+}
+
+function fixOf({ source = 'login' }: CodexLoginStatus): string {
+  return fixes[source]
+}
+
+function lifeOf({ source, expiresAtMs }: CodexLoginStatus, nowMs: number): string {
+  if (expiresAtMs === undefined) return ''
+  const hours = Math.max(0, Math.floor((expiresAtMs - nowMs) / 3600_000))
+  const time = hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
+  return `; its token is good for ${time} and renewed by ${source === 'codex-cli' ? 'Codex CLI alone' : 'itself'}`
+}
+
+/** The outcome of a request for a provider's models. */
+export type ListingOutcome =
+  | { readonly kind: 'listed'; readonly listing: ModelListing }
+  /** The answer is no model list. */
+  | { readonly kind: 'unusable' }
+  | { readonly kind: 'fault'; readonly error: ProxyError }
+
+/** Further models are counted. */
+const mostNamed = 8
+
+export interface ModelsQuestion {
+  /** `Copilot`. */
+  readonly name: string
+  readonly describeFault: (error: ProxyError) => string
+}
+
+/** Whether there are models, and which are switched off by a policy. */
+export function judgeModels(outcome: ListingOutcome, { name, describeFault }: ModelsQuestion): Findings {
+  switch (outcome.kind) {
+    case 'unusable':
+      return failed(`${name} answered with something that is not a model list`, again)
+    case 'fault':
+      return failed(describeFault(outcome.error), 'fix' in outcome.error ? outcome.error.fix : again)
+    case 'listed':
+      return judgeList(outcome.listing.models, name)
+  }
+}
+
+function judgeList(models: readonly Model[], name: string): Findings {
+  const chat = models.filter(({ type }) => type === 'chat')
+  const usable = new Set(chat.filter(isOpen).map(({ id }) => id))
+  const disabled = [...new Set(chat.map(({ id }) => id))].filter((id) => !usable.has(id))
+  const count = usable.size === 1 ? '1 chat model' : `${usable.size} chat models`
+  if (disabled.length > 0) {
+    const more = disabled.length - mostNamed
+    const named = disabled.slice(0, mostNamed).join(', ') + (more > 0 ? ` and ${more} more` : '')
+    const detail = `${count}; switched off by a policy: ${named}`
+    const fix =
+      'Enable them at https://github.com/settings/copilot/features, or have the administrator who pays for the seat do so'
+    return usable.size === 0 ? failed(detail, fix) : warning(detail, fix)
+  }
+  return usable.size === 0 ? skipped(`${name} lists no chat model for this account`) : ok(count)
+}

@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { visibleLines } from '../../terminal/visible.ts'
+import { requireCallerKey } from '../shared/caller-key.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode } from '../shared/command.ts'
+import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import type { DaemonAddress } from '../shared/find-daemon.ts'
+import type { ReportFlags } from '../shared/flags.ts'
+import { loadSettings } from '../shared/settings.ts'
+
+const count = z.number().catch(0)
+
+/** Answer of `GET /cache`. */
+const report = z.object({
+  on: z.boolean(),
+  sessions: z.array(
+    z.object({
+      session: z.string(),
+      named: z.boolean(),
+      model: z.string(),
+      requests: count,
+      inputTokens: count,
+      cachedInputTokens: count,
+      changes: z.array(
+        z.object({
+          request: count,
+          since: count,
+          segment: z.string().optional(),
+          idleSeconds: z.number().optional(),
+          cachedTokens: z.number().optional(),
+        }),
+      ),
+    }),
+  ),
+})
+type CacheReport = z.infer<typeof report>
+type Session = CacheReport['sessions'][number]
+type Change = Session['changes'][number]
+
+const timeoutMs = 5000
+
+/** Explains for each session why upstream's cache did not hold its prompts. */
+export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  const { url, health } = await findDaemon(context, settings)
+  if (health === undefined) {
+    throw new CommandFailure(exitCode.failed, `No copilot-proxy answers at ${url}. Start it: copilot-proxy start`)
+  }
+  const { key } = requireCallerKey(context, settings.config)
+  const cache = await askCache(context, { url, key })
+  if (flags.json) {
+    writeJson(context, cache)
+    return exitCode.done
+  }
+  context.stdout.write(visibleLines(cacheText(cache)))
+  return exitCode.done
+}
+
+/** @throws CommandFailure `failed`; the signal's reason on abort */
+async function askCache(context: CommandContext, address: DaemonAddress): Promise<CacheReport> {
+  try {
+    const { ok, status, body } = await getFromDaemon(context, address, '/cache', timeoutMs)
+    if (ok) return report.parse(body)
+    throw new Error(`the daemon answered ${status}`)
+  } catch (cause) {
+    context.signal.throwIfAborted()
+    const detail = 'The daemon does not tell about its cache: it may be of another version, or ask for another key.'
+    throw new CommandFailure(exitCode.failed, `${detail} Restart it: copilot-proxy restart`, { cause })
+  }
+}
+
+function cacheText({ on, sessions }: CacheReport): string {
+  const hint = on
+    ? ''
+    : 'Nothing is watched: set log.cache-diagnostics to true in the configuration, and send some requests.\n'
+  if (sessions.length === 0) return on ? 'No request yet.\n' : hint
+  return `${hint}${sessions.map(sessionText).join('\n')}`
+}
+
+function sessionText({ session, named, model, requests, inputTokens, cachedInputTokens, changes }: Session): string {
+  const rate =
+    inputTokens === 0 ? 'no tokens counted yet' : `${percent(cachedInputTokens / inputTokens)} from the cache`
+  const name = named ? `Session ${session}` : `Session ${session} (not named by its client)`
+  const lines = changes.map((change) => `  ${changeText(change)}\n`)
+  return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || `  ${unchangedText(requests, inputTokens, cachedInputTokens)}\n`}`
+}
+
+function unchangedText(requests: number, inputTokens: number, cachedInputTokens: number): string {
+  if (requests === 1) return 'There is nothing to compare yet.'
+  const same = 'The beginning of the prompt stayed the same.'
+  if (inputTokens === 0 || cachedInputTokens > 0) return same
+  return `${same} Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.`
+}
+
+function changeText({ request, since, segment, idleSeconds, cachedTokens }: Change): string {
+  const reasons = [
+    ...(segment === undefined ? [] : [whatChanged(segment)]),
+    ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, more than the cache lasts`]),
+  ]
+  const read = cachedTokens === undefined ? '' : ` (${cachedTokens} tokens were read from it all the same)`
+  return `between request ${since} and ${request}: ${reasons.join('; ')}${cachedTokens === 0 ? '' : read}`
+}
+
+const segmentWords: Readonly<Record<string, string>> = {
+  model: 'the model changed',
+  prompt_cache_key: 'the cache key changed',
+  tools: 'the tools changed',
+  settings: 'thinking, tool choice or answer format changed',
+  instructions: 'the instructions changed',
+  system: 'the system text changed',
+}
+
+/** For `messages[4]`: the client edited, compacted or cut its history. */
+function whatChanged(segment: string): string {
+  const known = Object.hasOwn(segmentWords, segment) ? segmentWords[segment] : undefined
+  if (known !== undefined) return known
+  const [, list, at] = /^(\w+)\[(\d+)\]$/.exec(segment) ?? []
+  return list === 'system' ? `the system text changed at block ${at}` : `${segment} was edited or left out`
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}

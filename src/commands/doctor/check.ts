@@ -1,0 +1,104 @@
+import type { ProviderId } from '../../executors/executor.ts'
+
+/** A result of a check. Warnings and failures name one remedy. */
+export type Finding =
+  | { readonly status: 'ok' | 'skipped'; readonly detail: string }
+  | {
+      readonly status: 'warning' | 'failed'
+      /** Whole sentences, or the start of one. No credential. */
+      readonly detail: string
+      /** One command or action, without a period. */
+      readonly fix: string
+      /** The only failure is that nobody is logged in. */
+      readonly nobody?: true
+    }
+
+export type Findings = readonly [Finding, ...Finding[]]
+
+export interface Check {
+  /** Stable: programs read it. */
+  readonly id: string
+  /** Undefined where the check concerns both or neither. */
+  readonly provider?: ProviderId
+  readonly title: string
+  /** Checks before this one in the list. If one failed or was skipped, this one is skipped. */
+  readonly needs?: readonly Check[]
+  /** Expected problems are findings; errors are defects. */
+  readonly run: () => Promise<Findings>
+}
+
+export interface Report {
+  readonly check: Check
+  readonly findings: Findings
+}
+
+export function ok(detail: string): Findings {
+  return [{ status: 'ok', detail }]
+}
+
+export function skipped(detail: string): Findings {
+  return [{ status: 'skipped', detail }]
+}
+
+export function warning(detail: string, fix: string): Findings {
+  return [{ status: 'warning', detail, fix }]
+}
+
+export function failed(detail: string, fix: string): Findings {
+  return [{ status: 'failed', detail, fix }]
+}
+
+/** All of them, or `none` where there are none. */
+export function findingsOr([first, ...rest]: readonly Finding[], none: Findings): Findings {
+  return first === undefined ? none : [first, ...rest]
+}
+
+export interface RunOptions {
+  /** Aborts when a check that starts now has taken too long. */
+  readonly deadline: () => AbortSignal
+  /** Describes an error thrown by a check, without credentials. */
+  readonly describeDefect: (error: unknown) => string
+}
+
+/**
+ * Runs checks concurrently, each as soon as its needs are done, and yields the reports in the order of the list. A
+ * check that hangs delays only until its own deadline.
+ */
+export async function* runChecks(checks: readonly Check[], options: RunOptions): AsyncGenerator<Report> {
+  const running = new Map<Check, Promise<Findings>>()
+  for (const check of checks) {
+    const needed = (check.needs ?? []).map(async (other) => ({ other, findings: await running.get(other) }))
+    const findings = Promise.all(needed).then((done) => {
+      const missing = done.find((one) => one.findings?.some(({ status }) => isInTheWay(status)) ?? true)
+      return missing === undefined ? runOne(check, options) : skipped(`Needs: ${missing.other.title}`)
+    })
+    running.set(check, findings)
+  }
+  for (const [check, findings] of running) yield { check, findings: await findings }
+}
+
+function isInTheWay(status: string): boolean {
+  return status === 'failed' || status === 'skipped'
+}
+
+async function runOne(check: Check, { deadline, describeDefect }: RunOptions): Promise<Findings> {
+  const late = aborted(deadline())
+  try {
+    return await Promise.race([check.run(), late.promise])
+  } catch (error) {
+    return failed(
+      `This check could not be made: ${describeDefect(error)}`,
+      'Tell the makers of copilot-proxy, with this line',
+    )
+  } finally {
+    late.forget()
+  }
+}
+
+function aborted(signal: AbortSignal): { readonly promise: Promise<Findings>; readonly forget: () => void } {
+  const { promise, resolve } = Promise.withResolvers<Findings>()
+  const onAbort = (): void => resolve(failed('No answer in time', 'Try again in a moment: copilot-proxy doctor'))
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return { promise, forget: () => signal.removeEventListener('abort', onAbort) }
+}

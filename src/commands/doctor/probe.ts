@@ -1,0 +1,164 @@
+import { ProxyFailure, describeConnectionFailure, errorCode } from '../../auth/connection-failure.ts'
+import { isLoopbackHost } from '../../config/loopback.ts'
+import { readProxyUrls } from '../../config/proxy-variables.ts'
+import type { ConnectionPool } from '../../executors/agent.ts'
+
+/** The outcome of one request, without a credential, to a host. */
+export type Probe = {
+  /** With the port, unless it is the default. */
+  readonly host: string
+  readonly isSecure: boolean
+  readonly proxy: ProxyInUse | undefined
+} & (
+  | {
+      readonly kind: 'reached'
+      /** How far this machine's clock is ahead of the host's; undefined without a Date header. Ms. */
+      readonly aheadMs: number | undefined
+    }
+  | {
+      readonly kind: 'failed'
+      readonly stage: ProbeStage
+      /** The error code of the system or the library. */
+      readonly code: string
+      /** The reason, as a clause. */
+      readonly reason: string
+    }
+)
+
+export type FailedProbe = Extract<Probe, { kind: 'failed' }>
+
+export type ProbeStage = 'lookup' | 'connect' | 'proxy' | 'tls' | 'answer'
+
+export interface ProbeDeps {
+  readonly pool: Pick<ConnectionPool, 'agent'>
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** For the whole answer; longer than the connect timeout of the pool, so that this timeout means a late answer. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Sends a HEAD request through the same pool and proxy as other requests. Any answer means that the host was reached.
+ */
+export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal): Promise<Probe> {
+  const { pool, env, now, timeoutMs } = deps
+  const url = new URL(origin)
+  const about = { host: url.host, isSecure: url.protocol === 'https:', proxy: proxyInUse(url, env) }
+  const timeout = AbortSignal.timeout(timeoutMs)
+  try {
+    const sentMs = now()
+    const { headers, body } = await pool.agent.request({
+      origin: url.origin,
+      path: '/',
+      method: 'HEAD',
+      signal: AbortSignal.any([signal, timeout]),
+    })
+    const answeredMs = now()
+    await body.dump()
+    return { ...about, kind: 'reached', aheadMs: aheadOf(headers, (sentMs + answeredMs) / 2) }
+  } catch (error) {
+    if (timeout.aborted) {
+      const reason = `none was complete within ${timeoutMs / 1000} seconds`
+      return { ...about, kind: 'failed', stage: 'answer', code: 'ETIMEDOUT', reason }
+    }
+    const code = errorCode(error) ?? ''
+    const stage = stageOf(code, about.proxy !== undefined)
+    // The proxy is named separately.
+    const reason = describeConnectionFailure(error instanceof ProxyFailure ? error.cause : error)
+    return { ...about, kind: 'failed', stage, code: proxyStatus(error) ?? code, reason }
+  }
+}
+
+/** `Date` has whole seconds, and a cached answer is older by `Age`. Source: RFC 9110 §6.6.1, RFC 9111 §5.1. */
+function aheadOf(headers: Readonly<Record<string, string | string[] | undefined>>, hereMs: number): number | undefined {
+  const { date, age } = headers
+  if (typeof date !== 'string') return undefined
+  const ageSeconds = typeof age === 'string' && /^\d{1,9}$/.test(age) ? Number(age) : 0
+  const ahead = hereMs - (Date.parse(date) + 500 + ageSeconds * 1000)
+  return Number.isFinite(ahead) ? ahead : undefined
+}
+
+const lookupCodes: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN'])
+const connectCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+  'EPERM',
+  'EADDRNOTAVAIL',
+])
+
+function stageOf(code: string, isProxied: boolean): ProbeStage {
+  if (code === 'UND_ERR_ABORTED' || code.startsWith('UND_ERR_PRX_')) return 'proxy'
+  if (lookupCodes.has(code)) return isProxied ? 'proxy' : 'lookup'
+  if (connectCodes.has(code)) return isProxied ? 'proxy' : 'connect'
+  return /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/.test(
+    code,
+  )
+    ? 'tls'
+    : 'answer'
+}
+
+/** The status of a proxy that refused a tunnel; undici has it in the message only (lib/dispatcher/proxy-agent.js). */
+function proxyStatus(error: unknown): string | undefined {
+  return error instanceof Error ? /^Proxy response \((\d{3})\)/.exec(error.message)?.[1] : undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export interface ProxyInUse {
+  /** The variable that names it. */
+  readonly variable: string
+  /** Without user name and password. */
+  readonly address: string
+}
+
+/**
+ * The environment's proxy for this program's requests to `url`; undefined for none. Loopback addresses never use one
+ * (createPool in executors/agent.ts).
+ */
+export function proxyInUse(url: URL, env: Environment): ProxyInUse | undefined {
+  const proxies = readProxyUrls(env)
+  if (!proxies.ok || isLoopbackHost(bareHost(url.hostname)) || isExempt(url, env)) return undefined
+  const { http, https } = proxies.value
+  // Without a proxy of its own, https uses that of http, as in undici's EnvHttpProxyAgent.
+  const isHttps = url.protocol === 'https:' && https !== undefined
+  const address = isHttps ? https : http
+  if (address === undefined) return undefined
+  const names = isHttps ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY']
+  const variable = names.find((name) => env[name] !== undefined) ?? ''
+  return { variable, address: new URL(address).origin }
+}
+
+/** Whether `no_proxy` or `NO_PROXY` names the host, as undici's EnvHttpProxyAgent reads them. */
+export function isExempt(url: URL, env: Environment): boolean {
+  const host = bareHost(url.hostname)
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+  const entries = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(/[,\s]+/)
+  return entries.some((text) => {
+    const entry = readEntry(text.toLowerCase())
+    if (entry.name === '' || (entry.port !== undefined && entry.port !== port)) return false
+    return entry.name === '*' || (host === entry.name && !entry.below) || host.endsWith(`.${entry.name}`)
+  })
+}
+
+interface Entry {
+  readonly name: string
+  readonly port: string | undefined
+  /** `*.example.com`: subdomains, not the name itself. */
+  readonly below: boolean
+}
+
+function readEntry(text: string): Entry {
+  const { name = text, port } = /^(?:\[(?<address>.+)\]|(?<name>[^:]+)):(?<port>\d+)$/.exec(text)?.groups ?? {}
+  const bracketed = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1]
+  return { name: bareHost(bracketed ?? name.replace(/^\*?\./, '')), port, below: text.startsWith('*.') }
+}
+
+/** Without brackets and the final dot. */
+function bareHost(host: string): string {
+  return host.replace(/^\[(.+)\]$/, '$1').replace(/(?<=.)\.$/, '')
+}

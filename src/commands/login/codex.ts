@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { CODEX_REDIRECT_PORTS, runCodexBrowserLogin } from '../../auth/codex/browser-login.ts'
+import { finishCodexDeviceLogin, startCodexDeviceLogin } from '../../auth/codex/device-login.ts'
+import { codexRecord, codexRecordKind, toCodexRecord } from '../../auth/codex/record.ts'
+import type { CodexRecord } from '../../auth/codex/record.ts'
+import type { LoginTokens } from '../../auth/codex/token-endpoint.ts'
+import type { Config } from '../../config/schema.ts'
+import { visible } from '../../terminal/visible.ts'
+import { describePlace, removeFromOtherStore, requireStore, openCodexRecords } from '../shared/accounts.ts'
+import type { CommandContext } from '../shared/command.ts'
+import type { LoginFlags } from '../shared/flags.ts'
+import { chatgptPlanName } from '../shared/plan-name.ts'
+import { loadSettings } from '../shared/settings.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import { browserCommand } from './desktop.ts'
+import { loginFailed, loginInterrupted, showAddress, showCode } from './prompts.ts'
+
+/**
+ * Logs in to ChatGPT and stores the login as the Codex account in use.
+ * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
+ */
+export async function connectCodexAccount(
+  context: CommandContext,
+  flags: Pick<LoginFlags, 'browser' | 'config' | 'device'>,
+  ports: readonly number[] = CODEX_REDIRECT_PORTS,
+): Promise<void> {
+  const settings = await loadSettings(context, flags.config)
+  const { codex } = settings.config
+  const mayOpenBrowser = flags.browser
+  await requireStore(context, settings)
+  const tokens = await (flags.device
+    ? askCodexWithCode(context, codex, { mayOpenBrowser })
+    : askCodexInBrowser(context, codex, { mayOpenBrowser, ports }))
+  context.secrets.note(tokens.accessToken, tokens.refreshToken, tokens.idToken)
+  const record = toCodexRecord(tokens, { nowMs: context.now(), issuer: codex.issuer })
+  if (record === undefined) throw loginFailed('OpenAI’s answer names no ChatGPT account.')
+  const location = await storeRecord(context, settings, record)
+
+  const { stdout } = context
+  const { plan } = record.metadata
+  const account = `${visible(record.label)}${plan === undefined ? '' : `, with ${visible(chatgptPlanName(plan))}`}`
+  const untold = plan === undefined ? ' OpenAI does not tell the plan.' : ''
+  stdout.write(`\n${stdout.style.green(`Logged in to Codex as ${account}.`)}${untold}\n`)
+  stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
+  await removeFromOtherStore(context, settings, codexRecordKind, record.id)
+  const reason = whyUnused(codex)
+  if (reason !== undefined) stdout.write(`${reason}\n`)
+}
+
+/** Why requests do not use a stored login; undefined where they do. */
+function whyUnused({ enabled, apiKey, useCliLogin }: Config['codex']): string | undefined {
+  if (!enabled) return 'codex.enabled is false, so no Codex model is offered until that is changed.'
+  if (apiKey !== '') return 'codex.api-key is set and is used instead of this login for as long as it is.'
+  if (useCliLogin) return 'codex.use-cli-login is on: the login of Codex CLI is used instead of this one while it is.'
+  return undefined
+}
+
+/**
+ * Writes the record, and keeps fields that other programs added to an older record of the account.
+ * @returns its location
+ * @throws RecordStoreError
+ */
+async function storeRecord(context: CommandContext, settings: LoadedSettings, record: CodexRecord): Promise<string> {
+  const records = openCodexRecords(context, settings)
+  const earlier = await records.read(record.id)
+  const known = codexRecord.shape.metadata.shape
+  const foreign = Object.entries(earlier?.metadata ?? {}).filter(([key]) => !Object.hasOwn(known, key))
+  await records.write(
+    {
+      ...earlier,
+      ...record,
+      attributes: earlier?.attributes ?? record.attributes,
+      metadata: { ...Object.fromEntries(foreign), ...record.metadata },
+    },
+    { signal: context.signal },
+  )
+  return records.locationOf(record.id)
+}
+
+/** For one request to OpenAI, headers and body. Ms. */
+const timeoutMs = 30_000
+/** How long a person has to finish the browser login. Ms. */
+const browserWaitMs = 10 * 60_000
+
+const withCode = 'copilot-proxy login codex --device'
+
+/**
+ * Sends the person to ChatGPT in a browser on this machine and waits for the redirect.
+ * @param ports on this machine that OpenAI may redirect to
+ * @throws CommandFailure `failed`, `interrupted`
+ */
+async function askCodexInBrowser(
+  context: CommandContext,
+  { issuer, clientId, originator }: Config['codex'],
+  { mayOpenBrowser, ports }: { readonly mayOpenBrowser: boolean; readonly ports: readonly number[] },
+): Promise<LoginTokens> {
+  const { fetch, signal, stdout } = context
+  const onUrl = (url: string): void => {
+    showAddress(context, url, mayOpenBrowser)
+    if (browserCommand(context) === undefined) {
+      stdout.write(`No browser on this machine, or connected over SSH? Log in with a code instead: ${withCode}\n`)
+    }
+    stdout.write('Waiting for OpenAI. Ctrl-C stops the login.\n')
+  }
+  const answer = await runCodexBrowserLogin(
+    { fetch, timeoutMs, randomBytes, onUrl },
+    { issuer, clientId, originator, ports, waitMs: browserWaitMs },
+    signal,
+  )
+  switch (answer.kind) {
+    case 'authorized':
+      return answer.tokens
+    case 'denied':
+      throw loginFailed(
+        answer.detail === '' ? 'The login was cancelled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
+      )
+    case 'timed_out':
+      throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
+    case 'ports_taken':
+      throw loginFailed(
+        `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')}, the only ones that OpenAI sends the browser ` +
+          `back to, are in use, perhaps by another login. End that one, or log in with a code: ${withCode}`,
+        '\n',
+      )
+    case 'failed':
+      throw loginFailed(`The login failed. ${answer.detail}.`)
+    case 'aborted':
+      throw loginInterrupted()
+  }
+}
+
+/**
+ * Shows a code to enter at OpenAI and waits for the login.
+ * @throws CommandFailure `failed`, `interrupted`
+ */
+async function askCodexWithCode(
+  context: CommandContext,
+  { issuer, clientId }: Config['codex'],
+  { mayOpenBrowser }: { readonly mayOpenBrowser: boolean },
+): Promise<LoginTokens> {
+  const { fetch, now, sleep, signal } = context
+  const deps = { fetch, now, sleep, timeoutMs }
+  const started = await startCodexDeviceLogin(deps, { issuer, clientId }, signal)
+  switch (started.kind) {
+    case 'started':
+      break
+    case 'not_offered':
+      throw loginFailed(
+        `${new URL(issuer).host} offers no login with a code, or the workspace does not allow it. ` +
+          'On a machine with a browser: copilot-proxy login codex',
+        '\n',
+      )
+    case 'failed':
+      throw loginFailed(`The login could not start. ${started.detail}.`)
+    case 'aborted':
+      throw loginInterrupted()
+  }
+
+  const { code } = started
+  context.secrets.note(code.deviceAuthId)
+  const caution = 'Such codes are used for phishing: only enter one that you asked for yourself, and give it to nobody.'
+  const stopWaiting = await showCode(context, code, { issuer: 'OpenAI', mayOpenBrowser, caution })
+  const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal).finally(stopWaiting)
+  switch (answer.kind) {
+    case 'authorized':
+      return answer.tokens
+    case 'expired':
+      throw loginFailed(
+        `The code has expired.${answer.detail === '' ? '' : ` ${answer.detail}.`} For a new one: ${withCode}`,
+        '\n',
+      )
+    case 'failed':
+      throw loginFailed(`The login failed. ${answer.detail}.`)
+    case 'aborted':
+      throw loginInterrupted()
+  }
+}

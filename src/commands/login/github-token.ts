@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { pollForToken, startDeviceFlow } from '../../auth/copilot/device-flow.ts'
+import type { DeviceFlowOptions } from '../../auth/copilot/device-flow.ts'
+import { runWebFlow } from '../../auth/copilot/web-flow.ts'
+import type { Config } from '../../config/schema.ts'
+import { githubTimeoutMs } from '../shared/accounts.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { showAddress, showCode, loginFailed, loginInterrupted } from './prompts.ts'
+
+/** How long a person has to finish the browser login. Ms. */
+const webWaitMs = 10 * 60_000
+/** Bounds the input; tokens have some forty characters. */
+const maxTokenLineLength = 4096
+
+/**
+ * Shows a code to enter at GitHub and waits for the login.
+ * @returns the GitHub token
+ * @throws CommandFailure `failed`, `interrupted`
+ */
+export async function askWithCode(
+  context: CommandContext,
+  options: DeviceFlowOptions,
+  mayOpenBrowser: boolean,
+): Promise<string> {
+  const { fetch, now, sleep, signal } = context
+  const deps = { fetch, now, sleep, timeoutMs: githubTimeoutMs }
+  const started = await startDeviceFlow(deps, options, signal)
+  if (started.kind === 'aborted') throw loginInterrupted()
+  if (started.kind === 'failed') throw loginFailed(`The login could not start. ${started.detail}.`)
+
+  const { code } = started
+  context.secrets.note(code.deviceCode)
+  const stopWaiting = await showCode(context, code, { issuer: 'GitHub', mayOpenBrowser })
+  const answer = await pollForToken(deps, options, code, signal).finally(stopWaiting)
+  switch (answer.kind) {
+    case 'authorized':
+      return answer.githubToken
+    case 'expired':
+      throw loginFailed('The code has expired. Run copilot-proxy login again for a new one.')
+    case 'denied':
+      throw loginFailed('The login was cancelled at GitHub.')
+    case 'failed':
+      throw loginFailed(`The login failed. ${answer.detail}.`)
+    case 'aborted':
+      throw loginInterrupted()
+  }
+}
+
+/**
+ * Sends the person to GitHub in a browser on this machine and waits for the redirect.
+ * @returns the GitHub token
+ * @throws CommandFailure `failed`, `interrupted`
+ */
+export async function askInBrowser(
+  context: CommandContext,
+  oauth: Config['copilotOauth'],
+  mayOpenBrowser: boolean,
+): Promise<string> {
+  const { fetch, signal, stdout } = context
+  const onUrl = (url: string): void => {
+    showAddress(context, url, mayOpenBrowser)
+    stdout.write('Waiting for GitHub. Ctrl-C stops the login.\n')
+  }
+  const { authUrl, tokenUrl, clientId, scope, redirectPort } = oauth
+  const answer = await runWebFlow(
+    { fetch, timeoutMs: githubTimeoutMs, randomBytes, onUrl },
+    { authUrl, tokenUrl, clientId, scope, redirectPort, waitMs: webWaitMs },
+    signal,
+  )
+  switch (answer.kind) {
+    case 'authorized':
+      return answer.githubToken
+    case 'denied':
+      throw loginFailed('The login was cancelled at GitHub.')
+    case 'timed_out':
+      throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
+    case 'port_taken':
+      throw loginFailed(
+        `Port ${answer.port}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
+      )
+    case 'failed':
+      throw loginFailed(`The login failed. ${answer.detail}.`)
+    case 'aborted':
+      throw loginInterrupted()
+  }
+}
+
+/**
+ * Reads the first non-empty line of standard input; every user of the machine could read a command line.
+ * @throws CommandFailure `usage` for text that cannot be a token, `interrupted`
+ */
+export async function readToken({ stdin, signal }: CommandContext): Promise<string> {
+  const token = (await firstLine(stdin, signal)).trim()
+  if (token === '') throw new CommandFailure(exitCode.usage, 'Standard input held no token.')
+  if (!/^[\x21-\x7E]+$/.test(token) || token.length > maxTokenLineLength) {
+    throw new CommandFailure(exitCode.usage, 'What came on standard input is not a token: one line, no spaces.')
+  }
+  if (token.startsWith('ghp_')) {
+    throw new CommandFailure(
+      exitCode.usage,
+      'That is a classic personal access token, which GitHub does not accept for Copilot. A fine-grained one (github_pat_…) with the permission Copilot Requests works; or log in with a code: copilot-proxy login',
+    )
+  }
+  return token
+}
+
+async function firstLine(stdin: CommandContext['stdin'], signal: AbortSignal): Promise<string> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = (): void => reject(loginInterrupted())
+  signal.addEventListener('abort', onAbort, { once: true })
+  // A read from stdin cannot be cancelled, so an interrupt abandons it; the process ends right after.
+  const line = readLine(stdin)
+  line.catch(() => {})
+  try {
+    return await Promise.race([line, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function readLine(stdin: CommandContext['stdin']): Promise<string> {
+  let text = ''
+  for await (const chunk of stdin) {
+    text += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8')
+    // A here-document or a careless copy may begin with empty lines.
+    text = text.trimStart()
+    const end = text.indexOf('\n')
+    if (end !== -1) return text.slice(0, end)
+    if (text.length > maxTokenLineLength) return text
+  }
+  return text
+}

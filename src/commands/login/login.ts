@@ -1,0 +1,235 @@
+import type { ExchangedToken } from '../../auth/copilot/token-exchange.ts'
+import { copilotRecordKind } from '../../auth/copilot/record.ts'
+import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
+import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
+import { parseGithubHost } from '../../auth/copilot/github-hosts.ts'
+import type { GithubHosts } from '../../auth/copilot/github-hosts.ts'
+import { copilotRecordId } from '../../auth/copilot/record.ts'
+import type { RecordStore } from '../../auth/records/record-store.ts'
+import type { CopilotRecord } from '../../auth/copilot/wire.ts'
+import { toChatError } from '../../translate/chat/error.ts'
+import {
+  describeFailure,
+  describePlace,
+  githubApi,
+  removeFromOtherStore,
+  openRecords,
+  requireStore,
+  tokenOfEnvironment,
+  parseProvider,
+} from '../shared/accounts.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext, ExitCode } from '../shared/command.ts'
+import type { LoginFlags } from '../shared/flags.ts'
+import { planName, planNameOfSku } from '../shared/plan-name.ts'
+import { loadSettings } from '../shared/settings.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import { askInBrowser, askWithCode, readToken } from './github-token.ts'
+import { loginFailed, loginInterrupted } from './prompts.ts'
+
+/** The GitHub account of a token that opens Copilot. */
+interface Account {
+  readonly githubToken: string
+  /** Undefined where GitHub does not report it. */
+  readonly login: string | undefined
+  /** The marketing name; undefined where GitHub does not report it. */
+  readonly plan: string | undefined
+  readonly opened: ExchangedToken
+}
+
+/** The label of an account without a known name. A second one of the same host replaces it. */
+const namelessAccount = 'account'
+
+/** Options of one provider's login, and what the other provider has instead. */
+const providerOptions = [
+  { flag: 'device', option: '--device', provider: 'codex', instead: 'the login of Copilot works with a code anyway' },
+  { flag: 'host', option: '--host', provider: 'copilot', instead: 'codex.issuer says where ChatGPT accounts live' },
+  { flag: 'web', option: '--web', provider: 'copilot', instead: 'the login of Codex uses the browser anyway' },
+  {
+    flag: 'tokenStdin',
+    option: '--token-stdin',
+    provider: 'copilot',
+    instead: 'codex.api-key takes an OpenAI API key',
+  },
+] as const
+
+/**
+ * The command: connects an account, and prints the next step.
+ * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
+ */
+export async function login(context: CommandContext, flags: LoginFlags): Promise<ExitCode> {
+  const provider = parseProvider(flags.provider)
+  const foreign = providerOptions.find((own) => own.provider !== provider && flags[own.flag] !== undefined)
+  if (foreign !== undefined) {
+    throw new CommandFailure(
+      exitCode.usage,
+      `${foreign.option} is an option of login ${foreign.provider}; ${foreign.instead}.`,
+    )
+  }
+  if (provider === 'codex') {
+    const { connectCodexAccount } = await import('./codex.ts')
+    await connectCodexAccount(context, flags)
+  } else {
+    await connectAccount(context, flags)
+  }
+  context.stdout.write('\nNext: copilot-proxy serve\n')
+  return exitCode.done
+}
+
+/**
+ * Obtains a GitHub token, checks that it opens Copilot, and stores it as the Copilot account in use.
+ * @throws CommandFailure `usage`, `failed`, `interrupted`; RecordStoreError
+ */
+export async function connectAccount(context: CommandContext, flags: Omit<LoginFlags, 'provider'>): Promise<void> {
+  const settings = await loadSettings(context, flags.config)
+  const hosts = githubHosts(settings, flags.host)
+  await requireStore(context, settings)
+  const githubToken = await obtainToken(context, flags, settings, hosts)
+  context.secrets.note(githubToken)
+  const account = await checkAccount(context, settings, hosts, githubToken)
+  const records = openRecords(context, settings)
+  const record = await toRecord(context, records, hosts, account)
+  if (account.opened.direct) await tryDirectly(context, settings, record, account.opened)
+  await records.write(record, { signal: context.signal })
+
+  const { stdout } = context
+  const { login: name, plan } = account
+  const greeting = `Logged in${name === undefined ? '' : ` as ${name}`}${plan === undefined ? '' : `, with ${plan}`}.`
+  const untold = [...(name === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
+  const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
+  stdout.write(`\n${stdout.style.green(greeting)}${note}\n`)
+  if (account.opened.direct) stdout.write(directNote(account, settings))
+  stdout.write(`The login is stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
+  await removeFromOtherStore(context, settings, copilotRecordKind, record.id)
+  if (tokenOfEnvironment(context) !== undefined) {
+    stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
+  }
+}
+
+/** Why the login is not exchanged, and the consequences. */
+function directNote({ plan }: Account, { config }: LoadedSettings): string {
+  const why =
+    config.copilot.auth === 'direct'
+      ? 'copilot.auth is direct'
+      : 'GitHub gives no Copilot token for a token of this kind'
+  const differences = [
+    'Models and policies are those of GitHub’s CLI (copilot-integration-id: copilot-developer-cli).',
+    ...(plan === undefined ? ['Plan and quota are not shown.'] : []),
+    'It is good until it is revoked; then a new login is needed.',
+  ]
+  return `${why}, so the login itself is sent to Copilot. What differs:\n${differences.map((line) => `  ${line}\n`).join('')}`
+}
+
+/** @throws CommandFailure `usage` for a host that cannot be GitHub's */
+function githubHosts(settings: LoadedSettings, host: string | undefined): GithubHosts {
+  const { githubBaseUrl, githubApiBaseUrl } = settings.config.copilotOauth
+  if (host === undefined) return { baseUrl: githubBaseUrl, apiBaseUrl: githubApiBaseUrl }
+  const parsed = parseGithubHost(host)
+  if (!parsed.ok) throw new CommandFailure(exitCode.usage, `--host: ${parsed.detail}.`)
+  return parsed.value
+}
+
+function obtainToken(
+  context: CommandContext,
+  flags: Omit<LoginFlags, 'provider'>,
+  settings: LoadedSettings,
+  hosts: GithubHosts,
+): Promise<string> {
+  const oauth = settings.config.copilotOauth
+  if (flags.tokenStdin) return readToken(context)
+  if (flags.web) {
+    if (oauth.clientId === '') {
+      throw new CommandFailure(
+        exitCode.usage,
+        'login --web needs an OAuth app of your own: set copilot-oauth.client-id. Without one: copilot-proxy login',
+      )
+    }
+    return askInBrowser(context, oauth, flags.browser)
+  }
+  const { githubClientId: clientId, githubScope: scope } = oauth
+  return askWithCode(context, { githubBaseUrl: hosts.baseUrl, clientId, scope }, flags.browser)
+}
+
+/** @throws CommandFailure `failed`, with the reason; `interrupted` */
+async function checkAccount(
+  context: CommandContext,
+  settings: LoadedSettings,
+  hosts: GithubHosts,
+  githubToken: string,
+): Promise<Account> {
+  const { signal } = context
+  const api = githubApi(context, settings, { apiBaseUrl: hosts.apiBaseUrl, tokenOrigin: 'given' })
+  const [user, opened, copilotUser] = await Promise.all([
+    fetchGithubUser(api, githubToken, signal),
+    obtainCopilotToken(api, githubToken, settings.config.copilot.auth, signal),
+    fetchCopilotUser(api, githubToken, signal),
+  ])
+  // Only the Copilot token decides; name and plan are for display.
+  if (opened.kind !== 'ok') throw refused(opened)
+  if (signal.aborted) throw loginInterrupted()
+  const known = copilotUser.kind === 'ok' ? copilotUser.account : undefined
+  const plan = known === undefined ? planNameOfSku(opened.sku) : planName(known.plan)
+  return { githubToken, login: user.kind === 'ok' ? user.login : known?.login, plan, opened }
+}
+
+function refused(failure: GithubFailure): CommandFailure {
+  return failure.kind === 'aborted' ? loginInterrupted() : loginFailed(describeFailure(failure), '\n')
+}
+
+/**
+ * Tests the login by a request to Copilot, since no token exchange has verified it.
+ * @throws CommandFailure `failed`, with Copilot's message
+ */
+async function tryDirectly(
+  context: CommandContext,
+  settings: LoadedSettings,
+  record: CopilotRecord,
+  opened: ExchangedToken,
+): Promise<void> {
+  // Imports the HTTP client, which other logins do not need.
+  const { listCopilotModels } = await import('../doctor/provider-facts.ts')
+  const outcome = await listCopilotModels(context, settings, { record }, opened)
+  if (context.signal.aborted) throw loginInterrupted()
+  if (outcome.kind === 'listed') return
+  if (outcome.kind === 'unusable') throw loginFailed('Copilot answered with something that is not a model list.', '\n')
+  const { error } = outcome
+  const reason = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toChatError(error, '').error.message
+  const isRefusal =
+    error.kind === 'upstream_unauthorized' ||
+    (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)
+  const what = isRefusal ? 'Copilot does not take this login.' : 'Copilot did not say whether it takes this login.'
+  throw loginFailed(`${what} ${reason}`, '\n')
+}
+
+/** Keeps the attributes of an older record of the account. */
+async function toRecord(
+  context: CommandContext,
+  records: RecordStore<CopilotRecord>,
+  hosts: GithubHosts,
+  { githubToken, login: name, opened }: Account,
+): Promise<CopilotRecord> {
+  const label = name ?? namelessAccount
+  const id = copilotRecordId(label, hosts.baseUrl)
+  const earlier = await records.read(id)
+  const nowSeconds = Math.floor(context.now() / 1000)
+  return {
+    ...earlier,
+    id,
+    provider: 'copilot',
+    label,
+    attributes: earlier?.attributes ?? {},
+    metadata: {
+      github_access_token: githubToken,
+      access_token: opened.token,
+      ...(opened.expiresAtSeconds !== undefined && { expires_at: opened.expiresAtSeconds }),
+      refresh_in: opened.refreshInSeconds,
+      obtained_at: nowSeconds,
+      ...(opened.apiBaseUrl !== undefined && { base_url: opened.apiBaseUrl }),
+      ...(opened.sku !== undefined && { sku: opened.sku }),
+      ...(name !== undefined && { login: name }),
+      github_base_url: hosts.baseUrl,
+      github_api_base_url: hosts.apiBaseUrl,
+      logged_in_at: nowSeconds,
+    },
+  }
+}

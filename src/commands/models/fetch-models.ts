@@ -1,0 +1,229 @@
+import { z } from 'zod'
+import { copilotRecordKind } from '../../auth/copilot/record.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
+import { RecordStoreError } from '../../auth/records/record-fs.ts'
+import { Fault } from '../../errors.ts'
+import { connectCopilot } from '../../executors/copilot-connection.ts'
+import type { Executor, ProviderId } from '../../executors/executor.ts'
+import { parseAccountModels } from '../../models/auto-model.ts'
+import { parseCodexModels } from '../../models/codex-model.ts'
+import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
+import type { Model, ModelListing } from '../../models/model.ts'
+import { createModelRegistry } from '../../models/registry.ts'
+import { renderModelList } from '../../models/render.ts'
+import { toChatError } from '../../translate/chat/error.ts'
+import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
+import { findCallerKey } from '../shared/caller-key.ts'
+import { openCodexConnection } from '../shared/codex-connection.ts'
+import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+
+const amount = z.number().nullable().catch(null)
+
+const tier = z
+  .looseObject({ input: amount, output: amount, cache_read: amount, cache_write: amount })
+  .nullable()
+  .catch(null)
+
+/** The displayed part of a row of `GET /v1/models`; daemons of other versions may omit some. */
+export const listedModel = z.looseObject({
+  id: z.string(),
+  owned_by: z.string().catch(''),
+  copilot_proxy: z.looseObject({
+    provider: z.string().catch(''),
+    family: z.string().catch(''),
+    name: z.string().catch(''),
+    type: z.string().catch(''),
+    preview: z.boolean().catch(false),
+    policy: z.string().nullable().catch(null),
+    source: z.string().catch(''),
+    endpoints: z.array(z.string()).catch([]),
+    routes: z.record(z.string(), z.string().nullable()).catch({}),
+    context_window: amount,
+    max_prompt_tokens: amount,
+    max_output_tokens: amount,
+    context_tier: z.string().nullable().catch(null),
+    long_context: z
+      .looseObject({ id: z.string(), context_window: amount, max_prompt_tokens: amount })
+      .nullable()
+      .catch(null),
+    prices: z.looseObject({ default: tier, long_context: tier }).nullable().catch(null),
+    notices: z.array(z.looseObject({ level: z.string().catch(''), message: z.string() })).catch([]),
+    capabilities: z
+      .looseObject({
+        tool_calls: z.boolean().nullable().catch(null),
+        vision: z.boolean().nullable().catch(null),
+        reasoning_effort: z.array(z.string()).nullable().catch(null),
+      })
+      .catch({ tool_calls: null, vision: null, reasoning_effort: null }),
+  }),
+})
+export type ListedModel = z.infer<typeof listedModel>
+
+export const modelList = z.looseObject({ data: z.array(listedModel), disabled: z.array(listedModel).catch([]) })
+
+const daemonTimeoutMs = 3000
+
+/** The running daemon's models, including disabled ones; undefined where none answers. */
+export async function fetchFromDaemon(
+  context: CommandContext,
+  settings: LoadedSettings,
+): Promise<FetchedModels | undefined> {
+  const { url, health } = await findDaemon(context, settings)
+  if (health === undefined) return undefined
+  const key = findCallerKey(context, settings.config)?.key
+  try {
+    const { body } = await getFromDaemon(context, { url, key }, '/v1/models?include=disabled', daemonTimeoutMs)
+    const list = modelList.safeParse(body).data
+    return list && { models: list.data, disabled: list.disabled, problems: [] }
+  } catch {
+    return undefined
+  }
+}
+
+interface FetchedModels {
+  readonly models: readonly ListedModel[]
+  /** Disabled for the account. */
+  readonly disabled: readonly ListedModel[]
+  /** Sentences: which provider failed, and why. */
+  readonly problems: readonly string[]
+}
+
+type Answer =
+  | { readonly kind: 'listed'; readonly source: ModelSource; readonly models: readonly Model[] }
+  | { readonly kind: 'no-login'; readonly source: ModelSource }
+  | { readonly kind: 'failed'; readonly source: ModelSource; readonly failure: CommandFailure | RecordStoreError }
+
+/**
+ * The models of the accounts in use, from each provider without a daemon: same executors, same list. A failing
+ * provider does not hide the models of another.
+ * @throws CommandFailure `notLoggedIn` when nobody is logged in anywhere, else the failure of the only provider in use
+ */
+export async function fetchFromProviders(
+  context: CommandContext,
+  settings: LoadedSettings,
+  sources: readonly ModelSource[],
+): Promise<FetchedModels> {
+  const { config } = settings
+  const answers = await Promise.all(sources.map((source) => ask(context, settings, source)))
+  const failed = answers.filter((answer) => answer.kind === 'failed')
+  if (!answers.some(({ kind }) => kind === 'listed')) {
+    throw failed[0]?.failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  }
+  const registry = createModelRegistry(config.models)
+  for (const answer of answers) registry.register(answer.source.provider, modelsOf(answer))
+  const render = (models: ReturnType<typeof registry.list>): readonly ListedModel[] =>
+    modelList.parse(renderModelList(models, config.copilot.upstreamDialect)).data
+  return {
+    models: render(registry.list()),
+    disabled: render(registry.listSwitchedOff()),
+    problems: failed.map(
+      ({ source, failure }) => `The models of ${source.name} could not be fetched: ${failure.message}`,
+    ),
+  }
+}
+
+function modelsOf(answer: Answer): readonly Model[] {
+  const { kind, source } = answer
+  switch (kind) {
+    case 'listed':
+      return answer.models
+    case 'failed':
+      return source.seeds
+    case 'no-login':
+      return source.seedsWithoutLogin ? source.seeds : []
+  }
+}
+
+async function ask(context: CommandContext, settings: LoadedSettings, source: ModelSource): Promise<Answer> {
+  try {
+    const connection = await source.connect(context, settings)
+    if (connection === undefined) return { kind: 'no-login', source }
+    try {
+      const list = source.parse(await connection.listModels({ signal: context.signal }))
+      if (list !== undefined) return { kind: 'listed', source, models: list.models }
+      const message = `${source.name} answered with something that is not a model list.`
+      return { kind: 'failed', source, failure: new CommandFailure(exitCode.failed, message) }
+    } finally {
+      await connection.close()
+    }
+  } catch (error) {
+    return { kind: 'failed', source, failure: toFailure(error) }
+  }
+}
+
+/** @throws errors that are not a provider's, such as an interruption */
+function toFailure(error: unknown): CommandFailure | RecordStoreError {
+  if (error instanceof CommandFailure || error instanceof RecordStoreError) return error
+  if (!(error instanceof Fault)) throw error
+  return new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })
+}
+
+/** A provider whose models can be fetched without a daemon. */
+export interface ModelSource {
+  readonly provider: ProviderId
+  /** `Copilot`. */
+  readonly name: string
+  /** Listed by a daemon in place of the account's models. */
+  readonly seeds: readonly Model[]
+  /** Whether a daemon lists them without a login. */
+  readonly seedsWithoutLogin: boolean
+  /**
+   * Connects with the stored login; undefined where there is none.
+   * @throws CommandFailure, RecordStoreError where the login cannot be looked up
+   */
+  readonly connect: (
+    context: CommandContext,
+    settings: LoadedSettings,
+  ) => Promise<Pick<Executor, 'listModels' | 'close'> | undefined>
+  readonly parse: (reply: unknown) => ModelListing | undefined
+}
+
+const copilotSource: ModelSource = {
+  provider: 'copilot',
+  name: 'Copilot',
+  seeds: copilotSeeds,
+  seedsWithoutLogin: true,
+  async connect(context, settings) {
+    const login = await findLogin(context, settings)
+    if (login === undefined) return undefined
+    const { env, fetch, now } = context
+    const { executor, close } = connectCopilot(
+      {
+        // `findLogin` has reported unusable records.
+        store: openRecordStore(copilotRecordKind, recordPlace(context, settings), silentLog),
+        githubToken: tokenOfEnvironment(context),
+        log: warningLog(context),
+        noteSecrets: context.secrets.note,
+        redact: context.secrets.redact,
+        fetch,
+        now,
+        env,
+      },
+      settings.config,
+    )
+    return { listModels: executor.listModels, close }
+  },
+  parse: parseAccountModels,
+}
+
+const codexSource: ModelSource = {
+  provider: 'codex',
+  name: 'Codex',
+  seeds: codexSeeds,
+  seedsWithoutLogin: false,
+  async connect(context, settings) {
+    const state = await readCodexState(context, settings)
+    if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.problem)
+    if (!hasCodexLogin(state)) return undefined
+    const connection = openCodexConnection(context, settings, warningLog(context))
+    return connection && { listModels: connection.executor.listModels, close: connection.close }
+  },
+  parse: parseCodexModels,
+}
+
+/** In the order in which a daemon lists them. */
+export const modelSources: readonly ModelSource[] = [copilotSource, codexSource]

@@ -1,0 +1,207 @@
+import { statSync } from 'node:fs'
+import { formatConfigError } from '../../config/problem.ts'
+import type { ConfigError } from '../../config/problem.ts'
+import type { Config } from '../../config/schema.ts'
+import { watchConfig } from '../../config/watch.ts'
+import type { Daemon } from '../../daemon.ts'
+import { createLog } from '../../logging/create-log.ts'
+import type { ProgramLog } from '../../logging/create-log.ts'
+import type { Background, enterBackground } from '../background/enter-background.ts'
+import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
+import { findCodexHome } from '../shared/codex-login.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext, ExitCode } from '../shared/command.ts'
+import { ensureLogin } from '../shared/ensure-login.ts'
+import type { ServeFlags } from '../shared/flags.ts'
+import { toConfigFlags, loadSettings } from '../shared/settings.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import { toListenFailure } from './listen-failure.ts'
+import { runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
+
+/** For the last log entries to be written. Ms. */
+const flushMs = 1000
+
+const uncheckedCertificates =
+  'NODE_TLS_REJECT_UNAUTHORIZED=0: no certificate is checked, and whoever answers for GitHub or OpenAI gets the ' +
+  'credentials. To trust the certificate of a company, set NODE_EXTRA_CA_CERTS instead'
+
+/** Runs the daemon until a signal. Returns 0 after SIGTERM, the usual way to stop a service. */
+export async function serve(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+  if (flags.detach) return (await import('../background/detach.ts')).detach(context, flags)
+  const configFlags = toConfigFlags(flags)
+  const settings = await loadSettings(context, flags.config, configFlags)
+  const { config } = settings
+  refuseExposed(context, settings)
+  const background = flags.background && (await loadBackground(context, flags.background, flags))
+  const { level } = config.log
+  // `copilot-proxy logs` formats it.
+  const format = background === undefined ? formatOf(config, context) : 'json'
+  const { redact } = context.secrets
+  const log = createLog({ level, format, colors: context.stderr.hasColors, redact, target: background?.log })
+  const aged = runtimeWarning(context.nodeVersion)
+  if (aged !== undefined) log.warn(aged)
+  if (context.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') log.warn(uncheckedCertificates)
+  for (const warning of startWarnings(settings, context.platform)) log.warn(warning)
+  try {
+    const demo = flags.demo ?? false
+    const daemon = await startServing(context, settings, log, demo)
+    await background?.announce(daemon.url)
+    // The only line on stdout: scripts read the address from it.
+    context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
+    if (demo) {
+      log.info('answers come from a simulated Copilot and a simulated Codex; no account, no network')
+      const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
+      if (level !== 'silent' && hasReader) {
+        context.stderr.write(demoHint(daemon, config))
+      }
+    }
+    let current = config
+    const watch = watchConfig({
+      path: settings.configFile,
+      env: context.env,
+      flags: configFlags,
+      current,
+      onChange: (changed, sources) => {
+        const isOpened = current.server.apiKeys.length > 0 && changed.server.apiKeys.length === 0
+        current = changed
+        reload(daemon, log, changed, config)
+        if (isOpened) log.warn('no key is asked for any more: every program on this machine is let in')
+        const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
+        if (exposed !== undefined) log.warn(exposed)
+      },
+      onInvalid: (error) => {
+        daemon.setConfigRefused(true)
+        logInvalid(settings.configFile, log, error)
+      },
+      onValid: () => daemon.setConfigRefused(false),
+    })
+    await aborted(context.signal)
+    watch.close()
+    const graceSeconds = current.server.shutdownGraceSeconds
+    log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal does not wait for requests')
+    await daemon.close(graceSeconds * 1000)
+    log.info('stopped')
+    return context.signal.reason === 'SIGTERM' ? exitCode.done : exitCode.interrupted
+  } finally {
+    await log.flush(flushMs)
+    await background?.leave()
+  }
+}
+
+function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
+  if (log.format !== 'auto') return log.format
+  return stderr.isTerminal ? 'pretty' : 'json'
+}
+
+/** Loaded only in the background. */
+async function loadBackground(...of: Parameters<typeof enterBackground>): Promise<Background> {
+  return (await import('../background/enter-background.ts')).enterBackground(...of)
+}
+
+function refuseExposed(context: CommandContext, settings: LoadedSettings): void {
+  if (!settings.config.auth.strictPermissions) return
+  const exposed = exposedKeys(settings, context.platform)
+  if (exposed !== undefined) throw new CommandFailure(exitCode.usage, `${exposed} (auth.strict-permissions)`)
+}
+
+/** @throws CommandFailure `failed` where the daemon cannot listen */
+async function startServing(
+  context: CommandContext,
+  settings: LoadedSettings,
+  log: ProgramLog,
+  demo: boolean,
+): Promise<Daemon> {
+  const { config, authDir, usageFile, clientIdsFile } = settings
+  const { env, version, beforeExit, keychain, engine } = context
+  if (!demo) await requireLoginsKept(context, settings)
+  const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
+  const githubToken = tokenOfEnvironment(context)
+  const onAccount = (account: string | undefined): void => {
+    if (demo) return
+    if (account === undefined) log.warn(loginAdvice)
+    else log.info({ account: githubToken === undefined ? account : 'COPILOT_GITHUB_TOKEN' }, 'logged in')
+  }
+  try {
+    return await startDaemon({
+      config,
+      authDir,
+      usageFile,
+      clientIdsFile,
+      keychain,
+      codexHome: findCodexHome(context),
+      version,
+      log,
+      demo,
+      githubToken,
+      env,
+      secrets: context.secrets,
+      onAccount,
+      engine,
+      ...(beforeExit && { beforeExit }),
+    })
+  } catch (error) {
+    throw (await toListenFailure(context, config.server, error)) ?? error
+  }
+}
+
+/** A command to try, on stderr. */
+function demoHint(daemon: Daemon, config: Config): string {
+  const ids = daemon.models().map(({ id }) => id)
+  const model = ids.find((id) => id === 'gpt-5-mini') ?? ids[0] ?? 'gpt-5-mini'
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello' }] })
+  const key = config.server.apiKeys.length === 0 ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
+  return (
+    'The simulated Copilot answers. Try:\n' +
+    `  curl ${daemon.url}/v1/chat/completions -H 'content-type: application/json'${key} -d '${body}'\n`
+  )
+}
+
+/** One log entry per problem. */
+function logInvalid(configFile: string, log: ProgramLog, error: ConfigError): void {
+  if (isGone(configFile)) {
+    log.error({ file: configFile }, 'the configuration file is gone; the old settings stay')
+    return
+  }
+  for (const problem of error.problems) {
+    const where = formatConfigError({ problems: [problem] })
+    log.error(`the changed configuration is not valid, the old settings stay: ${where}`)
+  }
+}
+
+function isGone(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined
+  } catch {
+    // The file may exist and be inaccessible.
+    return false
+  }
+}
+
+/** Applies a changed configuration, and logs which keys need a restart. */
+function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Config): void {
+  log.setLevel(changed.log.level)
+  daemon.reconfigure(changed)
+  log.info('the changed configuration is in force')
+  const waiting = [
+    ...(changed.server.host === atStart.server.host ? [] : ['server.host']),
+    ...(changed.server.port === atStart.server.port ? [] : ['server.port']),
+    ...(changed.log.format === atStart.log.format ? [] : ['log.format']),
+    ...(changed.auth.store === atStart.auth.store ? [] : ['auth.store']),
+    ...(changed.auth.strictPermissions === atStart.auth.strictPermissions ? [] : ['auth.strict-permissions']),
+  ]
+  if (waiting.length > 0) log.warn({ keys: waiting }, 'these keys take effect when copilot-proxy is restarted')
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** `copilot-proxy` without a command: logs in to Copilot if no login exists, then serves. */
+export async function start(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  if (!flags.demo) await ensureLogin(context, settings, flags.config)
+  return serve(context, flags)
+}

@@ -1,0 +1,115 @@
+import { statSync } from 'node:fs'
+import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
+import { parseApiKeyEntry } from '../../config/api-keys.ts'
+import { isLoopbackHost } from '../../config/loopback.ts'
+import { recordPlace } from '../shared/accounts.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+
+/** Shorter keys can be guessed. Characters. */
+const shortestGoodKey = 16
+
+type Settings = Pick<LoadedSettings, 'config' | 'configFile' | 'sources'>
+
+/**
+ * A warning if other users of this machine can read a key in the configuration file. Windows modes say nothing about
+ * that.
+ */
+export function exposedKeys(
+  { config, configFile, sources }: Settings,
+  platform: CommandContext['platform'],
+): string | undefined {
+  if (platform === 'win32') return undefined
+  const hasPlainKey = config.server.apiKeys.some((entry) => parseApiKeyEntry(entry)?.form === 'plain')
+  const held = [
+    ...(hasPlainKey ? ['server.api-keys'] : []),
+    ...(config.codex.apiKey === '' ? [] : ['codex.api-key']),
+  ].filter((key) => sources[key]?.kind === 'file')
+  if (held.length === 0 || !isReadableByOthers(configFile)) return undefined
+  return `${configFile} holds ${held.join(' and ')}, and other users of this machine can read it: chmod 600 ${configFile}`
+}
+
+/** Warnings about the configuration in force. */
+export function startWarnings(settings: Settings, platform: CommandContext['platform']): readonly string[] {
+  const { host, apiKeys } = settings.config.server
+  const exposed = exposedKeys(settings, platform)
+  const isShort = apiKeys.some((text) => {
+    const entry = parseApiKeyEntry(text)
+    return entry?.form === 'plain' && entry.key.length < shortestGoodKey
+  })
+  return [
+    ...(exposed === undefined ? [] : [exposed]),
+    ...(isLoopbackHost(host)
+      ? []
+      : [
+          `other machines can reach copilot-proxy at ${host} (server.host); they need one of server.api-keys, which ` +
+            'travels unencrypted',
+          ...(isShort
+            ? ['a key of server.api-keys is short enough to be guessed; copilot-proxy key add makes one that is not']
+            : []),
+        ]),
+  ]
+}
+
+function isReadableByOthers(file: string): boolean {
+  try {
+    return (statSync(file).mode & 0o044) !== 0
+  } catch {
+    // Deleted since it was read.
+    return false
+  }
+}
+
+/**
+ * Checks that stored logins are protected as configured.
+ * @throws CommandFailure `failed` where others can access one and `auth.strict-permissions` is on; RecordStoreError
+ * `keychain` where `auth.store: keychain` finds no keychain
+ */
+export async function requireLoginsKept(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  const { dir, rules, keychain } = recordPlace(context, settings)
+  if (rules.strictPermissions) {
+    const findings = await inspectAuthFolder(dir)
+    if (findings.length > 0) {
+      const lines = findings.map(({ detail, fix }) => `  ${detail}. Run: ${fix}\n`)
+      const message = `Stored logins are not private (auth.strict-permissions):\n${lines.join('')}`
+      throw new CommandFailure(exitCode.failed, message.trimEnd())
+    }
+  }
+  // A locked keychain may be unlocked later, and is reported when a login is needed.
+  if (rules.store === 'keychain') await keychain.get('trial')
+}
+
+/**
+ * The security release of each maintained line: those of 29 July 2026
+ * (nodejs.org/en/blog/vulnerability/july-2026-security-releases; HTTPS identity checks on a reused session, among
+ * others), which include those of March (CVE-2026-21710: a header named `__proto__` ends the process).
+ */
+const patchedFloors: Readonly<Record<number, readonly [minor: number, patch: number]>> = {
+  22: [23, 2],
+  24: [18, 1],
+  26: [5, 1],
+}
+
+/**
+ * A warning about an unmaintained or unpatched Node.js, with the remedy; undefined otherwise, and for lines newer than
+ * this program knows.
+ * @param version as `process.version`, e.g. `v24.21.0`
+ */
+export function runtimeWarning(version: string): string | undefined {
+  const [major = 0, minor = 0, patch = 0] = version.replace(/^v/, '').split('.').map(Number.parseFloat)
+  const floor = patchedFloors[major]
+  if (floor === undefined) {
+    return major > newestLine
+      ? undefined
+      : `Node.js ${major} gets no security fixes any more. Install Node.js ${recommended} or newer.`
+  }
+  const isPatched = minor > floor[0] || (minor === floor[0] && patch >= floor[1])
+  return isPatched
+    ? undefined
+    : `Node.js ${version} has known vulnerabilities. Update to ${major}.${floor.join('.')} or newer.`
+}
+
+const newestLine = Math.max(...Object.keys(patchedFloors).map(Number))
+/** The line with the longest remaining support. */
+const recommended = 24

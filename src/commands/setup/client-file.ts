@@ -1,0 +1,104 @@
+import type { Stats } from 'node:fs'
+import * as nodeFs from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
+import { errnoOf, isForeign, isLoose } from '../../auth/records/record-fs.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import { targetOf, withFileErrors } from '../shared/edit-file.ts'
+
+/** A client's settings file, and its backup from before setup. */
+export interface ClientFile {
+  /** Symbolic links are not resolved. */
+  readonly path: string
+  /** Undefined: the file does not exist. */
+  readonly text: string | undefined
+  /** Undefined: no backup exists. */
+  readonly backup: string | undefined
+}
+
+export function backupPath(path: string): string {
+  return `${path}.copilot-proxy-backup`
+}
+
+/** @throws CommandFailure where it cannot be read */
+export async function readClientFile(path: string): Promise<ClientFile> {
+  return reportErrors(path, async () => ({
+    path,
+    text: await readText(path),
+    backup: await readText(backupPath(path)),
+  }))
+}
+
+/**
+ * Replaces the file atomically. A symbolic link and the mode are kept; a new file is readable by its owner alone,
+ * since it may hold a key.
+ * @param next undefined removes the file
+ * @throws CommandFailure; nothing is changed then
+ */
+export async function changeClientFile({ path, text }: ClientFile, next: string | undefined): Promise<void> {
+  await reportErrors(path, async () => {
+    const target = await targetOf(path)
+    await nodeFs.mkdir(dirname(target), { recursive: true, mode: 0o700 })
+    const before = await requireWritable(target)
+    if ((await readText(target)) !== text) {
+      throw new CommandFailure(
+        exitCode.failed,
+        `Another program has just changed ${target}; nothing was done. Try again.`,
+      )
+    }
+    if (next === undefined) await removeIfThere(nodeFs, target)
+    else await replaceFile(nodeFs, target, next, before && before.mode & 0o777)
+  })
+}
+
+/**
+ * The stats of a resolved path; undefined where no file exists.
+ * @throws CommandFailure for another user's or a read-only file. The folder would permit a replacement, but the mode
+ * expresses the user's intent.
+ */
+async function requireWritable(target: string): Promise<Stats | undefined> {
+  const stat = await nodeFs.stat(target).catch(() => undefined)
+  if (stat === undefined) return undefined
+  if (isForeign(stat.uid)) {
+    throw new CommandFailure(exitCode.failed, `${target} belongs to another user. Run this as that user.`)
+  }
+  if ((stat.mode & 0o200) === 0) {
+    throw new CommandFailure(exitCode.failed, `${target} is read-only. Make it writable (chmod u+w), and try again.`)
+  }
+  return stat
+}
+
+/** Copies the file, with its mode, to the backup. */
+export async function keepBackup({ path, text }: ClientFile): Promise<void> {
+  if (text === undefined) return removeBackup(path)
+  await reportErrors(path, async () => {
+    const { mode } = (await requireWritable(await targetOf(path))) ?? { mode: 0o600 }
+    await replaceFile(nodeFs, backupPath(path), text, mode & 0o777)
+  })
+}
+
+export async function removeBackup(path: string): Promise<void> {
+  await reportErrors(path, async () => {
+    await removeIfThere(nodeFs, backupPath(path))
+  })
+}
+
+/** Always false on Windows, whose modes say nothing about that. */
+export async function isOpenToOthers(path: string): Promise<boolean> {
+  return isLoose((await nodeFs.stat(path)).mode)
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    const bytes = await nodeFs.readFile(path)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    if (error instanceof TypeError) throw new CommandFailure(exitCode.failed, `${path} is not written in UTF-8.`)
+    throw error
+  }
+}
+
+function reportErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
+  return withFileErrors((advice) => `${path} could not be used: ${advice}.`, work)
+}

@@ -1,0 +1,273 @@
+import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
+import { clients } from '../../client-settings/clients.ts'
+import type { ClientId } from '../../client-settings/clients.ts'
+import { nativeDialect } from '../../client-settings/opencode.ts'
+import { snippets } from '../../client-settings/snippets.ts'
+import type { SnippetId } from '../../client-settings/snippets.ts'
+import type { Target } from '../../client-settings/target.ts'
+import { callerKeyVariable } from '../../config/environment.ts'
+import { redactText } from '../../redaction/redact.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
+import { ensureDaemon } from '../background/ensure-daemon.ts'
+import { clientNotes, findClientFile, sdkNotes } from '../clients/client-notes.ts'
+import { pickTarget, sketchTarget } from '../clients/target.ts'
+import { requireCallerKey } from '../shared/caller-key.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext, ExitCode } from '../shared/command.ts'
+import { daemonUrl } from '../shared/find-daemon.ts'
+import type { SetupFlags } from '../shared/flags.ts'
+import { loadSettings } from '../shared/settings.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import {
+  backupPath,
+  changeClientFile,
+  isOpenToOthers,
+  keepBackup,
+  readClientFile,
+  removeBackup,
+} from './client-file.ts'
+import type { ClientFile } from './client-file.ts'
+import { tryModel } from './try-model.ts'
+import { unifiedDiff } from './unified-diff.ts'
+
+/**
+ * Makes a client use the proxy permanently, undoes that, or prints the settings of clients that have no settings file.
+ */
+export async function setup(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+  const { client } = flags
+  if (flags.print) return print(context, flags)
+  if (isClientId(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
+  const name = snippets[client].name
+  if (flags.undo) {
+    throw new CommandFailure(
+      exitCode.usage,
+      `Nothing is ever written for ${name}: what you set there, you unset there.`,
+    )
+  }
+  if (flags.dryRun) return print(context, flags)
+  const target = await liveTarget(context, flags, 'opencode')
+  printSnippet(context, client, target)
+  return probe(context, client, target, '')
+}
+
+function isClientId(client: SnippetId): client is ClientId {
+  return Object.hasOwn(clients, client)
+}
+
+/** Starts nothing, and requests at most a list of models. */
+async function print(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  printSnippet(context, flags.client, await sketchTarget(context, settings, rulesFor(flags.client), flags.model))
+  return exitCode.done
+}
+
+/** Clients that speak every API use opencode's choice of models. */
+function rulesFor(client: SnippetId): ClientId {
+  return isClientId(client) ? client : 'opencode'
+}
+
+function printSnippet(context: CommandContext, client: SnippetId, target: Target): void {
+  const { stdout, stderr } = context
+  const { name, place, text } = snippets[client]
+  stderr.write(`For ${name}; it belongs into: ${place}.\n`)
+  // A placeholder instead of a required key, which is not printed.
+  stdout.write(visibleLines(text(target.isKeyAsked ? { ...target, key: 'YOUR_KEY' } : target)))
+  writeNotes(context, sdkNotes(context, client, target))
+}
+
+async function liveTarget(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<Target> {
+  const settings = await loadSettings(context, flags.config)
+  const key = requireCallerKey(context, settings.config)
+  const daemon = await ensureDaemon(context, settings, flags.config)
+  return pickTarget(context, client, daemon, key, flags.model)
+}
+
+async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+  requirePerson(context, flags)
+  const { name } = clients[client]
+  const file = await readClientFile(await findClientFile(context, client))
+  const settings = await loadSettings(context, flags.config)
+  const target = flags.dryRun
+    ? await sketchTarget(context, settings, client, flags.model)
+    : await liveTarget(context, flags, client)
+  const format = entryFormats[client]
+  const text = file.text ?? ''
+  const present = format.read(text)
+  const isSetUp = present !== undefined && format.areOurs(present, target.url)
+  // Without a backup, the file was created by setup or set up by hand.
+  const isOwnFile = isSetUp && format.write('', present) === text
+  const before = isSetUp ? (file.backup ?? (isOwnFile ? '' : text)) : text
+  const next = setUpText(format, text, before, target)
+  if (next === undefined) {
+    const how = `To see what ${name} needs: copilot-proxy setup --print ${client}`
+    throw byHand(file.path, [format.limit, how].join(' ').trimStart())
+  }
+  const written = { path: file.path, text: next }
+  const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url, written))]
+  if (next === text) {
+    context.stderr.write(visibleLines(`${name} is set up already: ${file.path}. There is nothing to do.\n`))
+    writeNotes(context, notes)
+    return exitCode.done
+  }
+  printDiff(context, unifiedDiff(file.path, text, next))
+  writeNotes(context, notes)
+  if (flags.dryRun) return exitCode.done
+  if (!(await agreed(context, flags, `Write this to ${file.path}?`))) return refused(context)
+  if (before === text) await keepBackup(file)
+  await changeClientFile(file, next)
+  const kept = file.text === undefined ? '' : ` As it was before: ${backupPath(file.path)}.`
+  const undone = `To undo: copilot-proxy setup ${client} --undo`
+  context.stderr.write(
+    visibleLines(`${name} now uses copilot-proxy, with ${target.chosen.main.id}.${kept} ${undone}\n`),
+  )
+  writeNotes(context, await exposedNotes(file, next, target))
+  return probe(context, client, target, 'The settings stay. ')
+}
+
+async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+  requirePerson(context, flags)
+  const { config } = await loadSettings(context, flags.config)
+  const { name } = clients[client]
+  const file = await readClientFile(await findClientFile(context, client))
+  const format = entryFormats[client]
+  const text = file.text ?? ''
+  const present = format.read(text)
+  const isSetUp = present !== undefined && format.areOurs(present, daemonUrl(config.server))
+  if (file.text === undefined || (present !== undefined && !isSetUp && file.backup === undefined)) {
+    context.stderr.write(visibleLines(`${name} is not set up to use copilot-proxy. There is nothing to undo.\n`))
+    return exitCode.done
+  }
+  const undone = undoText(format, text, file.backup ?? '')
+  if (undone.kind === 'by-hand') {
+    const how = file.backup === undefined ? '' : `As it was before: ${backupPath(file.path)}`
+    throw byHand(file.path, [format.limit, how].join(' ').trim())
+  }
+  printDiff(context, unifiedDiff(file.path, text, undone.text))
+  if (undone.kind === 'entries') {
+    context.stderr.write('The file has changed since; only what setup wrote is taken out.\n')
+  }
+  if (flags.dryRun) return exitCode.done
+  // Setup created the file, so undo removes it.
+  const isOurs = undone.kind === 'exact' && file.backup === undefined
+  if (!(await agreed(context, flags, `${isOurs ? 'Remove' : 'Change'} ${file.path}?`))) return refused(context)
+  await changeClientFile(file, isOurs ? undefined : undone.text)
+  await removeBackup(file.path)
+  context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy: ${file.path}.\n`))
+  return exitCode.done
+}
+
+/** @throws CommandFailure `usage` where nobody can be asked */
+function requirePerson({ interactive }: CommandContext, { yes, dryRun }: SetupFlags): void {
+  if (interactive || yes || dryRun) return
+  const message = 'There is no terminal to ask in whether to write. Give --yes to write, or --dry-run to see what.'
+  throw new CommandFailure(exitCode.usage, message)
+}
+
+async function agreed(context: CommandContext, { yes }: SetupFlags, question: string): Promise<boolean> {
+  return yes === true || confirm(context, visible(question))
+}
+
+function refused({ stderr }: CommandContext): ExitCode {
+  stderr.write('Nothing was changed.\n')
+  return exitCode.failed
+}
+
+function printDiff({ stdout }: CommandContext, diff: string): void {
+  const paint: Readonly<Record<string, (text: string) => string>> = { '+': stdout.style.green, '-': stdout.style.red }
+  const lines = visibleLines(withoutKeys(diff)).split('\n')
+  stdout.write(lines.map((line) => (paint[line[0] ?? ''] ?? stdout.style.plain)(line)).join('\n'))
+}
+
+/** The user's own lines may hold keys of other services. */
+function withoutKeys(diff: string): string {
+  const named = /((?:token|key|secret|password)["']?\s*[:=]\s*["'])(?!\{env:)([^"']+)/gi
+  return diff
+    .split('\n')
+    .map((line) => (ours.test(line) ? line : redactText(line)).replaceAll(named, masked))
+    .join('\n')
+}
+
+function masked(whole: string, name: string, value: string): string {
+  return noKeys.has(value) ? whole : `${name}[redacted]`
+}
+
+/** Placeholders that setup writes instead of a key. */
+const noKeys: ReadonlySet<string> = new Set(['copilot-proxy', callerKeyVariable])
+const ours = new RegExp(`"(?:${[...noKeys].join('|')}|\\{env:${callerKeyVariable}\\})"`)
+
+/** A client's settings outlive a daemon on a temporary port. */
+function movingNotes({ config }: LoadedSettings, { url }: Target): readonly string[] {
+  if (url === daemonUrl(config.server)) return []
+  const port = new URL(url).port || '80'
+  return [`${url} is where copilot-proxy runs now, and not what its settings say. For it to stay: server.port ${port}.`]
+}
+
+/** Warns about a file that now holds a key and is readable by others. */
+async function exposedNotes({ path }: ClientFile, text: string, target: Target): Promise<readonly string[]> {
+  if (!target.isKeyAsked || !text.includes(target.key) || !(await isOpenToOthers(path))) return []
+  return [`Others on this machine can read ${path}, which now holds a key. To keep it to you: chmod 600 on it.`]
+}
+
+function writeNotes({ stderr }: CommandContext, notes: readonly string[]): void {
+  for (const note of notes) stderr.write(visibleLines(`Note: ${note}\n`))
+}
+
+function byHand(path: string, how: string): CommandFailure {
+  const message = `${path} is written in a way that is not understood here; nothing is changed. ${how}`
+  return new CommandFailure(exitCode.failed, message.trimEnd())
+}
+
+/** Sends one request as the client would. */
+async function probe(
+  context: CommandContext,
+  client: SnippetId,
+  target: Target,
+  consolation: string,
+): Promise<ExitCode> {
+  const { main } = target.chosen
+  const dialect = client === 'opencode' ? nativeDialect(main) : snippets[client].dialect
+  context.stderr.write(visibleLines(`Asking ${main.id} …\n`))
+  const trial = await tryModel(context, target, dialect, main.id)
+  if (trial.ok) {
+    const answer = visible(`${trial.model} answered “${beginning(trial.text)}” after ${trial.tookMs} ms.`)
+    context.stderr.write(`${answer}\n`)
+    return exitCode.done
+  }
+  context.stderr.write(visibleLines(`No answer: ${trial.problem}\n${consolation}See: copilot-proxy doctor\n`))
+  return exitCode.failed
+}
+
+/** The first characters of an answer; splits no surrogate pair. */
+function beginning(text: string): string {
+  const characters = Array.from(text.trim())
+  return characters.length > 80 ? `${characters.slice(0, 80).join('')}…` : characters.join('')
+}
+
+/** Asks the person; only yes is true. @throws the signal's reason on abort */
+async function confirm(context: CommandContext, question: string): Promise<boolean> {
+  context.stderr.write(`${question} [y/N] `)
+  const answer = await Promise.race([
+    readLine(context.stdin),
+    // Output continues on a new line.
+    untilAborted(context.signal).finally(() => context.stderr.write('\n')),
+  ])
+  return /^y(?:es)?$/i.test(answer.trim())
+}
+
+async function readLine(stdin: CommandContext['stdin']): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of stdin) {
+    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+    if (text.includes('\n')) break
+  }
+  return text.split('\n', 1).join('')
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = (): void => reject(new Error('interrupted', { cause: signal.reason }))
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
+}

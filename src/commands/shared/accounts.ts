@@ -1,0 +1,200 @@
+import { codexRecordKind } from '../../auth/codex/record.ts'
+import type { CodexRecord } from '../../auth/codex/record.ts'
+import type { GithubApiDeps } from '../../auth/copilot/token-exchange.ts'
+import { copilotRecordKind } from '../../auth/copilot/record.ts'
+import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
+import { createSystemKeychain } from '../../auth/records/keychain.ts'
+import type { Keychain } from '../../auth/records/keychain.ts'
+import { findLoginInUse } from '../../auth/copilot/account-in-use.ts'
+import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
+import { otherStoreLocation } from '../../auth/records/open-record-store.ts'
+import type { StoreLocation } from '../../auth/records/open-record-store.ts'
+import { RecordStoreError } from '../../auth/records/record-fs.ts'
+import type { RecordKind, StoredRecord } from '../../auth/records/record-kind.ts'
+import type { RecordStore } from '../../auth/records/record-store.ts'
+import type { CopilotRecord } from '../../auth/copilot/wire.ts'
+import type { ProviderId } from '../../executors/executor.ts'
+import type { Logger } from '../../logging/logger.ts'
+import { visibleLines } from '../../terminal/visible.ts'
+import { CommandFailure, exitCode } from './command.ts'
+import type { CommandContext } from './command.ts'
+import type { LoadedSettings } from './settings.ts'
+
+/** For one request to GitHub, headers and body. Ms. */
+export const githubTimeoutMs = 30_000
+
+export const loginAdvice = 'Nobody is logged in. Log in first: copilot-proxy login, or: copilot-proxy login codex'
+const copilotLoginAdvice = 'Nobody is logged in to Copilot. Log in first: copilot-proxy login'
+
+const ignore = (): void => {}
+
+/** For modules whose warnings are reported by their caller. */
+export const silentLog: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+function warningsTo(tell: (sentence: string) => void): Logger {
+  const onWarning = (first: string | Readonly<Record<string, unknown>>, message = ''): void =>
+    tell(typeof first === 'string' ? first : message)
+  return { ...silentLog, warn: onWarning, error: onWarning }
+}
+
+function writeNote(context: CommandContext, warning: string): void {
+  context.stderr.write(visibleLines(`Note: ${warning}\n`))
+}
+
+/** Writes warnings and errors of the modules that a command uses to stderr, and drops everything else. */
+export function warningLog(context: CommandContext): Logger {
+  return warningsTo((warning) => writeNote(context, warning))
+}
+
+export type AuthSettings = Pick<LoadedSettings, 'authDir' | 'config'>
+
+export function recordPlace(context: CommandContext, { authDir, config }: AuthSettings): StoreLocation {
+  return { dir: authDir, rules: config.auth, keychain: keychainOf(context) }
+}
+
+export function keychainOf({ env, keychain }: CommandContext): Keychain {
+  return keychain ?? createSystemKeychain({ env })
+}
+
+export function openRecords(context: CommandContext, settings: AuthSettings): RecordStore<CopilotRecord> {
+  return openRecordStore(copilotRecordKind, recordPlace(context, settings), warningLog(context))
+}
+
+/**
+ * Called before a login, to fail early if the login could not be stored.
+ * @throws RecordStoreError `keychain`
+ */
+export async function requireStore(context: CommandContext, settings: AuthSettings): Promise<void> {
+  const { rules, keychain } = recordPlace(context, settings)
+  if (rules.store !== 'keychain') return
+  // Reading does not fail if the keychain is locked or full.
+  await keychain.set('trial', 'trial')
+  await keychain.remove('trial')
+}
+
+/** Removes the account from the store that is not in use. Never throws. */
+export async function removeFromOtherStore<Stored extends StoredRecord>(
+  context: CommandContext,
+  settings: AuthSettings,
+  kind: RecordKind<Stored>,
+  id: string,
+): Promise<void> {
+  const other = openRecordStore(kind, otherStoreLocation(recordPlace(context, settings)), silentLog)
+  try {
+    const removed = await other.remove(id, { signal: context.signal })
+    if (removed) context.stdout.write(`The earlier one was removed: ${other.locationOf(id)}\n`)
+  } catch (error) {
+    if (!(error instanceof RecordStoreError)) throw error
+    writeNote(context, error.message)
+  }
+}
+
+/** Completes the sentence “the login is stored in …”. */
+export function describePlace(location: string, { config }: AuthSettings): string {
+  return config.auth.store === 'keychain'
+    ? `${location}, sealed with a key in the keychain of this system`
+    : `${location}, readable by you alone`
+}
+
+export function tokenOfEnvironment(context: CommandContext): string | undefined {
+  return context.env['COPILOT_GITHUB_TOKEN']?.trim() || undefined
+}
+
+/**
+ * Calls `look` with a log, and writes each distinct warning to stderr once. The message of a thrown RecordStoreError
+ * is left out.
+ * @throws what `look` throws
+ */
+async function withWarnings<T>(context: CommandContext, look: (log: Logger) => Promise<T>): Promise<T> {
+  const warnings = new Set<string>()
+  try {
+    return await look(warningsTo((warning) => warnings.add(warning)))
+  } catch (error) {
+    if (error instanceof RecordStoreError) warnings.delete(error.message)
+    throw error
+  } finally {
+    for (const warning of warnings) writeNote(context, warning)
+  }
+}
+
+/**
+ * The environment's token, else the newest record; undefined where nobody is logged in to Copilot.
+ * @throws RecordStoreError where records exist and none can be read
+ */
+export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
+  const login = await withWarnings(context, (log) =>
+    findLoginInUse({
+      store: openRecordStore(copilotRecordKind, recordPlace(context, settings), log),
+      githubToken: tokenOfEnvironment(context),
+      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
+    }),
+  )
+  context.secrets.note(login?.githubToken, login?.record?.metadata.access_token)
+  return login
+}
+
+export async function requireLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse> {
+  const login = await findLogin(context, settings)
+  if (login === undefined) throw new CommandFailure(exitCode.notLoggedIn, copilotLoginAdvice)
+  return login
+}
+
+/** A GitHub failure and its remedy, in sentences. */
+export function describeFailure(failure: GithubFailure): string {
+  switch (failure.kind) {
+    case 'bad_credentials':
+    case 'not_available':
+      return `${failure.detail}. ${failure.fix}`
+    case 'no_access':
+      return `${failure.detail}
+${failure.fix}.${
+        failure.url === undefined
+          ? ''
+          : `
+GitHub's page about it: ${failure.url}`
+      }`
+    case 'rate_limited':
+      return failure.retryAfterSeconds === undefined
+        ? `${failure.detail}. Try again in a few minutes.`
+        : `${failure.detail}. Try again in ${failure.retryAfterSeconds} seconds.`
+    case 'redirected':
+      return `${failure.detail}.`
+    case 'transient':
+      return `${failure.detail}. Try again in a moment.`
+    case 'aborted':
+      return 'Interrupted.'
+  }
+}
+
+export function githubApi(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { apiBaseUrl, tokenOrigin }: Pick<LoginInUse, 'apiBaseUrl' | 'tokenOrigin'>,
+): GithubApiDeps {
+  const { fetch, now } = context
+  return { fetch, now, apiBaseUrl, tokenOrigin, headers: settings.config.copilot.headers, timeoutMs: githubTimeoutMs }
+}
+
+export function openCodexRecords(context: CommandContext, settings: AuthSettings): RecordStore<CodexRecord> {
+  return openRecordStore(codexRecordKind, recordPlace(context, settings), warningLog(context))
+}
+
+/**
+ * The newest stored login; undefined where none exists.
+ * @throws RecordStoreError where records exist and none can be read
+ */
+export function findCodexRecord(context: CommandContext, settings: AuthSettings): Promise<CodexRecord | undefined> {
+  return withWarnings(context, (log) => openRecordStore(codexRecordKind, recordPlace(context, settings), log).current())
+}
+
+export const providerNames: Readonly<Record<ProviderId, string>> = { copilot: 'Copilot', codex: 'Codex' }
+
+/** @throws CommandFailure `usage` for an unknown name */
+export function parseProvider(name: string): ProviderId {
+  if (name === 'copilot' || name === 'codex') return name
+  throw new CommandFailure(
+    exitCode.usage,
+    `copilot-proxy does not know the provider ${JSON.stringify(name)}; it can log in to copilot and to codex.`,
+  )
+}

@@ -1,0 +1,75 @@
+import type { Keychain } from '../../auth/records/keychain.ts'
+import type { Engine } from '../../http/engine-memory.ts'
+import type { KnownSecrets } from '../../redaction/known-secrets.ts'
+import type { Output } from '../../terminal/output.ts'
+
+export type EndingSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
+
+/** All that a command may use of its process. */
+export interface CommandContext {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Base of a relative `--config`. Throws where the folder has been deleted. */
+  readonly workingDir: () => string
+  /** Throws where the system knows no home, as for a user id that is not in its list. */
+  readonly homeDir: () => string
+  readonly platform: NodeJS.Platform
+  readonly stdout: Output
+  readonly stderr: Output
+  readonly stdin: AsyncIterable<Uint8Array | string>
+  /** stdin and stdout are terminals. */
+  readonly interactive: boolean
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP; `reason` is the signal's name. */
+  readonly signal: AbortSignal
+  /** Registers work that a second signal waits for, because its result exists nowhere else. */
+  readonly beforeExit?: (work: Promise<void>) => void
+  /** Redirects signals to `take` until the returned function is called. */
+  readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
+  /** Defaults to the system's. */
+  readonly keychain?: Keychain
+  /** A daemon sets the memory options of this JavaScript engine. */
+  readonly engine?: Engine
+  /** Uses the proxy of the environment. */
+  readonly fetch: typeof globalThis.fetch
+  /** Replaces the global `fetch` by the one above. Loads undici, so only commands that need it call this. */
+  readonly prepareFetch: () => Promise<void>
+  /** Rejects when `signal` is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** The command line that starts this program: Node.js, its options, and the script. */
+  readonly self: readonly [string, ...string[]]
+  readonly pid: number
+  /** Ms since epoch. */
+  readonly now: () => number
+  readonly version: string
+  /** Of Node.js, as `process.version` has it. */
+  readonly nodeVersion: string
+  /** Values to redact. */
+  readonly secrets: KnownSecrets
+}
+
+/** The root help documents these. */
+export const exitCode = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notLoggedIn: 3,
+  interrupted: 130,
+} as const
+export type ExitCode = (typeof exitCode)[keyof typeof exitCode]
+
+/**
+ * Ends a command with a message. `message` is whole sentences, may have several lines, and holds no secret; `cause` is
+ * for the log at debug level only.
+ */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure'
+  readonly exitCode: ExitCode
+
+  constructor(code: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.exitCode = code
+  }
+}
+
+export function writeJson({ stdout }: CommandContext, document: object): void {
+  stdout.write(`${JSON.stringify(document, null, 2)}\n`)
+}

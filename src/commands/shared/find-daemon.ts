@@ -1,0 +1,216 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { z } from 'zod'
+import { isForeign } from '../../auth/records/record-fs.ts'
+import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
+import type { DaemonRecord } from '../background/background-daemon.ts'
+import type { CommandContext } from './command.ts'
+import type { LoadedSettings } from './settings.ts'
+
+export interface FoundDaemon {
+  readonly url: string
+  /** Undefined: no daemon of this user answers. */
+  readonly health: DaemonHealth | undefined
+}
+
+export interface FindOptions {
+  /** For callers that have looked up the background daemon already. */
+  readonly findBackground?: () => Promise<DaemonRecord | undefined>
+  /** For each address. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * The daemon that a command talks to: the one at the configured address, else the background daemon, which may use
+ * another port.
+ */
+export async function findDaemon(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { findBackground = () => findRunningDaemon(context, findStateFiles(context)), timeoutMs }: FindOptions = {},
+): Promise<FoundDaemon> {
+  const { server } = settings.config
+  const url = daemonUrl(server)
+  // Port 0 differs at each start; only the record of the background daemon has it.
+  const health = server.port === 0 ? undefined : await askHealth(url, context.fetch, timeoutMs)
+  // A daemon of another user must not receive the key.
+  if (health !== undefined && !(await isForeignListener(server.port))) return { url, health }
+  const background = await findBackground()
+  if (background === undefined || background.url === url || !isMeant(background, settings)) {
+    return { url, health: undefined }
+  }
+  return { url: background.url, health: await askHealth(background.url, context.fetch, timeoutMs) }
+}
+
+/** With an explicit `--config`, only a daemon that runs with the same file is meant. */
+function isMeant({ flags }: DaemonRecord, { isNamed, configFile }: LoadedSettings): boolean {
+  return !isNamed || flags.config === configFile
+}
+
+/** Body of `GET /healthz`, which needs no key. */
+const healthBody = z
+  .object({
+    ok: z.boolean(),
+    /** `ok` or `unavailable`. */
+    copilot: z.string(),
+    /** The same; absent where Codex is switched off, and from older versions. */
+    codex: z.string().optional().catch(undefined),
+    version: z.string(),
+    /** It answers from the simulated Copilot. */
+    demo: z.boolean().catch(false),
+    config: z.string().optional().catch(undefined),
+  })
+  .transform(({ copilot, codex, version, demo, config }) => ({
+    copilot,
+    codex,
+    version,
+    demo,
+    /** The configuration file is empty or invalid, so older settings are in force. */
+    isConfigRefused: config === 'invalid',
+  }))
+export type DaemonHealth = z.infer<typeof healthBody>
+
+const answerTimeoutMs = 1000
+
+/** The URL of a daemon on this machine; a wildcard address is reached on loopback. */
+export function daemonUrl(server: { readonly host: string; readonly port: number }): string {
+  const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+  const host = wildcards[server.host] ?? server.host
+  return `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`
+}
+
+/** The health of the copilot-proxy at this address; undefined where none answers. */
+export async function askHealth(
+  url: string,
+  fetch: typeof globalThis.fetch,
+  timeoutMs = answerTimeoutMs,
+): Promise<DaemonHealth | undefined> {
+  try {
+    const response = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
+    return healthBody.safeParse(await response.json()).data
+  } catch {
+    return undefined
+  }
+}
+
+export interface DaemonAddress {
+  readonly url: string
+  /** Undefined where it is unknown: the daemon may need none. */
+  readonly key: string | undefined
+}
+
+export interface DaemonReply {
+  readonly ok: boolean
+  readonly status: number
+  /** Undefined where the body is not JSON. */
+  readonly body: unknown
+}
+
+/** @throws errors of the network; the signal's reason on abort */
+export async function getFromDaemon(
+  { fetch, signal }: CommandContext,
+  { url, key }: DaemonAddress,
+  path: string,
+  timeoutMs: number,
+): Promise<DaemonReply> {
+  const response = await fetch(url + path, {
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+  })
+  return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
+}
+
+export type PortHolder =
+  | {
+      readonly kind: 'copilot-proxy'
+      readonly version: string
+      readonly demo: boolean
+      readonly isConfigRefused: boolean
+    }
+  | { readonly kind: 'process'; readonly pid: number; readonly name: string }
+  | { readonly kind: 'unknown' }
+
+export interface PortHolderQuery {
+  readonly host: string
+  readonly port: number
+  readonly fetch: typeof globalThis.fetch
+  /** Linux's process file system. Without it, only another copilot-proxy can be identified. */
+  readonly procDir: string
+}
+
+/** Who listens on a port in use, as far as an ordinary user may know. Never throws. */
+export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
+  const health = await askHealth(daemonUrl(query), query.fetch)
+  if (health !== undefined && !(await isForeignListener(query.port, query.procDir))) {
+    const { version, demo, isConfigRefused } = health
+    return { kind: 'copilot-proxy', version, demo, isConfigRefused }
+  }
+  try {
+    const inodes = new Set((await listenersOn(query.port, query.procDir)).map(({ inode }) => inode))
+    return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
+  } catch {
+    return { kind: 'unknown' }
+  }
+}
+
+/** State of a listening socket in `/proc/net/tcp` (Linux: include/net/tcp_states.h, TCP_LISTEN). */
+const listening = '0A'
+
+/**
+ * Whether only other users of this machine listen on a port; false where there is no process file system. Never
+ * throws.
+ */
+export async function isForeignListener(port: number, procDir = '/proc'): Promise<boolean> {
+  const listeners = await listenersOn(port, procDir)
+  return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
+}
+
+interface Listener {
+  readonly inode: string
+  readonly uid: number
+}
+
+/** Listening sockets, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
+async function listenersOn(port: number, procDir: string): Promise<readonly Listener[]> {
+  const portHex = port.toString(16).toUpperCase().padStart(4, '0')
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
+  )
+  const fields = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
+  return fields.flatMap(([, local, , state, , , , uid, , inode]) =>
+    state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [{ inode, uid: Number(uid) }] : [],
+  )
+}
+
+/** The process that has one of the sockets open. Processes of other users cannot be inspected and are skipped. */
+async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<PortHolder | undefined> {
+  if (inodes.size === 0) return undefined
+  const links = new Set([...inodes].map((inode) => `socket:[${inode}]`))
+  for (const pid of await readdir(procDir)) {
+    if (!/^\d+$/.test(pid)) continue
+    // Sequentially: a machine can have thousands of processes, and this runs once, before an error message.
+    if (await hasOpen(links, join(procDir, pid, 'fd'))) {
+      return { kind: 'process', pid: Number(pid), name: await nameOf(join(procDir, pid)) }
+    }
+  }
+  return undefined
+}
+
+/** Node.js 24 names its first thread so, and Linux reports that as the name of the process. */
+const threadName = /^(?:node-)?MainThread$/
+
+/** The program's name. Only the first word of the command line is read: others can hold a secret. */
+async function nameOf(processDir: string): Promise<string> {
+  const read = (file: string): Promise<string> => readFile(join(processDir, file), 'utf8').catch(() => '')
+  const name = (await read('comm')).trim()
+  if (!threadName.test(name)) return name
+  const [program = ''] = (await read('cmdline')).split('\0')
+  return basename(program) || name
+}
+
+async function hasOpen(links: ReadonlySet<string>, fdDir: string): Promise<boolean> {
+  const fds = await readdir(fdDir).catch(() => [])
+  const targets = await Promise.all(fds.map((fd) => readlink(join(fdDir, fd)).catch(() => '')))
+  return targets.some((target) => links.has(target))
+}

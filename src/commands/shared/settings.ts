@@ -1,0 +1,126 @@
+import { isAbsolute, join } from 'node:path'
+import { loadConfig } from '../../config/load.ts'
+import type { Flag, Sources } from '../../config/load.ts'
+import { PathsError, resolvePaths, resolveStateDir } from '../../config/paths.ts'
+import { formatConfigError } from '../../config/problem.ts'
+import type { ConfigError } from '../../config/problem.ts'
+import { readConfigFile } from '../../config/read-config-file.ts'
+import type { Config } from '../../config/schema.ts'
+import { secretValues } from '../../config/secrets.ts'
+import { CommandFailure, exitCode } from './command.ts'
+import type { CommandContext } from './command.ts'
+import type { ServeFlags } from './flags.ts'
+
+/** Paths of this user's files, which may not exist. */
+export interface UserFiles {
+  readonly configFile: string
+  /** The user named the configuration file, so it has to exist. */
+  readonly isNamed: boolean
+  readonly authDir: string
+  /** Totals of usage, by day and model. */
+  readonly usageFile: string
+  readonly clientIdsFile: string
+}
+
+export interface LoadedSettings extends UserFiles {
+  readonly config: Config
+  readonly sources: Sources
+  /** False: only defaults, environment and flags are in force. */
+  readonly hasFile: boolean
+}
+
+export type SettingsResult =
+  | { readonly ok: true; readonly settings: LoadedSettings }
+  | { readonly ok: false; readonly places: UserFiles; readonly error: ConfigError }
+
+/**
+ * @param configFlag `--config` as written
+ * @throws CommandFailure `failed` where the home or working directory does not exist, `usage` where COPILOT_PROXY_HOME
+ * is not a usable path
+ */
+export function findFiles(context: CommandContext, configFlag: string | undefined): UserFiles {
+  const { configFile, authDir, dataDir } = resolveFiles(context)
+  const usageFile = join(dataDir, 'usage.sqlite')
+  const clientIdsFile = join(dataDir, 'client-ids.json')
+  if (configFlag === undefined) return { configFile, isNamed: false, authDir, usageFile, clientIdsFile }
+  const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context), configFlag)
+  return { configFile: named, isNamed: true, authDir, usageFile, clientIdsFile }
+}
+
+function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> {
+  return reportPathErrors(() => resolvePaths(context.env, () => homeOf(context), context.platform))
+}
+
+/** The folder of a background daemon's log and record. @throws as `findFiles` */
+export function findStateDir(context: CommandContext): string {
+  return reportPathErrors(() => resolveStateDir(context.env, () => homeOf(context), context.platform))
+}
+
+function reportPathErrors<T>(resolve: () => T): T {
+  try {
+    return resolve()
+  } catch (error) {
+    if (error instanceof PathsError) throw new CommandFailure(exitCode.usage, error.message)
+    throw error
+  }
+}
+
+/** @throws CommandFailure `failed` */
+export function homeOf(context: CommandContext): string {
+  try {
+    const home = context.homeDir()
+    if (isAbsolute(home)) return home
+  } catch {
+    // A relative home is as useless as none.
+  }
+  throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.')
+}
+
+function workingDirOf(context: CommandContext): string {
+  try {
+    return context.workingDir()
+  } catch (cause) {
+    const message = 'The working directory has been deleted: give --config a path that starts at the root.'
+    throw new CommandFailure(exitCode.failed, message, { cause })
+  }
+}
+
+export async function readSettings(
+  context: CommandContext,
+  configFlag: string | undefined,
+  flags: readonly Flag[] = [],
+): Promise<SettingsResult> {
+  const places = findFiles(context, configFlag)
+  const read = await readConfigFile(places.configFile, { required: places.isNamed })
+  if (!read.ok) return { ok: false, places, error: read.error }
+  const loaded = loadConfig({ file: read.file, env: context.env, flags })
+  if (!loaded.ok) return { ok: false, places, error: loaded.error }
+  context.secrets.hold('settings', ...secretValues(loaded.value))
+  const settings = { ...places, config: loaded.value, sources: loaded.sources, hasFile: read.file !== undefined }
+  return { ok: true, settings }
+}
+
+/**
+ * As `readSettings`, for commands that need valid settings.
+ * @throws CommandFailure `usage`, one line per problem
+ */
+export async function loadSettings(
+  context: CommandContext,
+  configFlag: string | undefined,
+  flags: readonly Flag[] = [],
+): Promise<LoadedSettings> {
+  const result = await readSettings(context, configFlag, flags)
+  if (result.ok) return result.settings
+  throw new CommandFailure(exitCode.usage, `The configuration is not valid:\n${formatConfigError(result.error)}`)
+}
+
+/** The options of `serve` that override settings. */
+export function toConfigFlags(flags: ServeFlags): readonly Flag[] {
+  const options = [
+    { name: '--port', key: 'server.port', text: flags.port },
+    { name: '--host', key: 'server.host', text: flags.host },
+    { name: '--log-level', key: 'log.level', text: flags.logLevel },
+    { name: '--log-format', key: 'log.format', text: flags.logFormat },
+  ] as const
+  return options.flatMap(({ name, key, text }) => (text === undefined ? [] : [{ name, key, text }]))
+}

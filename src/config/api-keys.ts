@@ -1,0 +1,130 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isMap, isScalar, isSeq, parseDocument, YAMLMap, YAMLSeq } from 'yaml'
+import type { Document } from 'yaml'
+import { valueAt, withValue } from './settings-tree.ts'
+import { readYaml } from './yaml-document.ts'
+
+/** One entry of `server.api-keys`: a plain key, or the name and SHA-256 of a key. */
+export type ApiKeyEntry =
+  | { readonly form: 'plain'; readonly key: string }
+  | { readonly form: 'hash'; readonly name: string; readonly sha256: string }
+
+/** Safe in logs and on command lines. */
+const keyName = /^[a-z0-9][a-z0-9._-]{0,63}$/i
+
+const hashEntry = /^(?<name>[^:]*):sha256:(?<sha256>[0-9a-f]{64})$/i
+
+/** A misspelt hash entry. Accepted as a plain key, its text itself would be a valid key. */
+const attemptedHash = /(?:^|:)\s*sha-?256\s*:/i
+
+/** Name of a plain entry in logs and commands, by its position in the list. */
+const positionName = /^plain-\d+$/i
+
+const hashPhrase = 'expected a plain key, or NAME:sha256: followed by 64 hexadecimal digits'
+
+/** Why a name is not acceptable, or undefined. Never repeats the name: it may be a misplaced key. */
+export function keyNameFault(name: string): string | undefined {
+  if (!keyName.test(name)) return 'a name is made of at most 64 letters, digits, dots, dashes and underscores'
+  return positionName.test(name) ? 'names such as plain-1 stand for keys without a name' : undefined
+}
+
+/** Undefined for an invalid entry; `apiKeyEntryFault` says why. */
+export function parseApiKeyEntry(text: string): ApiKeyEntry | undefined {
+  const { name, sha256 } = hashEntry.exec(text)?.groups ?? {}
+  if (name !== undefined && sha256 !== undefined && keyNameFault(name) === undefined) {
+    return { form: 'hash', name, sha256: sha256.toLowerCase() }
+  }
+  return attemptedHash.test(text) ? undefined : { form: 'plain', key: text }
+}
+
+/** Why an entry is not acceptable, or undefined. Never repeats the entry. */
+export function apiKeyEntryFault(text: string): string | undefined {
+  if (parseApiKeyEntry(text) !== undefined) return undefined
+  const name = hashEntry.exec(text)?.groups?.['name']
+  const inName = name === undefined ? undefined : keyNameFault(name)
+  return inName === undefined ? hashPhrase : `${hashPhrase}; ${inName}`
+}
+
+export function apiKeyName(entry: ApiKeyEntry, index: number): string {
+  return entry.form === 'hash' ? entry.name : `plain-${index + 1}`
+}
+
+/** The valid entries with their names. */
+export function namedApiKeys(
+  entries: readonly string[],
+): readonly { readonly name: string; readonly entry: ApiKeyEntry }[] {
+  return entries.flatMap((text, index) => {
+    const entry = parseApiKeyEntry(text)
+    return entry === undefined ? [] : [{ name: apiKeyName(entry, index), entry }]
+  })
+}
+
+const path = ['server', 'api-keys'] as const
+
+/** The entries of `server.api-keys` as a configuration file writes them. */
+export function apiKeysOf(text: string): readonly unknown[] {
+  const read = readYaml(text)
+  const entries = read.ok ? valueAt(read.value.value, path) : undefined
+  return Array.isArray(entries) ? entries : []
+}
+
+/** Adds an entry to the file's text; undefined if that would change anything else. */
+export function addApiKey(text: string, entry: string): string | undefined {
+  return edited(text, [...apiKeysOf(text), entry], (keys) => keys.add(entry))
+}
+
+/** Removes an entry; undefined as for `addApiKey`. */
+export function removeApiKey(text: string, index: number): string | undefined {
+  return edited(text, apiKeysOf(text).toSpliced(index, 1), (keys) => keys.delete(index))
+}
+
+/** Comments, order and all other settings stay. */
+function edited(text: string, wanted: readonly unknown[], edit: (keys: YAMLSeq) => void): string | undefined {
+  const before = readYaml(text)
+  if (!before.ok) return undefined
+  const document = parseDocument(text, { schema: 'core', resolveKnownTags: false, logLevel: 'error' })
+  const keys = listIn(document)
+  if (keys === undefined) return undefined
+  edit(keys)
+  const result = textOf(document, text)
+  if (result === undefined) return undefined
+  // Verify that the library has changed nothing else.
+  const after = readYaml(result)
+  const expected = withValue(before.value.value ?? {}, path, wanted)
+  if (!after.ok || !isDeepStrictEqual(after.value.value, expected)) return undefined
+  return text.includes('\r\n') ? result.replaceAll('\n', '\r\n') : result
+}
+
+/** Undefined if the removal has left an alias without its anchor, for which the library throws. */
+function textOf(document: Document, before: string): string | undefined {
+  try {
+    // The padding of the file: { a: 1 } or {a: 1}.
+    return document.toString({ lineWidth: 0, flowCollectionPadding: / [\]}]/.test(before) })
+  } catch {
+    return undefined
+  }
+}
+
+/** Finds or creates the node of the list; undefined if another kind of value is there. */
+function listIn(document: Document): YAMLSeq | undefined {
+  document.contents ??= new YAMLMap()
+  const root = document.contents
+  if (!isMap(root)) return undefined
+  const server = childOf(root, 'server', () => new YAMLMap())
+  if (!isMap(server)) return undefined
+  const keys = childOf(server, 'api-keys', () => new YAMLSeq())
+  if (!isSeq(keys)) return undefined
+  // `[]` becomes a block list when it gets an entry, unless it is inside braces.
+  if (keys.items.length === 0) keys.flow = server.flow === true
+  return keys
+}
+
+function childOf(parent: YAMLMap, key: string, create: () => YAMLMap | YAMLSeq): unknown {
+  const present = parent.get(key, true)
+  if (present !== undefined && !(isScalar(present) && present.value === null)) return present
+  const child = create()
+  // The comments after an empty value belong to its null node.
+  if (present?.comment) child.commentBefore = present.comment
+  parent.set(key, child)
+  return child
+}

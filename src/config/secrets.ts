@@ -1,0 +1,78 @@
+import { Document, isCollection, isNode } from 'yaml'
+import { parseApiKeyEntry } from './api-keys.ts'
+import type { Sources } from './load.ts'
+import { formatSource } from './problem.ts'
+import { configSchema } from './schema.ts'
+import type { Config } from './schema.ts'
+import { camelKey, isTable, settingLeaves, valueAt, valuePaths, withValue } from './settings-tree.ts'
+import type { SettingLeaf, SettingsTree } from './settings-tree.ts'
+
+const leaves = settingLeaves(configSchema)
+
+/** Users add headers for gateways of their own, which can carry a key. */
+const secretHeader = /key|token|secret|auth|cookie|password/
+
+function isSecretEntry({ key }: SettingLeaf, name: string): boolean {
+  return key === 'copilot.headers' && secretHeader.test(name)
+}
+
+/** Every secret text of the configuration. */
+export function secretValues(config: Config): readonly string[] {
+  return leaves.flatMap((leaf) => {
+    const value = valueAt(config, leaf.path.map(camelKey))
+    if (leaf.secret) return textsIn(value)
+    if (leaf.kind !== 'table' || !isTable(value)) return []
+    return Object.entries(value).flatMap(([name, entry]) => (isSecretEntry(leaf, name) ? textsIn(entry) : []))
+  })
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.flatMap(textsIn) : []
+}
+
+/** Four characters would give away a shorter secret. */
+const minRecognisable = 16
+
+/** At most the last four characters. */
+export function maskSecret(secret: unknown): unknown {
+  if (typeof secret !== 'string' || secret === '') return secret
+  const hashed = parseApiKeyEntry(secret)
+  if (hashed?.form === 'hash') return `${hashed.name}:sha256:…${hashed.sha256.slice(-4)}`
+  return secret.length < minRecognisable ? '…' : `…${secret.slice(-4)}`
+}
+
+function masked(leaf: SettingLeaf, value: unknown): unknown {
+  if (leaf.secret) return Array.isArray(value) ? value.map(maskSecret) : maskSecret(value)
+  if (leaf.kind !== 'table' || !isTable(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [name, isSecretEntry(leaf, name) ? maskSecret(entry) : entry]),
+  )
+}
+
+/** The settings in the file's keys and order, without secrets. */
+export function maskConfig(config: Config): SettingsTree {
+  const tree = leaves.reduce<unknown>(
+    (all, leaf) => withValue(all, leaf.path, masked(leaf, valueAt(config, leaf.path.map(camelKey)))),
+    {},
+  )
+  return isTable(tree) ? tree : {}
+}
+
+/** The settings in force without secrets: YAML with the source behind each value, or JSON `{settings, sources}`. */
+export function showConfig(config: Config, sources: Sources, format: 'yaml' | 'json'): string {
+  const settings = maskConfig(config)
+  if (format === 'json') {
+    const named = Object.fromEntries(Object.entries(sources).map(([key, source]) => [key, formatSource(source)]))
+    return `${JSON.stringify({ settings, sources: named }, null, 2)}\n`
+  }
+  const document = new Document(settings)
+  for (const path of valuePaths(settings, leaves)) {
+    const node = document.getIn(path, true)
+    const source = sources[path.join('.')]
+    if (!isNode(node) || source === undefined) continue
+    if (isCollection(node)) node.flow = true
+    node.comment = ` ${formatSource(source)}`
+  }
+  return document.toString({ lineWidth: 0 })
+}

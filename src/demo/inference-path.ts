@@ -1,2 +1,0 @@
-/** A route that answers prompts. */
-export type InferencePath = '/chat/completions' | '/responses' | '/v1/messages'

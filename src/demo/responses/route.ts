@@ -1,0 +1,36 @@
+import { lacksReplay } from '../conversation.ts'
+import { openaiFailure } from '../failures.ts'
+import { answerInference } from '../inference.ts'
+import type { Checks, InferenceCall, InferenceRoute } from '../inference.ts'
+import type { Outcome } from '../outcome.ts'
+import { responsesConversation, responsesRequest } from './request.ts'
+import type { ResponsesRequest } from './request.ts'
+import { encodeResponses } from './stream.ts'
+
+/** What `/responses` says to a request that `[demo:replay]` refuses; undefined for every other. */
+export function missingReplay(
+  { include = [] }: ResponsesRequest,
+  conversation: Parameters<typeof lacksReplay>[0],
+): string | undefined {
+  return include.includes('reasoning.encrypted_content') && lacksReplay(conversation)
+    ? "An item of an earlier answer was provided without its required 'reasoning' item."
+    : undefined
+}
+
+const RESPONSES: InferenceRoute<ResponsesRequest> = {
+  path: '/responses',
+  done: '',
+  schema: responsesRequest,
+  conversation: responsesConversation,
+  // Real upstreams ask for it where calls are replayed; the marker asks for it always.
+  refuse: ({ request, conversation }) => {
+    const message = missingReplay(request, conversation)
+    return message === undefined ? undefined : openaiFailure({ message, code: 'invalid_request_body', param: 'input' })
+  },
+  encode: encodeResponses,
+}
+
+/** `POST /responses` (docs/copilot-wire.md, "Responses requests"). */
+export function answerResponses(call: InferenceCall, checks?: Checks<ResponsesRequest>): Outcome {
+  return answerInference(RESPONSES, call, checks)
+}

@@ -1,0 +1,182 @@
+import type { IncomingMessage as Incoming, Server, ServerResponse as Response } from 'node:http'
+import { createServer } from 'node:net'
+import type { Socket } from 'node:net'
+import nodeProcess from 'node:process'
+import type { Logger } from '../logging/logger.ts'
+import { isFull } from './chunked-body.ts'
+
+/** Deadlines of callers and their connections. Ms. */
+export interface Deadlines {
+  /** From the first byte to the last header of a request. */
+  readonly headersMs: number
+  /** To receive a complete request with its body. */
+  readonly requestMs: number
+  /** Between two pieces of a body. A stalled upload would otherwise keep counting as a running request. */
+  readonly uploadIdleMs: number
+  /** Between two requests. Longer than in usual client pools: they close first and never write to a closed connection. */
+  readonly keepAliveMs: number
+  /** How often Node checks `headersMs` and `requestMs`. */
+  readonly checkEveryMs: number
+}
+
+export const defaultDeadlines: Deadlines = {
+  headersMs: 60_000,
+  requestMs: 300_000,
+  uploadIdleMs: 30_000,
+  keepAliveMs: 75_000,
+  checkEveryMs: 5000,
+}
+
+/**
+ * Node's own classes, for `instanceof`. An `import` reads every export of the module, and one of them loads a second
+ * undici, Node's own, which takes 2 MB and 15 ms of the start (Node 24.21).
+ */
+const { IncomingMessage, ServerResponse } = nodeProcess.getBuiltinModule('node:http')
+
+/** The latest request on a connection, until the request and its answer are complete. */
+export function currentRequest(socket: Socket): Incoming | undefined {
+  // An undocumented field of Node's: the state of its parser. A map of our own would keep each request alive until its
+  // connection brings another.
+  const parser: unknown = Reflect.get(socket, 'parser')
+  const request: unknown = parser instanceof Object ? Reflect.get(parser, 'incoming') : undefined
+  return request instanceof IncomingMessage ? request : undefined
+}
+
+/** The response that a connection carries now. Responses to pipelined requests wait behind it. */
+export function currentResponse(socket: Socket): Response | undefined {
+  // Node's own handler of client errors reads the same undocumented field.
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return response instanceof ServerResponse ? response : undefined
+}
+
+/** The shortest time between two log lines about refused connections. Ms. */
+const limitLogIntervalMs = 60_000
+
+/**
+ * Closes each new connection while `limit` connections are open. Open ones stay when the limit is lowered. Node's own
+ * `maxConnections` counts the connections of one address only.
+ * @param now ms, monotonic
+ */
+export function limitConnections(server: Server, limit: () => number, log: Logger, now: () => number): void {
+  let open = 0
+  let loggedAt = -Infinity
+  let closed = 0
+
+  function refuse(socket: Socket): void {
+    socket.destroy()
+    closed += 1
+    if (now() - loggedAt < limitLogIntervalMs) return
+    log.warn(
+      { closed, limit: limit() },
+      'as many connections are open as server.max-connections allows; others are closed as they come',
+    )
+    loggedAt = now()
+    closed = 0
+  }
+
+  server.on('connection', (socket: Socket) => {
+    if (open >= limit()) return refuse(socket)
+    open += 1
+    socket.once('close', () => {
+      open -= 1
+    })
+  })
+}
+
+/** Connections without a request yet: opened in advance by a client's pool, or with a head on its way. */
+export interface UnusedConnections {
+  readonly markUsed: (socket: Socket) => void
+  readonly closeAll: () => void
+}
+
+/** Node counts unused connections as busy: a server that closes would wait for them. */
+export function watchUnusedConnections(server: Server): UnusedConnections {
+  const unused = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  return {
+    markUsed: (socket) => {
+      unused.delete(socket)
+    },
+    closeAll: () => {
+      for (const socket of unused) socket.destroy()
+    },
+  }
+}
+
+/** The first and the longest pause between two probes of a half-closed connection. Ms. */
+const firstProbeMs = 50
+const longestProbeMs = 1000
+
+/** A comment of server-sent events, which readers ignore. */
+const comment = ':\n\n'
+
+/**
+ * Answers callers that close their sending side after the request. They look like callers that have left: both have sent
+ * a FIN. A probe that is no part of the answer tells them apart: the system of a caller that has left rejects it, the
+ * next write fails, and the connection closes as for any caller that leaves.
+ */
+export function answerHalfClosed(server: Server): void {
+  // An undocumented switch of Node's. Without it, Node closes its side when the caller closes its own.
+  Reflect.set(server, 'httpAllowHalfOpen', true)
+  server.on('connection', (socket: Socket) => {
+    socket.once('end', () => probe(socket, firstProbeMs))
+  })
+}
+
+function probe(socket: Socket, pauseMs: number): void {
+  const response = currentResponse(socket)
+  // Nothing is left to write.
+  if (socket.destroyed || response === undefined || response.writableEnded) return
+  if (!writeProbe(response)) {
+    socket.end()
+    return
+  }
+  setTimeout(() => probe(socket, Math.min(2 * pauseMs, longestProbeMs)), pauseMs).unref()
+}
+
+/** False if HTTP allows no probe here: the caller then counts as gone. */
+function writeProbe(response: Response): boolean {
+  // Unsent bytes already probe the connection.
+  if (isFull(response)) return true
+  // RFC 9110, section 15.2: no interim response to HTTP/1.0.
+  if (response.req.httpVersion !== '1.1') return false
+  // A client discards a 100 that it did not ask for (RFC 9110, section 15.2.1), however many come. Some clients (Python's
+  // http.client) take other interim responses for the final one.
+  if (!response.headersSent) response.writeContinue()
+  // Only event streams are chunked; every other answer has a content-length.
+  else if (response.chunkedEncoding) response.write(comment)
+  return true
+}
+
+/** Error codes on a machine that lacks the address. */
+const absentAddress = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
+
+/**
+ * Accepts connections for an HTTP server on a second address too, if the machine has it. The server's limits, deadlines
+ * and shutdown hold for them. Returns a function that stops accepting there.
+ * @throws the error of `listen`, unchanged
+ */
+export async function acceptAlso(
+  server: Server,
+  address: { host: string; port: number; backlog?: number },
+): Promise<() => void> {
+  // The options with which an HTTP server opens its own sockets.
+  const second = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    server.emit('connection', socket)
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  second.once('listening', resolve).once('error', reject)
+  second.listen(address)
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && absentAddress.has(String(error.code))) return () => {}
+    throw error
+  }
+  return () => {
+    second.close()
+  }
+}

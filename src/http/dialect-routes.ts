@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Fault } from '../errors.ts'
+import type { StoredResponse } from '../pipeline/response-store.ts'
+import { callerDialects } from '../translate/dialects.ts'
+import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
+import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
+import { callModel } from './call-model.ts'
+import type { ModelRouteDeps } from './call-model.ts'
+import { createServe } from './serve.ts'
+
+/** The routes that call a model. OpenAI's routes also work without `/v1`, for clients with the bare origin as base URL. */
+export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
+  registerChatRoutes(app, deps)
+  registerResponsesRoutes(app, deps)
+  registerMessagesRoutes(app, deps)
+  registerEmbeddingsRoutes(app, deps)
+}
+
+function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
+  const handler = createServe(deps)(callerDialects.chat)
+  for (const path of ['/v1/chat/completions', '/chat/completions']) {
+    app.post(path, { config: { dialect: 'chat' } }, handler)
+  }
+}
+
+/** `?beta=true` is ignored: it repeats the `anthropic-beta` header. */
+function registerMessagesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
+  const config = { dialect: 'messages' } as const
+  app.post('/v1/messages', { config }, createServe(deps)(callerDialects.messages))
+  app.post('/v1/messages/count_tokens', { config }, (request, reply) =>
+    callModel(deps, 'count_tokens', request, reply, async ({ options, readBody }) => {
+      const { inputTokens, source } = await deps.pipeline.countTokens({
+        ...options,
+        async request() {
+          const { text, bytes } = await readBody()
+          return decodeCountRequest(text, bytes, request.headers)
+        },
+        onRouted: ({ route }) => void reply.header('x-copilot-proxy-route', route),
+      })
+      // Callers that budget by the count can see whether it is an estimate.
+      reply.header('x-copilot-proxy-token-count', source)
+      return { input_tokens: inputTokens }
+    }),
+  )
+}
+
+function registerEmbeddingsRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
+  for (const path of ['/v1/embeddings', '/embeddings']) {
+    app.post(path, (request, reply) =>
+      callModel(deps, 'embeddings', request, reply, async ({ options, readBody }) => {
+        const answer = await deps.pipeline.embed({
+          ...options,
+          request: async () => decodeEmbeddingsRequest((await readBody()).text),
+          onRouted: ({ route }) => void reply.header('x-copilot-proxy-route', route),
+        })
+        reply.headers(options.meter.creditsHeader())
+        return answer
+      }),
+    )
+  }
+}
+
+type ById = FastifyRequest<{ Params: { id: string } }>
+
+/** Includes the routes of stored responses. */
+function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
+  const config = { dialect: 'responses' } as const
+  const handler = createServe(deps)(callerDialects.responses)
+  for (const path of ['/v1/responses', '/responses']) {
+    app.post(path, { config }, handler)
+    app.get(path, { config, exposeHeadRoute: false }, (request) => refuseGet(request, path))
+
+    app.get(`${path}/:id`, { config }, (request: ById) => stored(request).response)
+    app.delete(`${path}/:id`, { config }, (request: ById) => {
+      const { id } = request.params
+      if (!deps.pipeline.responses.remove(id)) throw notStored()
+      return { id, object: 'response', deleted: true }
+    })
+    app.get(`${path}/:id/input_items`, { config }, (request: ById) => {
+      const data = stored(request).input
+      return {
+        object: 'list',
+        data,
+        first_id: data[0]?.['id'] ?? null,
+        last_id: data.at(-1)?.['id'] ?? null,
+        has_more: false,
+      }
+    })
+  }
+
+  function stored(request: ById): StoredResponse {
+    const response = deps.pipeline.responses.get(request.params.id)
+    if (response === undefined) throw notStored()
+    return response
+  }
+}
+
+/** WebSocket clients fall back to HTTP silently on 426 only. */
+function refuseGet(request: FastifyRequest, path: string): never {
+  if (request.headers.upgrade?.toLowerCase() === 'websocket') throw new Fault({ kind: 'upgrade_refused' })
+  throw new Fault({ kind: 'method_not_allowed', method: 'GET', path, allow: ['POST'] })
+}
+
+function notStored(): Fault {
+  return new Fault({ kind: 'not_stored' })
+}

@@ -1,0 +1,150 @@
+import { createLruMap } from '../cache/lru-map.ts'
+import type { Usage } from '../translate/turn.ts'
+import { promptSegments } from '../translate/prompt-segments.ts'
+import type { PromptSegment } from '../translate/prompt-segments.ts'
+import { digest } from '../translate/parts/ids.ts'
+
+/** A difference from an earlier request that can keep upstream from reading the prompt from its cache. */
+interface CacheChange {
+  /** The number of the request in its session, from 1. */
+  readonly request: number
+  /** The number of the earlier request. */
+  readonly since: number
+  /** The first segment that differs, e.g. `tools`; absent if the prefix is the same. */
+  readonly segment?: string
+  /** The time between the two requests, if it exceeds the cache's lifetime (`cacheLifeMs`). Seconds. */
+  readonly idleSeconds?: number
+  /** Tokens that upstream still read from its cache; absent if upstream did not report them. */
+  cachedTokens?: number
+}
+
+interface CacheSession {
+  /** A hash of the caller's session id, or of the beginning of the prompt. */
+  readonly session: string
+  /** Whether the caller gave a session id. */
+  readonly named: boolean
+  readonly model: string
+  readonly requests: number
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  /** The newest last. */
+  readonly changes: readonly CacheChange[]
+}
+
+interface WatchedRequest {
+  readonly sessionId: string | undefined
+  /** The accepted API key; two callers may use the same session id. */
+  readonly keyName: string | undefined
+  readonly model: string
+  /** The upstream request body. */
+  readonly body: Buffer
+}
+
+/** Keeps hashes of each session's prompts, in memory and only if `log.cache-diagnostics` is on. */
+export interface CacheWatch {
+  /** Records a request. Returns a function that records the usage of its answer. */
+  readonly note: (request: WatchedRequest) => (usage: Usage | undefined) => void
+  /** The newest first. */
+  readonly sessions: () => readonly CacheSession[]
+}
+
+const maxSessions = 50
+/** A session contains requests of several agents, each with its own prompt. */
+const maxPrompts = 4
+const maxChanges = 20
+/** Anthropic and OpenAI keep a prompt for at least this long. */
+const cacheLifeMs = 5 * 60_000
+
+interface Prompt {
+  readonly request: number
+  readonly segments: readonly PromptSegment[]
+  readonly atMs: number
+}
+
+interface Watched {
+  readonly facts: { -readonly [Fact in keyof CacheSession]: CacheSession[Fact] }
+  readonly changes: CacheChange[]
+  prompts: readonly Prompt[]
+}
+
+export function createCacheWatch(now: () => number): CacheWatch {
+  const sessions = createLruMap<Watched>({ maxEntries: maxSessions })
+
+  function sessionOf(session: string, named: boolean): Watched {
+    const known = sessions.get(session)
+    if (known !== undefined) return known
+    const changes: CacheChange[] = []
+    const counts = { requests: 0, inputTokens: 0, cachedInputTokens: 0 }
+    const watched: Watched = { facts: { session, named, model: '', ...counts, changes }, changes, prompts: [] }
+    sessions.set(session, watched)
+    return watched
+  }
+
+  return {
+    note({ sessionId, keyName, model, body }) {
+      const { segments, begins } = promptSegments(body)
+      const id = digest(JSON.stringify([keyName, sessionId ?? begins]), 12)
+      const watched = sessionOf(id, sessionId !== undefined)
+      const { facts, changes, prompts } = watched
+      facts.model = model
+      facts.requests += 1
+      const latest = { request: facts.requests, segments, atMs: now() }
+      const before = closest(prompts, segments)
+      watched.prompts = [...prompts.filter((prompt) => prompt !== before), latest].slice(-maxPrompts)
+      const change = before && changeSince(before, latest)
+      if (change !== undefined) changes.push(change)
+      if (changes.length > maxChanges) changes.shift()
+      return (usage) => {
+        if (usage === undefined) return
+        facts.inputTokens += usage.inputTokens
+        facts.cachedInputTokens += usage.cachedInputTokens
+        if (change !== undefined) change.cachedTokens = usage.cachedInputTokens
+      }
+    },
+    sessions: () =>
+      sessions
+        .values()
+        .map(({ facts }) => facts)
+        .toReversed(),
+  }
+}
+
+/** The prompt that shares most segments with the new one; undefined if none shares content. */
+function closest(prompts: readonly Prompt[], segments: readonly PromptSegment[]): Prompt | undefined {
+  let best: Prompt | undefined
+  let most = 0
+  for (const prompt of prompts) {
+    const same = prompt.segments.filter(({ name, hash }, at) => {
+      const other = segments[at]
+      return isContent(name) && other?.name === name && other.hash === hash
+    }).length
+    // The later of two equally close prompts.
+    if (same > 0 && same >= most) {
+      best = prompt
+      most = same
+    }
+  }
+  return best
+}
+
+/** All agents of a session share the other segments, so those do not identify an agent. */
+function isContent(name: string): boolean {
+  return name !== 'model' && name !== 'prompt_cache_key' && name !== 'settings'
+}
+
+function changeSince(before: Prompt, after: Prompt): CacheChange | undefined {
+  const at = before.segments.findIndex(({ name, hash }, index) => {
+    const other = after.segments[index]
+    return other?.name !== name || other.hash !== hash
+  })
+  const segment = at === -1 ? undefined : before.segments[at]?.name
+  const idleMs = after.atMs - before.atMs
+  const isIdle = idleMs > cacheLifeMs
+  if (segment === undefined && !isIdle) return undefined
+  return {
+    request: after.request,
+    since: before.request,
+    ...(segment !== undefined && { segment }),
+    ...(isIdle && { idleSeconds: Math.round(idleMs / 1000) }),
+  }
+}

@@ -1,0 +1,290 @@
+import { Fault, faultFields, statusOf, withHeaders } from '../errors.ts'
+import type { Interaction, UpstreamStream } from '../executors/executor.ts'
+import type { Model } from '../models/model.ts'
+import { createSseDecoder } from '../sse/decode.ts'
+import { encodeData, encodeEvent } from '../sse/encode.ts'
+import type { SseEvent } from '../sse/decode.ts'
+import type { Continuation, Reply, ReplySeed } from '../translate/dialect.ts'
+import type { JsonObject } from '../translate/parts/json.ts'
+import type { EventReader } from '../translate/translated-call.ts'
+import type { TurnEvent, Usage } from '../translate/turn.ts'
+import { describeWarning } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
+import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
+import type { UpstreamTarget } from './ask-upstream.ts'
+import type { PipelineState } from './pipeline.ts'
+import { readUpstream } from './read-upstream.ts'
+import type { ChunkVerdict } from './read-upstream.ts'
+import { callerLeft } from './request-meter.ts'
+import type { RequestMeter } from './request-meter.ts'
+import { createWebSearch } from './web-search.ts'
+
+export interface AnswerEvent {
+  readonly event: TurnEvent
+  /** SSE text of the upstream event that `event` was decoded from. If it decoded to several, only the first has it. */
+  readonly rawText?: string
+}
+
+/** An answer that upstream has started. Read it once, with `events` or with `read`. */
+export interface ModelAnswer<Reader extends EventReader = EventReader> {
+  readonly model: Model
+  /** `copilot/chat` */
+  readonly route: string
+  readonly warnings: readonly Warning[]
+  /** Upstream's first reply: headers that callers may see, and the longest allowed silence. */
+  readonly upstream: Pick<UpstreamStream, 'headers' | 'idleMs'>
+  /** The answer as TurnEvents. Leaving the loop early cancels the upstream request. */
+  readonly events: AsyncIterable<AnswerEvent>
+  readonly reader: Reader
+  /** For the reply that `reader` creates. */
+  readonly seed: ReplySeed
+  /**
+   * Reads the answer to its end, which may take several upstream replies, and returns the result of `reply.end`. Uses
+   * callbacks because an async iteration costs two promises per upstream chunk, and a chunk is one token.
+   * @param take called with what each upstream event adds to the reply
+   * @param flush called after each chunk; a promise pauses upstream until it settles
+   * @throws Fault; the signal's reason on abort
+   */
+  readonly read: <Out, End>(
+    reply: Reply<Out> & { readonly end: () => End },
+    take: (out: Out) => void,
+    flush: () => ChunkVerdict,
+  ) => Promise<End>
+  /** Counts and logs the answer. Call after `read` has ended or failed; `events` does so itself. */
+  readonly settle: (fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault) => void
+}
+
+/** The state of an answer. It lives as long as the stream, so it keeps the caller's body only if needed again. */
+export interface AnswerParts<Reader extends EventReader> {
+  readonly target: UpstreamTarget
+  readonly upstream: UpstreamStream
+  readonly reader: Reader
+  readonly seed: ReplySeed
+  readonly warnings: readonly Warning[]
+  readonly requestId: string
+  readonly keyName: string | undefined
+  readonly meter: RequestMeter
+  readonly interaction: Interaction | undefined
+  /** The caller's model name, if upstream chose the model. */
+  readonly chosenFor: string | undefined
+  /** Input to store with the reply, for later requests that refer to it. */
+  readonly storedInput: readonly JsonObject[] | undefined
+  /** Called with the answer's usage, if cache diagnostics are on. */
+  readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
+  /** Ends the request's admission. */
+  readonly leave: () => void
+}
+
+export function createAnswer<Reader extends EventReader>(
+  state: PipelineState,
+  parts: AnswerParts<Reader>,
+): ModelAnswer<Reader> {
+  const { target, upstream: firstUpstream, reader, seed, warnings, meter } = parts
+  let skipped = 0
+
+  async function read<Out, End>(
+    reply: Reply<Out> & { readonly end: () => End },
+    take: (out: Out) => void,
+    flush: () => ChunkVerdict,
+    signal?: AbortSignal,
+  ): Promise<End> {
+    let upstream = firstUpstream
+    try {
+      await readReply(upstream, reply, take, flush, signal)
+      for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
+        const flushed = flush()
+        if (flushed instanceof Promise) await flushed
+        const next = await continueAnswer(state, parts, more)
+        if (next === undefined) continue
+        upstream = next
+        await readReply(next, reply, take, flush, signal)
+      }
+      const end = reply.end()
+      const record = reply.record?.()
+      if (record !== undefined && parts.storedInput !== undefined) state.responses.put(record, parts.storedInput)
+      const reasoning = reply.reasoning?.()
+      if (reasoning !== undefined) state.reasoning.keep(reasoning)
+      return end
+    } catch (error) {
+      throw withHeaders(error, upstream.headers)
+    } finally {
+      skipped = reply.skipped()
+      const usage = reply.usage()
+      meter.used(usage)
+      parts.watchUsage?.(usage)
+      parts.leave()
+    }
+  }
+
+  function settle(fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault): void {
+    settleTurn(state, parts, { ...answerFields(), ...fields }, failure)
+  }
+
+  function answerFields(): Readonly<Record<string, unknown>> {
+    return {
+      ...(parts.chosenFor !== undefined && { chosenFor: parts.chosenFor }),
+      ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
+      ...(skipped > 0 && { skippedEvents: skipped }),
+    }
+  }
+
+  return {
+    model: target.model,
+    route: target.route,
+    warnings,
+    upstream: firstUpstream,
+    reader,
+    seed,
+    read,
+    settle,
+    events: { [Symbol.asyncIterator]: () => iterate(reader.createEvents(seed), read, settle) },
+  }
+}
+
+/** Logs the end of a request and ends its meter. */
+export function settleTurn(
+  { log }: Pick<PipelineState, 'log'>,
+  { requestId, keyName: key, meter }: Pick<AnswerParts<EventReader>, 'requestId' | 'keyName' | 'meter'>,
+  fields: Readonly<Record<string, unknown>> & { readonly status?: number },
+  failure?: Fault,
+): void {
+  const line = { requestId, ...meter.facts(), status: 200, ...fields, key }
+  meter.end(failure === undefined ? line.status : statusOf(failure.error))
+  if (failure === undefined) log.info(line, 'request served')
+  else {
+    const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
+    log.warn(ending, 'stream ended in an error event')
+  }
+}
+
+async function readReply<Out>(
+  upstream: UpstreamStream,
+  reply: Reply<Out>,
+  take: (out: Out) => void,
+  flush: () => ChunkVerdict,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const decoder = createSseDecoder()
+  await readUpstream(
+    upstream,
+    (chunk) => {
+      for (const event of decoder.push(chunk)) {
+        take(reply.push(event))
+        // The reply's end flushes what the last chunk added.
+        if (reply.isDone()) return 'done'
+      }
+      return flush()
+    },
+    signal,
+  )
+  for (const event of decoder.end()) take(reply.push(event))
+}
+
+/**
+ * Continues an answer that upstream has paused or that waits for web searches. Returns undefined if no further request
+ * is needed or upstream refuses it: the answer then ends as it is.
+ */
+async function continueAnswer(
+  state: PipelineState,
+  { target, requestId, keyName, meter, interaction }: AnswerParts<EventReader>,
+  { searches, next, refused }: Continuation,
+): Promise<UpstreamStream | undefined> {
+  const { model, signal } = target
+  const search = createWebSearch(state, {
+    requestId,
+    keyName,
+    turn: interaction,
+    signal,
+    onCredits: meter.searched,
+  })
+  const request = next(await Promise.all(searches.map(search)), encodeContext(state, target))
+  if (request === undefined) return undefined
+  state.log.info({ requestId, model: model.id, searches: searches.length }, 'continuing an answer')
+  try {
+    return await askUpstream(state, target, request, { initiator: 'agent' })
+  } catch (error) {
+    // These statuses refuse the model's own output, or a request that upstream accepted before. A retry would fail again,
+    // and a partial answer is worth more to the caller than a failure.
+    if (!(error instanceof Fault) || !isStatus(error, [400, 404, 413, 422])) throw error
+    state.log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not continue the answer')
+    refused()
+    return undefined
+  }
+}
+
+/** Upstream is paused while this many events wait for the reader. */
+const maxPending = 256
+
+/** Adapts the callbacks of `read` to an async iteration. */
+async function* iterate(
+  reply: ReturnType<EventReader['createEvents']>,
+  read: (
+    reply: ReturnType<EventReader['createEvents']>,
+    take: (events: readonly TurnEvent[]) => void,
+    flush: () => ChunkVerdict,
+    signal: AbortSignal,
+  ) => Promise<readonly TurnEvent[]>,
+  settle: ModelAnswer['settle'],
+): AsyncGenerator<AnswerEvent> {
+  const abort = new AbortController()
+  let pending: AnswerEvent[] = []
+  let isOver = false
+  let more = Promise.withResolvers<void>()
+  let taken = Promise.withResolvers<void>()
+  let rawText: string | undefined
+
+  const add = (events: readonly TurnEvent[]): void => {
+    for (const event of events) {
+      pending.push(rawText === undefined ? { event } : { event, rawText })
+      rawText = undefined
+    }
+  }
+  const push = (event: SseEvent): readonly TurnEvent[] => {
+    rawText = event.event === '' ? encodeData(event.data) : encodeEvent(event.event, event.data)
+    return reply.push(event)
+  }
+  const flush = (): ChunkVerdict => {
+    more.resolve()
+    if (pending.length < maxPending) return 'go'
+    taken = Promise.withResolvers<void>()
+    return taken.promise
+  }
+  const readAll = async (): Promise<void> => {
+    try {
+      const last = await read({ ...reply, push }, add, flush, abort.signal)
+      rawText = undefined
+      add(last)
+    } finally {
+      isOver = true
+      more.resolve()
+    }
+  }
+
+  const reading = readAll()
+  // The loop below throws the failure after it has yielded the events before it.
+  reading.catch(() => {})
+  let hasEnded = false
+  try {
+    for (;;) {
+      const events = pending
+      pending = []
+      taken.resolve()
+      yield* events
+      if (pending.length > 0) continue
+      if (isOver) break
+      more = Promise.withResolvers<void>()
+      await more.promise
+    }
+    hasEnded = true
+    await reading
+    settle({})
+  } catch (error) {
+    settle({}, error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error }))
+    throw error
+  } finally {
+    if (!hasEnded) {
+      settle({ status: callerLeft })
+      abort.abort()
+    }
+  }
+}

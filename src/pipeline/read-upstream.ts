@@ -1,0 +1,102 @@
+import { Fault } from '../errors.ts'
+import type { UpstreamStream } from '../executors/executor.ts'
+import { toBodyFault } from '../executors/network-fault.ts'
+
+/**
+ * The reader's next step after a chunk: `go` reads on, `done` ends because the answer is complete, and a promise pauses
+ * upstream until it settles, so that a slow caller slows upstream.
+ */
+export type ChunkVerdict = 'go' | 'done' | Promise<void>
+
+/**
+ * Reads an upstream stream to its end. Resolves when upstream closes cleanly or `onChunk` returns `done`. Time spent
+ * waiting for a slow caller does not count as upstream's silence.
+ * @param onChunk called once with all data of a socket read, however many pieces upstream sent
+ * @param signal ends this read early; the request's own signal ends the stream through the executor
+ * @throws Fault `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort; whatever `onChunk` throws
+ */
+export function readUpstream(
+  { body, idleMs }: UpstreamStream,
+  onChunk: (chunk: Uint8Array) => ChunkVerdict,
+  signal?: AbortSignal,
+): Promise<void> {
+  // Async iteration would cost two promises and a wake-up per chunk, and a chunk is one token.
+  return new Promise((resolve, reject) => {
+    let lastByteAt = performance.now()
+    let waitingForCaller = false
+    let hasEnded = false
+    let idleTimer = setTimeout(checkIdle, idleMs)
+    signal?.addEventListener('abort', () => fail(signal.reason), { once: true })
+    /** The pieces of the current socket read. */
+    let pieces: Uint8Array[] = []
+
+    function checkIdle(): void {
+      const silentMs = waitingForCaller ? 0 : performance.now() - lastByteAt
+      if (silentMs >= idleMs) fail(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
+      else idleTimer = setTimeout(checkIdle, idleMs - silentMs)
+    }
+
+    function fail(error: unknown): void {
+      clearTimeout(idleTimer)
+      body.destroy()
+      reject(error)
+    }
+
+    function complete(): void {
+      clearTimeout(idleTimer)
+      resolve()
+    }
+
+    function resume(): void {
+      waitingForCaller = false
+      lastByteAt = performance.now()
+      if (hasEnded) complete()
+      else body.resume()
+    }
+
+    function deliver(): void {
+      const [first] = pieces
+      if (first === undefined) return
+      const chunk = pieces.length === 1 ? first : Buffer.concat(pieces)
+      pieces = []
+      lastByteAt = performance.now()
+      let verdict: ChunkVerdict
+      try {
+        verdict = onChunk(chunk)
+      } catch (error) {
+        fail(error)
+        return
+      }
+      if (verdict === 'go') return
+      if (verdict === 'done') {
+        body.finish()
+        complete()
+        return
+      }
+      waitingForCaller = true
+      body.pause()
+      verdict.then(resume, fail)
+    }
+
+    body.read({
+      data(chunk) {
+        pieces.push(chunk)
+        // Deliver after undici has reported all pieces of this read.
+        if (pieces.length === 1) void settled.then(deliver)
+      },
+      end() {
+        hasEnded = true
+        deliver()
+        if (!waitingForCaller) complete()
+      },
+      fail(error) {
+        deliver()
+        clearTimeout(idleTimer)
+        reject(toBodyFault(error))
+      },
+    })
+  })
+}
+
+/** Its callbacks run as soon as the current synchronous code has ended. */
+const settled = Promise.resolve()

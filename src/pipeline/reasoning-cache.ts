@@ -1,0 +1,60 @@
+import { createLruMap } from '../cache/lru-map.ts'
+import type { ReplyReasoning } from '../translate/dialect.ts'
+
+/**
+ * Opaque reasoning of replies with tool calls, for callers that do not return it themselves. Kept in memory, up to the
+ * limits. A running tool loop loses none of its entries, because each request recalls every earlier call.
+ */
+export interface ReasoningCache {
+  readonly keep: (reasoning: ReplyReasoning) => void
+  /** Returns the opaque value of the reply that made the call. */
+  readonly recall: (callId: string) => string | undefined
+}
+
+export interface ReasoningCacheLimits {
+  /** Since the last use. */
+  readonly maxAgeMs: number
+  /** Call ids. */
+  readonly maxEntries: number
+  /** Ids and values. A value counts once per call id, although it is in memory once. */
+  readonly maxChars: number
+}
+
+interface Entry {
+  readonly opaque: string
+  usedAtMs: number
+}
+
+const defaultCacheLimits: ReasoningCacheLimits = {
+  maxAgeMs: 3_600_000,
+  maxEntries: 10_240,
+  maxChars: 32 * 1024 * 1024,
+}
+
+/** @param now ms since epoch */
+export function createReasoningCache(
+  now: () => number,
+  limits: ReasoningCacheLimits = defaultCacheLimits,
+): ReasoningCache {
+  const entries = createLruMap<Entry>({
+    maxEntries: limits.maxEntries,
+    maxSize: limits.maxChars,
+    sizeOf: ({ opaque }, callId) => callId.length + opaque.length,
+  })
+
+  return {
+    keep({ callIds, opaque }) {
+      for (const callId of callIds) entries.set(callId, { opaque, usedAtMs: now() })
+    },
+    recall(callId) {
+      const entry = entries.get(callId)
+      if (entry === undefined) return undefined
+      if (now() - entry.usedAtMs > limits.maxAgeMs) {
+        entries.delete(callId)
+        return undefined
+      }
+      entry.usedAtMs = now()
+      return entry.opaque
+    },
+  }
+}

@@ -1,0 +1,178 @@
+import type { Initiator } from '../executors/executor.ts'
+import { addCredits, creditsOf } from '../models/credits.ts'
+import type { Credits } from '../models/credits.ts'
+import type { Model } from '../models/model.ts'
+import type { UsageRecorder } from '../usage/recorder.ts'
+import type { Usage } from '../translate/turn.ts'
+import type { DialectId } from '../translate/dialect.ts'
+import type { Metrics, TokenCounts } from '../usage/metrics.ts'
+
+/** The caller's dialect, a route that has none, or `turn` for a program in this process. */
+export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens'
+
+export interface MeterDeps {
+  readonly metrics: Metrics
+  readonly totals: Pick<UsageRecorder, 'note'>
+  /** Ms since epoch. */
+  readonly now: () => number
+}
+
+/** Unknown facts are undefined, and the log omits them. */
+interface RequestFacts {
+  readonly model: string | undefined
+  readonly route: string | undefined
+  readonly ttfbMs: number | undefined
+  readonly tokensIn: number | undefined
+  readonly tokensOut: number | undefined
+  readonly tokensCached: number | undefined
+  /** Copilot's id of the answer (`x-copilot-service-request-id`). */
+  readonly serviceRequestId: string | undefined
+  /** AI credits of the reply. */
+  readonly credits: number | undefined
+  /** Upstream did not state all credits; some are computed from prices. */
+  readonly estimated: true | undefined
+  /** AI credits of the reply's web searches, which also have their own log lines. */
+  readonly searchCredits: number | undefined
+  readonly ms: number
+}
+
+/** The model facts that billing needs. */
+type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
+
+/** Measures one model request. */
+export interface RequestMeter {
+  /** The request was routed to this model. */
+  readonly routed: (model: MeteredModel, route: string) => void
+  /** Upstream accepted the request, which it bills by the initiator. */
+  readonly accepted: (initiator: Initiator) => void
+  /** The head of the caller's stream was sent. */
+  readonly firstByte: () => void
+  /** Upstream answered with these headers. */
+  readonly answered: (headers: Readonly<Record<string, string>>) => void
+  readonly used: (usage: Usage | undefined) => void
+  /** A web search was run for the reply; its own meter counts it as a request. */
+  readonly searched: (cost: Credits | undefined) => void
+  /** Credits of the reply without its web searches. */
+  readonly credits: () => Credits | undefined
+  /** The request ended; later calls are ignored. */
+  readonly end: (status: number) => void
+  /** Fields for the request's log line. Times start at the request's arrival. */
+  readonly facts: () => RequestFacts
+  /** The header with the cost of the reply and its web searches; none if unknown. Call when the answer is complete. */
+  readonly creditsHeader: () => Readonly<Record<string, string>>
+}
+
+/** More than any model reads in one request. */
+const maxTokens = 1e9
+/** A million credits, US$10,000. */
+const maxNanoAiu = 1e15
+
+/** Clamps upstream's number, because counters must not decrease and totals take integers only. */
+function toCount(stated: number, max = maxTokens): number {
+  return Number.isFinite(stated) ? Math.min(max, Math.max(0, Math.round(stated))) : 0
+}
+
+/** The status in logs and metrics for a caller that disconnected before its answer; from nginx. */
+export const callerLeft = 499
+
+/** @param keyName the accepted API key */
+export function createRequestMeter(
+  { metrics, totals, now }: MeterDeps,
+  kind: RequestKind,
+  keyName: string | undefined,
+): RequestMeter {
+  const startedAt = now()
+  let model: MeteredModel | undefined
+  let route: string | undefined
+  let firstByteAt: number | undefined
+  let tokens: TokenCounts | undefined
+  let serviceRequestId: string | undefined
+  let credits: Credits | undefined
+  let searchCredits: Credits | undefined
+  let premiumRequests: number | undefined
+  let hasEnded = false
+  return {
+    routed(chosenModel, chosenRoute) {
+      model = chosenModel
+      route = chosenRoute
+    },
+    accepted(initiator) {
+      if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
+    },
+    firstByte() {
+      firstByteAt ??= now()
+    },
+    used(usage) {
+      tokens = usage && {
+        inputTokens: toCount(usage.inputTokens),
+        outputTokens: toCount(usage.outputTokens),
+        cachedInputTokens: toCount(usage.cachedInputTokens),
+        cacheWriteTokens: toCount(usage.cacheWriteTokens ?? 0),
+      }
+      const cost = usage && tokens && creditsOf({ ...tokens, nanoAiu: usage.nanoAiu }, model?.prices)
+      credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, maxNanoAiu) }
+    },
+    searched(cost) {
+      searchCredits = addCredits(searchCredits, cost)
+    },
+    credits: () => credits,
+    answered(headers) {
+      serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
+    },
+    end(status) {
+      if (hasEnded) return
+      hasEnded = true
+      metrics.requestEnded({
+        kind,
+        model,
+        route,
+        status,
+        seconds: msTo(now()) / 1000,
+        firstByteSeconds: firstByteAt === undefined ? undefined : msTo(firstByteAt) / 1000,
+        tokens,
+        credits,
+        premiumRequests,
+      })
+      // A token count is not model usage.
+      if (model === undefined || kind === 'count_tokens') return
+      totals.note({
+        provider: model.provider,
+        model: model.id,
+        key: keyName ?? '',
+        failed: status >= 400 && status !== callerLeft,
+        inputTokens: tokens?.inputTokens ?? 0,
+        outputTokens: tokens?.outputTokens ?? 0,
+        cachedInputTokens: tokens?.cachedInputTokens ?? 0,
+        cacheWriteTokens: tokens?.cacheWriteTokens ?? 0,
+        premiumRequests: premiumRequests ?? null,
+        measuredNanoAiu: credits?.estimated === false ? credits.nanoAiu : null,
+        estimatedNanoAiu: credits?.estimated === true ? credits.nanoAiu : null,
+      })
+    },
+    facts: () => ({
+      model: model?.id,
+      route,
+      ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
+      tokensIn: tokens?.inputTokens,
+      tokensOut: tokens?.outputTokens,
+      tokensCached: tokens?.cachedInputTokens,
+      serviceRequestId,
+      credits: credits && credits.nanoAiu / 1e9,
+      estimated: addCredits(credits, searchCredits)?.estimated || undefined,
+      searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
+      ms: msTo(now()),
+    }),
+    creditsHeader() {
+      const total = addCredits(credits, searchCredits)
+      if (total === undefined) return {}
+      // `toFixed` avoids exponents such as 1e-7.
+      const amount = (total.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
+      return { 'x-copilot-proxy-credits': total.estimated ? `${amount};estimated` : amount }
+    },
+  }
+
+  /** Not negative, even if the clock was set back. */
+  function msTo(momentMs: number): number {
+    return Math.max(0, momentMs - startedAt)
+  }
+}

@@ -1,0 +1,52 @@
+import { Fault } from '../errors.ts'
+import { chooseEndpoint, type EndpointAsk } from '../models/endpoints.ts'
+import type { Model } from '../models/model.ts'
+import { providerOfName } from '../models/names.ts'
+import type { Route } from '../models/registry.ts'
+import { upstreamPaths } from '../translate/dialects.ts'
+import type { PipelineDeps } from './pipeline.ts'
+
+/**
+ * Routes a model name to a model and an upstream path. If the name is unknown, waits for model lists that were never
+ * fetched.
+ * @throws Fault `model_not_found`, `invalid_request`; the reason why a list could not be fetched if the name may be on it
+ */
+export async function routeModel(
+  deps: PipelineDeps,
+  name: string,
+  callerPath: string | undefined,
+  signal: AbortSignal,
+): Promise<Route> {
+  const ask = askFrom(deps, callerPath)
+  let route = deps.registry.route(name, ask)
+  // A bare name that both providers have means Copilot's model, so wait for Copilot's list. If that list cannot be
+  // fetched, the other provider's model answers.
+  const mayBeCopilot = route.ok && route.value.model.provider !== 'copilot' && providerOfName(name) === undefined
+  if (!route.ok || mayBeCopilot) {
+    const problem = await deps.completeModels(name, { retry: !route.ok, signal })
+    route = deps.registry.route(name, ask)
+    if (!route.ok && problem !== undefined) throw new Fault(problem)
+  }
+  if (!route.ok) throw new Fault(route.error)
+  return route.value
+}
+
+/**
+ * Routes to a model that upstream chose, which may be missing from the account's list.
+ * @throws Fault `invalid_request` if the model has no endpoint that this program supports
+ */
+export function routeChosen(deps: Pick<PipelineDeps, 'config'>, model: Model, callerPath: string | undefined): Route {
+  const path = chooseEndpoint(model, askFrom(deps, callerPath))
+  if (path !== undefined) return { id: model.id, model, path }
+  const detail = `Copilot chose ${model.id}, which has no endpoint that this request can use`
+  throw new Fault({ kind: 'invalid_request', path: 'model', detail, code: 'unsupported_api_for_model' })
+}
+
+function askFrom({ config }: Pick<PipelineDeps, 'config'>, callerPath: string | undefined): EndpointAsk {
+  return { callerPath, setting: config().copilot.upstreamDialect, spoken: spokenFor(callerPath) }
+}
+
+/** Requests of a dialect can be translated to any other dialect; others (embeddings) have a single path. */
+function spokenFor(callerPath: string | undefined): readonly string[] {
+  return callerPath === undefined || upstreamPaths.includes(callerPath) ? upstreamPaths : [callerPath]
+}

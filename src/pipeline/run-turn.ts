@@ -1,0 +1,261 @@
+import { Fault, statusOf } from '../errors.ts'
+import { staleChoice } from '../executors/executor.ts'
+import type { Initiator } from '../executors/executor.ts'
+import { isAutoModel } from '../models/auto-model.ts'
+import type { Route } from '../models/registry.ts'
+import type { CallerDialect } from '../translate/caller-dialect.ts'
+import type { CallerRequest, EncodeContext } from '../translate/dialect.ts'
+import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
+import { describeLargest } from '../translate/images.ts'
+import type { JsonObject } from '../translate/parts/json.ts'
+import { translateCall, translateTurn } from '../translate/translated-call.ts'
+import type { EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
+import type { Turn } from '../translate/turn.ts'
+import { requestOfTurn } from '../translate/turn-request.ts'
+import type { UpstreamDialect } from '../translate/upstream-dialect.ts'
+import type { Warning } from '../translate/warning.ts'
+import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
+import type { UpstreamTarget } from './ask-upstream.ts'
+import type { AutoChoice } from './auto-choices.ts'
+import { initiatorOf, interactionOf, purposeOf } from './interaction.ts'
+import type { CallerStatement } from './interaction.ts'
+import { createAnswer } from './model-answer.ts'
+import type { ModelAnswer } from './model-answer.ts'
+import type { PipelineState } from './pipeline.ts'
+import { createRequestMeter } from './request-meter.ts'
+import type { RequestMeter } from './request-meter.ts'
+import { resolveHistory } from './resolve-history.ts'
+import { routeChosen, routeModel } from './route-model.ts'
+
+export interface CallOptions {
+  /** The request id in the log and upstream. */
+  readonly id: string
+  readonly signal: AbortSignal
+  /** The request counts for this API key. */
+  readonly keyName?: string | undefined
+  /** Requests of one program share a flow; the queue serves flows in turn. Default: `''`. */
+  readonly flow?: string | undefined
+  /** What the caller states outside the body. */
+  readonly statement?: CallerStatement | undefined
+  /** Default: a new meter. */
+  readonly meter?: RequestMeter | undefined
+}
+
+interface DecodedCall {
+  readonly dialect: CallerDialect
+  readonly request: CallerRequest
+}
+
+/** A call with a request in a wire dialect. */
+export interface DialectCall extends CallOptions {
+  /** Reads and decodes the request. Called after admission, so that queued requests hold no body in memory. */
+  readonly request: () => Promise<DecodedCall>
+  /** Called before the upstream call, and again if the warnings change. */
+  readonly onRouted?: ((routed: { readonly route: string; readonly warnings: readonly Warning[] }) => void) | undefined
+}
+
+/** A call with a `Turn` from a program inside the daemon. */
+interface TurnCall extends CallOptions {
+  readonly turn: Turn
+  readonly model: string
+}
+
+export type ModelCall = DialectCall | TurnCall
+
+export function runTurn(state: PipelineState, call: DialectCall): Promise<ModelAnswer<ReplyReader>>
+export function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer>
+/**
+ * Runs one model turn: waits for admission, routes the model, encodes the request and sends it, again without the parts
+ * that upstream refuses. Resolves when upstream has accepted the request.
+ * @throws Fault; the signal's reason on abort
+ */
+export async function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer> {
+  const meter = call.meter ?? createRequestMeter(state, 'turn', call.keyName)
+  try {
+    const leave = await state.admission.enter(call.flow ?? '', call.signal)
+    try {
+      return await openAnswer(state, call, meter, leave)
+    } catch (error) {
+      leave()
+      throw error
+    }
+  } catch (error) {
+    // A caller that passed a meter ends it with the status it answers.
+    if (call.meter === undefined) meter.end(error instanceof Fault ? statusOf(error.error) : 500)
+    throw error
+  }
+}
+
+/** A decoded request, ready for routing. */
+interface ReadyCall {
+  readonly call: ModelCall
+  readonly request: CallerRequest
+  readonly source: { readonly dialect: CallerDialect } | { readonly turn: Turn }
+  readonly meter: RequestMeter
+  readonly leave: () => void
+}
+
+async function openAnswer(
+  state: PipelineState,
+  call: ModelCall,
+  meter: RequestMeter,
+  leave: () => void,
+): Promise<ModelAnswer> {
+  const { id, signal } = call
+  const ready = { call, meter, leave, ...(await readRequest(state, call)) }
+  const { request, source } = ready
+  const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
+  const routed = await routeModel(state, request.model, ownPath, signal)
+  if (!isAutoModel(routed.model)) return openRouted(state, ready, routed)
+
+  const openChosen = async (stale?: AutoChoice) => {
+    const choice = await state.autoChoices.choose(request, id, stale)
+    signal.throwIfAborted()
+    return { choice, open: () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), choice) }
+  }
+  const first = await openChosen()
+  try {
+    return await first.open()
+  } catch (error) {
+    if (!isStaleChoice(error)) throw error
+    state.log.info({ requestId: id, model: first.choice.model.id }, 'having the model chosen anew')
+    return (await openChosen(first.choice)).open()
+  }
+}
+
+/** Reads the request, and adds the stored history it refers to and recalled reasoning. */
+async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<ReadyCall, 'request' | 'source'>> {
+  if ('turn' in call) return { request: requestOfTurn(call.turn, call.model), source: { turn: call.turn } }
+  const { dialect, request } = await call.request()
+  const joined = resolveHistory(dialect, request, state.responses)
+  // With `chat.strict` the model gets exactly what the caller sent.
+  const isStrict = state.config().chat.strict
+  const recalled = isStrict ? joined : (dialect.recallReasoning?.(joined, state.reasoning.recall) ?? joined)
+  return { request: recalled, source: { dialect } }
+}
+
+/** Encodes and sends a routed request; resolves with the answer that upstream has started. */
+async function openRouted(
+  state: PipelineState,
+  { call, request, source, meter, leave }: ReadyCall,
+  { model, path }: Route,
+  choice?: AutoChoice,
+): Promise<ModelAnswer> {
+  const dialect = dialectOfPath(path)
+  if (dialect === undefined) throw new Fault({ kind: 'internal' })
+  const route = `${model.provider}/${dialect.id}`
+  meter.routed(model, route)
+  const executor = state.executorOf(model.provider)
+  const encode = (context: EncodeContext) => translate(source, dialect, request, context)
+  let translated = encode(encodeContext(state, { model, route, executor }))
+  const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
+  const announce = (): void => {
+    if ('request' in call) call.onRouted?.({ route, warnings: warningsNow() })
+  }
+  announce()
+
+  const { copilot, log } = state.config()
+  const purpose = purposeOf(call.statement, request)
+  const initiator: Initiator = initiatorOf(call.statement, purpose, request, copilot.initiator)
+  // Codex has no headers for these.
+  const isCopilot = model.provider === 'copilot'
+  const interaction = isCopilot ? interactionOf(call.statement, purpose, request, state.salt) : undefined
+  const target: UpstreamTarget = {
+    model,
+    route,
+    dialect,
+    executor,
+    signal: call.signal,
+    call: {
+      path,
+      hasImage: request.hasImage,
+      requestId: call.id,
+      ...(isCopilot && { interaction, sessionToken: choice?.sessionToken }),
+    },
+  }
+  try {
+    const upstream = await askUpstream(state, target, translated.request, {
+      initiator,
+      encodeAgain(context) {
+        translated = encode(context)
+        return translated.request
+      },
+      onRecovery(changed, learnedRefusal) {
+        translated = { ...translated, request: changed }
+        const line = { requestId: call.id, model: model.id, route, learnedRefusal }
+        state.log.info(line, 'sending again without what was refused')
+        announce()
+      },
+    })
+    meter.accepted(initiator)
+    meter.answered(upstream.headers)
+    const nowSeconds = secondsOf(state.now)
+    const { reader } = translated
+    const watchedRequest = { sessionId: request.sessionId, keyName: call.keyName, model: model.id }
+    return createAnswer(state, {
+      target,
+      upstream,
+      reader,
+      seed: {
+        id: call.id,
+        createdSeconds: nowSeconds(),
+        nowSeconds,
+        model: model.id,
+        // For `auto`, the caller reads here which model answers.
+        requestedModel: choice === undefined ? request.model : model.id,
+        traits: model,
+        wantsUsage: request.wantsUsage,
+        notes: reader.notes,
+        sent: reader.continuesPauses ? translated.request : undefined,
+        redact: state.redact,
+      },
+      warnings: warningsNow(),
+      requestId: call.id,
+      keyName: call.keyName,
+      meter,
+      interaction,
+      chosenFor: choice === undefined ? undefined : request.model,
+      storedInput: storedInput(source, request),
+      watchUsage: log.cacheDiagnostics
+        ? state.cacheWatch.note({ ...watchedRequest, body: translated.request.body })
+        : undefined,
+      leave,
+    })
+  } catch (error) {
+    throw 'dialect' in source ? withLargestImages(error, source.dialect, request) : error
+  }
+}
+
+/** The input to be stored with the reply, if the caller may refer to the reply later. */
+function storedInput(source: ReadyCall['source'], request: CallerRequest): readonly JsonObject[] | undefined {
+  const link = 'dialect' in source ? source.dialect.storedHistory?.linkOf(request) : undefined
+  return link?.keep === true ? link.input : undefined
+}
+
+/** A closure of `openRouted` would keep the request in memory while the answer streams. */
+function secondsOf(nowMs: () => number): () => number {
+  return () => Math.floor(nowMs() / 1000)
+}
+
+function translate(
+  source: ReadyCall['source'],
+  upstream: UpstreamDialect,
+  request: CallerRequest,
+  context: EncodeContext,
+): TranslatedCall<EventReader> {
+  if ('dialect' in source) return translateCall(source.dialect, upstream, request, context)
+  return translateTurn(upstream, { turn: source.turn, warnings: [] }, context)
+}
+
+function isStaleChoice(error: unknown): boolean {
+  return error instanceof Fault && error.error.kind === 'upstream_status' && error.error.code === staleChoice
+}
+
+/** Adds the largest images to the error of a body that is too large even without the images of its history. */
+function withLargestImages(error: unknown, { conversation }: CallerDialect, request: CallerRequest): unknown {
+  if (!(error instanceof Fault) || error.error.kind !== 'upstream_status' || !isStatus(error, [413])) return error
+  const largest = request.hasImage ? describeLargest(request, conversation) : ''
+  if (largest === '') return error
+  const advice = [error.error.advice, `The largest images: ${largest}.`].filter(Boolean).join(' ')
+  return new Fault({ ...error.error, advice }, { cause: error.cause })
+}

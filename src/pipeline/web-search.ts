@@ -1,0 +1,99 @@
+import { Fault, faultFields, statusOf } from '../errors.ts'
+import type { Interaction } from '../executors/executor.ts'
+import { createSseDecoder } from '../sse/decode.ts'
+import type { Credits } from '../models/credits.ts'
+import type { SearchQuery } from '../translate/dialect.ts'
+import { responsesUpstream } from '../translate/responses/upstream/dialect.ts'
+import { createSearchFold, searchTurn } from '../translate/responses/search-request.ts'
+import type { SearchOutcome } from '../translate/turn.ts'
+import { askUpstream, encodeContext } from './ask-upstream.ts'
+import type { PipelineState } from './pipeline.ts'
+import { readUpstream } from './read-upstream.ts'
+import { callerLeft, createRequestMeter } from './request-meter.ts'
+import { searchModel } from './search-model.ts'
+
+/** Runs one web search. Rejects only if the answer's signal is aborted. */
+export type WebSearch = (query: SearchQuery) => Promise<SearchOutcome>
+
+const route = `copilot/${responsesUpstream.id}`
+
+/** The answer that needs the searches. */
+interface SearchedAnswer {
+  readonly requestId: string
+  /** The searches count for this API key. */
+  readonly keyName: string | undefined
+  /** The user turn of the answer; its searches belong to the same turn. */
+  readonly turn: Interaction | undefined
+  readonly signal: AbortSignal
+  /** Called with the cost of each search. */
+  readonly onCredits: (cost: Credits | undefined) => void
+}
+
+/**
+ * Runs the searches of one answer. Each is a separate request to a GPT model of the same account, and counts as one. A
+ * failed search is a result, not an error.
+ */
+export function createWebSearch(
+  state: PipelineState,
+  { requestId, keyName, turn, signal, onCredits }: SearchedAnswer,
+): WebSearch {
+  const interaction: Interaction | undefined = turn && { purpose: 'subagent', id: turn.id, stated: {} }
+  return async (query) => {
+    const model = searchModel(state)
+    if (model === undefined) return { failure: 'unavailable' }
+    const meter = createRequestMeter(state, 'responses', keyName)
+    meter.routed(model, route)
+    const fold = createSearchFold(query.tool)
+    const settle = (status: number): void => {
+      meter.used(fold.usage())
+      onCredits(meter.credits())
+      meter.end(status)
+    }
+    try {
+      const call = { path: responsesUpstream.path, hasImage: false, requestId, interaction }
+      const executor = state.executorOf('copilot')
+      const target = { model, route, dialect: responsesUpstream, executor, call, signal }
+      const request = responsesUpstream.encodeTurn(searchTurn(query, model), encodeContext(state, target))
+      const upstream = await askUpstream(state, target, request, { initiator: 'agent' })
+      const frames = createSseDecoder()
+      const decoder = responsesUpstream.createDecoder({
+        id: requestId,
+        createdSeconds: 0,
+        nowSeconds: () => 0,
+        model: model.id,
+        requestedModel: model.id,
+        traits: model,
+        wantsUsage: true,
+        notes: {
+          tools: new Map(),
+          stop: [],
+          hasFormat: false,
+          hidesThinking: true,
+          asksForThinking: false,
+          echo: undefined,
+        },
+        redact: state.redact,
+      })
+      await readUpstream(upstream, (chunk) => {
+        for (const event of frames.push(chunk)) fold.push(decoder.push(event))
+        return fold.isDone() ? 'done' : 'go'
+      })
+      if (!fold.isDone()) fold.push(decoder.end())
+      settle(200)
+      const outcome = fold.outcome()
+      const pages = 'pages' in outcome ? outcome.pages.length : 0
+      state.log.info({ requestId, ...meter.facts(), pages }, 'web search run')
+      return outcome
+    } catch (error) {
+      if (signal.aborted) {
+        settle(callerLeft)
+        throw signal.reason
+      }
+      const failure = error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
+      const status = statusOf(failure.error)
+      settle(status)
+      state.log.warn({ requestId, ...meter.facts(), ...faultFields(failure) }, 'a web search failed')
+      return { failure: status === 429 ? 'too_many_requests' : 'unavailable' }
+    }
+  }
+}

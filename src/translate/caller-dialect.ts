@@ -1,0 +1,69 @@
+import type { ProxyError } from '../errors.ts'
+import type {
+  CallerHeaders,
+  CallerRequest,
+  ChainLink,
+  ConversationShape,
+  DecodedTurn,
+  DialectId,
+  EncodeContext,
+  ReplySeed,
+  TurnFold,
+  TurnStream,
+} from './dialect.ts'
+import type { JsonObject } from './parts/json.ts'
+
+/** Requests that refer to stored replies. */
+interface StoredHistory {
+  readonly linkOf: (request: CallerRequest) => ChainLink
+  /**
+   * Puts stored history before the request's own input and replaces each `item_reference` with its item.
+   * @throws Fault `invalid_request` for a conversation that has grown beyond what one body may hold
+   */
+  readonly join: (
+    request: CallerRequest,
+    history: readonly JsonObject[],
+    referenced: ReadonlyMap<string, JsonObject>,
+  ) => CallerRequest
+}
+
+/**
+ * The caller's side of a wire dialect: decodes requests into a `Turn`, encodes `TurnEvent`s into a reply. Pure: no
+ * clock, no network, no logger, no random.
+ */
+export interface CallerDialect {
+  readonly id: DialectId
+  /** SSE text that keeps a silent stream open and that clients ignore. */
+  readonly heartbeat: string
+  /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
+  readonly mandatory?: ReadonlySet<string> | undefined
+  /** A dialect without images has an empty list of items here, and `mapItems` returns the request. */
+  readonly conversation: ConversationShape
+
+  /**
+   * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
+   * @throws Fault `malformed_body`, `invalid_request`
+   */
+  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
+  /** Only in dialects whose requests refer to stored replies. */
+  readonly storedHistory?: StoredHistory | undefined
+  /**
+   * Restores the reasoning of earlier replies (`ReplyReasoning`) that the caller left out. Returns the same object if
+   * nothing was left out. Only in dialects whose clients leave it out.
+   */
+  readonly recallReasoning?:
+    | ((request: CallerRequest, recall: (callId: string) => string | undefined) => CallerRequest)
+    | undefined
+  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
+  readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
+
+  readonly createTurnStream: (seed: ReplySeed) => TurnStream
+  readonly createTurnFold: (seed: ReplySeed) => TurnFold
+
+  /** HTTP status of an error that is reported before the first byte. */
+  readonly errorStatus: (error: ProxyError) => number
+  /** The error envelope of a reply that has not started. */
+  readonly errorBody: (error: ProxyError, requestId: string) => unknown
+  /** SSE text of the error event that ends a started stream. */
+  readonly errorEvent: (error: ProxyError, requestId: string) => string
+}

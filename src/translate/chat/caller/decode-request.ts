@@ -1,0 +1,117 @@
+import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
+import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { parseBody } from '../../parts/json-body.ts'
+import { valueAt } from '../../parts/json-path.ts'
+import { nameSession, promptsOf } from '../../parts/conversation.ts'
+import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatRequest, isImagePart } from '../wire.ts'
+import { spliceMembers } from '../../parts/json-members.ts'
+import { checkMessages } from './check-messages.ts'
+
+/**
+ * Depth: more than any real tool schema, far less than serialisers can recurse. Members: OpenAI has some 40. Values: a
+ * message with a text part has 6, one with a tool call 10, so that 100,000 messages fit; `JSON.parse` takes 0.1 s for
+ * them, 0.7 s if every object has its own keys.
+ */
+const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
+
+/** More than any upstream takes; the model's own limit is in `parts/shared-checks.ts`. */
+const MAX_TOOLS = 10_000
+
+/**
+ * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.
+ *
+ * @param bytes the UTF-8 of `text`; encoding it again costs more than parsing it
+ * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
+ */
+export function decodeChatRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<ChatBody> {
+  // With as many bytes as characters, the text is ASCII and equals its latin1 decoding.
+  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
+  const { value, members } = parseBody(text, LIMITS, latin1)
+  checkRequest(value)
+  return {
+    model: value.model,
+    stream: value.stream ?? false,
+    wantsUsage: value.stream_options?.include_usage === true,
+    hasImage: value.messages.some(hasImage),
+    hasAgentHistory: value.messages.some(isFromAgent),
+    // Some clients put notes to the model after the user's prompt.
+    endsWithUser: value.messages.findLast(({ role }) => role !== 'system' && role !== 'developer')?.role === 'user',
+    hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
+    isCompaction: false,
+    prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
+    sessionId: nameSession(headers, value['prompt_cache_key']),
+    body: new ChatBody(bytes, value, members),
+  }
+}
+
+function checkRequest(value: unknown): asserts value is ChatRequest {
+  if (!isObject(value)) refuseType('', 'a JSON object', value)
+  checkToolCount(value)
+  // Only zod's verdict is used: its copy of the object reorders the keys.
+  const { data, error } = chatRequest.safeParse(value)
+  const issue = error?.issues[0]
+  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
+  checkMessages(data?.messages)
+  const n = data?.n ?? 1
+  if (n !== 1) {
+    refuseValue('n', `expected 1, got ${n}: one answer per request is all that upstream gives`, 'unsupported_value')
+  }
+}
+
+/** Runs before the schema, which reports every wrong element. */
+function checkToolCount({ tools, functions }: JsonObject): void {
+  const count = lengthOf(tools) + lengthOf(functions)
+  if (count <= MAX_TOOLS) return
+  const path = lengthOf(tools) > 0 ? 'tools' : 'functions'
+  refuseValue(path, `expected at most ${MAX_TOOLS} tools, got ${count}`, 'array_above_max_length')
+}
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0
+}
+
+function hasImage(message: ChatMessage): boolean {
+  return Array.isArray(message.content) && message.content.some(isImagePart)
+}
+
+function isFromAgent(message: ChatMessage): boolean {
+  return message.role === 'assistant' || message.role === 'tool' || message.role === 'function'
+}
+
+/**
+ * Restores the opaque reasoning of earlier replies: many chat clients drop `reasoning_opaque`, and the model needs it back
+ * with its calls (docs/copilot-wire.md, quirk 12). Keeps the caller's own values. Returns the same request if nothing is
+ * missing.
+ * @param recall the opaque value of the reply that made the call
+ */
+export function recallChatReasoning(
+  request: CallerRequest,
+  recall: (callId: string) => string | undefined,
+): CallerRequest {
+  const body = chatBodyOf(request)
+  let recalled = false
+  const messages = body.value.messages.map((message) => {
+    const opaque = recalledFor(message, recall)
+    if (opaque === undefined) return message
+    recalled = true
+    return { ...message, reasoning_opaque: opaque }
+  })
+  if (!recalled) return request
+  // Spliced: serialising everything would round a 64-bit seed.
+  const bytes = spliceMembers(body, new Map([['messages', messages]]))
+  return { ...decodeChatRequest(bytes.toString(), bytes), sessionId: request.sessionId }
+}
+
+function recalledFor(message: ChatMessage, recall: (callId: string) => string | undefined): string | undefined {
+  if (message.role !== 'assistant' || isFilled(message['reasoning_opaque'])) return undefined
+  for (const { id } of message.tool_calls ?? []) {
+    const opaque = recall(id)
+    if (opaque !== undefined) return opaque
+  }
+  return undefined
+}

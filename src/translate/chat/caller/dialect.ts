@@ -1,0 +1,36 @@
+import { encodeComment } from '../../../sse/encode.ts'
+import type { CallerDialect } from '../../caller-dialect.ts'
+import type { ConversationShape } from '../../dialect.ts'
+import { replaceMember } from '../../parts/json-members.ts'
+import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../error.ts'
+import { ChatBody, chatBodyOf } from '../wire.ts'
+import { decodeChatRequest, recallChatReasoning } from './decode-request.ts'
+import { decodeChatTurn } from './decode-turn.ts'
+import { createChatTurnFold, createChatTurnStream } from './encode-stream.ts'
+
+const conversation: ConversationShape = {
+  member: 'messages',
+  textType: 'text',
+  itemsOf: (request) => chatBodyOf(request).value.messages,
+  mapItems(request, map) {
+    const body = chatBodyOf(request)
+    const messages = body.value.messages.map((message) => map(message))
+    const { bytes, members } = replaceMember(body, 'messages', messages)
+    return { ...request, body: new ChatBody(bytes, { ...body.value, messages }, members) }
+  },
+}
+
+/** Callers of OpenAI Chat Completions. */
+export const chatCaller: CallerDialect = {
+  id: 'chat',
+  heartbeat: encodeComment('keepalive'),
+  conversation,
+  decodeRequest: decodeChatRequest,
+  recallReasoning: recallChatReasoning,
+  decodeTurn: decodeChatTurn,
+  createTurnStream: createChatTurnStream,
+  createTurnFold: createChatTurnFold,
+  errorStatus: chatErrorStatus,
+  errorBody: toChatError,
+  errorEvent: encodeChatErrorEvent,
+}

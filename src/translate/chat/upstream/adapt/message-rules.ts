@@ -1,0 +1,313 @@
+import {
+  type ChatMessage,
+  type ChatPart,
+  isBlankContent,
+  isEmptyMessage,
+  isPartType,
+  PART_TYPES,
+  partTypeOf,
+} from '../../wire.ts'
+import type { WarningCode } from '../../../warning.ts'
+import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
+import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
+import type { Opaque } from '../../../turn.ts'
+import { always, counted, firstNotes, mapMessages, type Note, type Outcome, type Rule, type Target } from './rule.ts'
+
+interface MessageRow {
+  readonly name: string
+  readonly source: string
+  readonly applies: (target: Target) => boolean
+  /** The adapted message: the same object if nothing changes, `undefined` to drop it. */
+  readonly adapt: (message: ChatMessage) => ChatMessage | undefined
+  /** Below the message, e.g. `.role`. */
+  readonly at: string
+  /** Absent if only the spelling changes. */
+  readonly reason?: (target: Target) => string
+  readonly action: string
+  readonly code: WarningCode
+}
+
+const isClaude = ({ family }: Target): boolean => family.kind === 'claude'
+const isNotOpenai = ({ family }: Target): boolean => family.kind !== 'gpt' && family.kind !== 'o-series'
+
+/** Stands for the empty output that shells and editors give on success. */
+const NO_OUTPUT = '(no output)'
+
+/** Changes of single messages, independent of their neighbours. */
+const rows: readonly MessageRow[] = [
+  {
+    name: 'content parts completed',
+    source: 'parameters, images: parts as Open WebUI sends them are 400',
+    applies: always,
+    adapt: (message) => mapParts(message, completePart),
+    at: '.content',
+    action: 'parts given a type, null members left out',
+    code: 'adapted',
+  },
+  {
+    name: 'unknown keys of assistant messages dropped',
+    source: 'parameters, roles: keys that clients copy from replies are 400',
+    applies: always,
+    adapt: dropReplyKeys,
+    at: '',
+    reason: () => 'keys that only replies have',
+    action: 'dropped',
+    code: 'adapted',
+  },
+  {
+    name: 'refusals as text',
+    source: 'parameters, roles: refusal is OpenAI only',
+    applies: isNotOpenai,
+    adapt: refusalAsText,
+    at: '',
+    action: 'words of refusal sent as text',
+    code: 'adapted',
+  },
+  {
+    name: 'developer as system',
+    source: 'parameters, roles: developer is OpenAI only',
+    applies: isNotOpenai,
+    adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
+    at: '.role',
+    action: 'developer sent as system',
+    code: 'adapted',
+  },
+  {
+    name: 'system as user',
+    source: 'parameters, roles: o1 has no system role',
+    applies: ({ family }) => family.kind === 'o-series' && family.generation === 1,
+    adapt: (message) =>
+      message.role === 'system' || message.role === 'developer' ? { ...message, role: 'user' } : message,
+    at: '.role',
+    reason: ({ traits }) => `system text is not supported by ${traits.id}`,
+    action: 'sent as user',
+    code: 'clamped',
+  },
+  {
+    name: 'empty text parts dropped',
+    source: 'parameters, roles: empty text blocks are 400 on Claude',
+    applies: isClaude,
+    adapt: (message) => mapParts(message, (part) => (isBlankText(part) ? undefined : part)),
+    at: '.content',
+    reason: () => 'empty text part',
+    action: 'dropped',
+    code: 'adapted',
+  },
+  {
+    name: 'empty tool results given words',
+    source: 'parameters, roles: empty text blocks are 400 on Claude; that results become blocks of text is assumed',
+    applies: isClaude,
+    adapt: (message) =>
+      message.role === 'tool' && isBlankContent(message.content) ? { ...message, content: NO_OUTPUT } : message,
+    at: '.content',
+    reason: () => 'empty tool result',
+    action: `sent as ${NO_OUTPUT}`,
+    code: 'adapted',
+  },
+  {
+    name: 'empty messages dropped',
+    source: 'parameters, roles: empty assistant messages are 400 on Claude; the same is assumed of other roles',
+    applies: isClaude,
+    adapt: (message) => (isEmptyMessage(message) ? undefined : message),
+    at: '',
+    reason: () => 'empty message',
+    action: 'dropped',
+    code: 'adapted',
+  },
+]
+
+export const messageRules: readonly Rule[] = rows.map(toRule)
+
+function toRule(row: MessageRow): Rule {
+  return {
+    name: row.name,
+    source: row.source,
+    applies: row.applies,
+    adapt: ({ messages }, target) => {
+      const mapped = mapMessages(messages, row.adapt)
+      if (mapped === undefined) return undefined
+      const note = {
+        code: row.code,
+        field: `messages.${mapped.first}${row.at}`,
+        ...(row.reason && { reason: row.reason(target) }),
+        action: counted(row.action, mapped.changes),
+      }
+      return { patch: { messages: mapped.messages }, notes: [note] }
+    },
+  }
+}
+
+/** The message with every part mapped; the same object if no part changed. */
+function mapParts(message: ChatMessage, map: (part: ChatPart) => ChatPart | undefined): ChatMessage {
+  const { content } = message
+  if (typeof content === 'string' || !content) return message
+  const parts = content.map(map).filter((part) => part !== undefined)
+  const same = parts.length === content.length && parts.every((part, at) => part === content[at])
+  return same ? message : { ...message, content: parts }
+}
+
+/** Adds the missing type, and drops null payloads of other types. */
+function completePart(part: ChatPart): ChatPart {
+  const type = partTypeOf(part)
+  const empty = PART_TYPES.filter((known) => part[known] === null)
+  if (part.type === type && (empty.length === 0 || !isPartType(type))) return part
+  const { type: _, ...others } = part
+  return {
+    type,
+    ...Object.fromEntries(Object.entries(others).filter(([key, value]) => value !== null || !isPartType(key))),
+  }
+}
+
+function dropReplyKeys(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant') return message
+  const dropped = Object.keys(message).filter((key) => isReplyKey(key, message[key]))
+  if (dropped.length === 0) return message
+  return { ...message, ...Object.fromEntries(dropped.map((key) => [key, undefined])) }
+}
+
+/** A refusal as text; dropped beside other content, which clients show already. */
+function refusalAsText(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant') return message
+  const converted = mapParts(message, (part) =>
+    partTypeOf(part) === 'refusal' ? { type: 'text', text: String(part['refusal']) } : part,
+  )
+  const { refusal, ...others } = converted
+  if (typeof refusal !== 'string') return converted
+  return isBlankContent(others.content) && refusal !== '' ? { ...others, content: refusal } : others
+}
+
+function isReplyKey(key: string, value: unknown): boolean {
+  switch (key) {
+    case 'annotations':
+      return true
+    case 'refusal':
+    case 'audio':
+    case 'function_call':
+      return value === null
+    case 'tool_calls':
+      return value === null || (Array.isArray(value) && value.length === 0)
+    default:
+      return false
+  }
+}
+
+function isBlankText(part: ChatPart): boolean {
+  return part.type === 'text' && typeof part['text'] === 'string' && part['text'].trim() === ''
+}
+
+/**
+ * Changes that depend on the order of messages. Run after `messageRules`, which may drop messages; therefore their notes
+ * name no position.
+ */
+export const turnRules: readonly Rule[] = [
+  {
+    name: 'assistant messages in a row merged',
+    source: 'parameters, roles: consecutive assistant messages are 400 on Claude',
+    applies: ({ family }) => family.kind === 'claude',
+    adapt: ({ messages }) => mergeAssistant(messages),
+  },
+  {
+    name: 'user turn after a final assistant message',
+    source: 'parameters, roles: Claude from 4.6 on refuses prefill',
+    applies: ({ family }) => isClaudeFrom(family, 4, 6),
+    adapt: ({ messages }, { traits }) => {
+      const last = messages.at(-1)
+      // A user turn would not repair a call without its result or a message without content.
+      if (last?.role !== 'assistant' || last.tool_calls || isEmptyMessage(last)) return undefined
+      const note: Note = {
+        code: 'clamped',
+        field: 'messages',
+        reason: `${traits.id} does not continue a final assistant message`,
+        action: 'a user message "Continue." was added',
+      }
+      return { patch: { messages: [...messages, { role: 'user', content: 'Continue.' }] }, notes: [note] }
+    },
+  },
+]
+
+function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
+  const runs: ChatMessage[][] = []
+  for (const message of messages) {
+    const run = runs.at(-1)
+    if (message.role === 'assistant' && run?.[0]?.role === 'assistant') run.push(message)
+    else runs.push([message])
+  }
+  const merged = messages.length - runs.length
+  if (merged === 0) return undefined
+  const note: Note = {
+    code: 'adapted',
+    field: 'messages',
+    action: counted('assistant messages in a row merged', merged),
+  }
+  return { patch: { messages: runs.flatMap((run) => (run.length === 1 ? run : mergeRun(run))) }, notes: [note] }
+}
+
+/** Upstream takes one pair of text and opaque value a message (docs/copilot-wire.md, quirk 12). */
+const REASONING_KEYS = ['reasoning_text', 'reasoning_content', 'reasoning_opaque'] as const
+
+/** Merges a run in one pass: pairwise, a long run would be copied again and again. Of other keys the last one counts. */
+function mergeRun(run: readonly ChatMessage[]): ChatMessage {
+  const others: Record<string, unknown> = {}
+  for (const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...kept } of run) {
+    Object.assign(others, kept)
+  }
+  const calls = run.flatMap((message) => message.tool_calls ?? [])
+  // Reasoning belongs to the message that made the calls.
+  const caller = run.findLast((message) => message.tool_calls)
+  const reasoner = caller && hasReasoning(caller) ? caller : run.findLast(hasReasoning)
+  return {
+    ...others,
+    role: 'assistant',
+    content: mergeContents(run.map((message) => message.content)),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...Object.fromEntries(REASONING_KEYS.flatMap((key) => (reasoner?.[key] ? [[key, reasoner[key]]] : []))),
+  }
+}
+
+function hasReasoning(message: ChatMessage): boolean {
+  return REASONING_KEYS.some((key) => message[key])
+}
+
+type Content = ChatMessage['content']
+
+function mergeContents(contents: readonly Content[]): Content {
+  const filled = contents.filter((content) => !isBlankContent(content))
+  if (filled.length === 0) return contents.at(-1) ?? null
+  const texts = filled.filter((content) => typeof content === 'string')
+  return texts.length === filled.length ? texts.join('\n\n') : filled.flatMap(toParts)
+}
+
+function toParts(content: Content): readonly ChatPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+}
+
+/**
+ * Opens the reasoning that this upstream made, and drops that of another model or upstream, which would make every later
+ * request of the session fail.
+ */
+export const sealedReasoningRule: Rule = {
+  name: 'sealed reasoning opened or dropped',
+  source: 'parameters, reasoning of others: opaque values of another vendor are refused',
+  applies: always,
+  adapt: ({ messages }, { family }) => {
+    const notes: Note[] = []
+    const mapped = mapMessages(messages, (message, at) => {
+      const sealed = message['reasoning_opaque']
+      if (message.role !== 'assistant' || typeof sealed !== 'string' || !isSealed(sealed)) return message
+      const opaque = openOpaque(sealed)
+      if (opaque !== undefined && fitsChat(opaque, family)) return { ...message, reasoning_opaque: opaque.value }
+      notes.push({ code: 'thinking_dropped', field: `messages.${at}`, action: 'reasoning of another upstream dropped' })
+      const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...others } = message
+      return others
+    })
+    return mapped && { patch: { messages: mapped.messages }, notes: firstNotes(notes) }
+  },
+}
+
+/**
+ * Whether a chat upstream made the value, for a model of this vendor. The vendor of an unsealed value is unknown; that a
+ * chat upstream made it is enough here.
+ */
+export function fitsChat({ form, vendor }: Opaque, family: ModelFamily): boolean {
+  return form === 'reasoning_opaque' && (vendor === 'unknown' || vendor === vendorOf(family))
+}

@@ -1,0 +1,168 @@
+import { isObject, type JsonObject } from '../../../parts/json.ts'
+import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
+import { withTools } from '../../legacy-functions.ts'
+import type { ChatRequest } from '../../wire.ts'
+import { always, counted, type Outcome, type Rule } from './rule.ts'
+
+/** Runs before `functions` become tools, so that the refusal names the caller's own field. */
+export const toolLimitRule: Rule = {
+  name: 'too many tools refused',
+  source: 'parameters, tools',
+  applies: always,
+  adapt: ({ tools, functions }, { traits }) => {
+    const toolCount = tools?.length ?? 0
+    const field = toolCount > 0 ? 'tools' : 'functions'
+    refuseTooManyTools(toolCount + (functions?.length ?? 0), field, traits)
+    return undefined
+  },
+}
+
+/** Runs before the other rules for tools, so that they see what was `functions`. */
+export const legacyFunctionsRule: Rule = {
+  name: 'functions as tools',
+  source: 'OpenAI API reference, chat completions: functions and function_call are deprecated in favour of tools',
+  applies: always,
+  adapt: withTools,
+}
+
+export const toolRules: readonly Rule[] = [
+  {
+    name: 'empty tools dropped',
+    source: 'parameters, tools: empty tools are 400',
+    applies: always,
+    adapt: (request) => (request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined),
+  },
+  {
+    name: 'tool_choice without tools dropped',
+    source: 'parameters, tool_choice',
+    applies: always,
+    adapt: (request) => {
+      const choice = request.tool_choice
+      if (choice === undefined || request.tools) return undefined
+      return drop('tool_choice', 'there are no tools', choice !== 'auto' && choice !== 'none')
+    },
+  },
+  {
+    name: 'parallel_tool_calls without tools dropped',
+    source: 'parameters, parallel_tool_calls',
+    applies: always,
+    adapt: (request) =>
+      request.parallel_tool_calls === undefined || request.tools
+        ? undefined
+        : drop('parallel_tool_calls', 'there are no tools', false),
+  },
+  {
+    name: 'parallel_tool_calls dropped',
+    source: 'parameters, parallel_tool_calls: if supports.parallel_tool_calls',
+    applies: ({ traits }) => traits.supports.parallelToolCalls === false,
+    adapt: (request, { traits }) => {
+      const parallel = request.parallel_tool_calls
+      if (parallel === undefined) return undefined
+      return drop('parallel_tool_calls', `not supported by ${traits.id}`, parallel === true)
+    },
+  },
+  {
+    name: 'tool schemas without keywords Gemini refuses',
+    source: 'parameters, tools',
+    applies: ({ family }) => family.kind === 'gemini',
+    adapt: stripToolSchemas,
+  },
+]
+
+function drop(field: string, reason: string, isLoss: boolean): Outcome {
+  const code = isLoss ? 'dropped' : 'adapted'
+  return { patch: { [field]: undefined }, notes: [{ code, field, reason, action: 'dropped' }] }
+}
+
+function stripToolSchemas(request: ChatRequest): Outcome | undefined {
+  const keywords = new Set<string>()
+  const touched: string[] = []
+  let loosened: string | undefined
+  const tools = request.tools?.map((tool, at) => {
+    const definition = tool.function
+    if (!definition?.parameters) return tool
+    const stripped = stripSchema(definition.parameters)
+    const { schema, removed } = stripped
+    if (removed.length === 0) return tool
+    const field = `tools.${at}.function.parameters`
+    touched.push(field)
+    for (const keyword of removed) keywords.add(keyword)
+    if (stripped.loosened) loosened ??= field
+    return { ...tool, function: { ...definition, parameters: schema } }
+  })
+  const field = loosened ?? touched[0]
+  if (field === undefined) return undefined
+  const reason = `${[...keywords].join(', ')} not supported by Gemini`
+  const code = loosened === undefined ? 'adapted' : 'schema_simplified'
+  return { patch: { tools }, notes: [{ code, field, reason, action: counted('left out', touched.length) }] }
+}
+
+export interface StrippedSchema {
+  readonly schema: JsonObject
+  readonly removed: readonly string[]
+  /** A keyword that constrains values is gone: the model may call with more than the schema allowed. */
+  readonly loosened: boolean
+}
+
+/** Keywords Gemini refuses (docs/copilot-wire.md, "Parameters by model"), and whether one constrains values. */
+const REFUSED: Readonly<Record<string, boolean>> = {
+  $schema: false,
+  $comment: false,
+  enumDescriptions: false,
+  additionalProperties: true,
+  propertyNames: true,
+}
+
+/** Their value is a schema or a list of schemas. */
+const SCHEMA_KEYWORDS = new Set([
+  'items',
+  'prefixItems',
+  'contains',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+])
+/** Their value maps names, which are not keywords, to schemas. */
+const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
+
+/**
+ * A copy of a tool's parameters without the keywords Gemini refuses; `const` becomes an `enum` of one. Values that are no
+ * schema (`default`, `enum`, `examples`) and unknown keywords stay.
+ */
+export function stripSchema(parameters: JsonObject): StrippedSchema {
+  const removed = new Set<string>()
+  let loosened = false
+
+  const strip = (schema: unknown): unknown => {
+    if (Array.isArray(schema)) return schema.map(strip)
+    return isObject(schema) ? stripObject(schema) : schema
+  }
+  const stripObject = (schema: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
+        const constrains = Object.hasOwn(REFUSED, keyword) ? REFUSED[keyword] : undefined
+        if (constrains !== undefined) {
+          removed.add(keyword)
+          // `additionalProperties: true` allows what its absence allows.
+          loosened ||= constrains && value !== true
+          return []
+        }
+        if (keyword === 'const') {
+          removed.add(keyword)
+          return [['enum', [value]]]
+        }
+        if (keyword === 'enum' && Object.hasOwn(schema, 'const')) return []
+        if (SCHEMA_KEYWORDS.has(keyword)) return [[keyword, strip(value)]]
+        if (MAP_KEYWORDS.has(keyword) && isObject(value)) {
+          return [[keyword, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, strip(inner)]))]]
+        }
+        return [[keyword, value]]
+      }),
+    )
+
+  return { schema: stripObject(parameters), removed: [...removed], loosened }
+}

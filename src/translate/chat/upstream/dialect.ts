@@ -1,0 +1,28 @@
+import type { TurnAccepts } from '../../dialect.ts'
+import type { UpstreamDialect } from '../../upstream-dialect.ts'
+import { createChatDecoder } from './decode-stream.ts'
+import { encodeChatTurn } from './encode-turn.ts'
+import { recoverChat } from './learned-refusals.ts'
+import { LONGEST_TOOL_NAME, passChatRequest } from './pass-request.ts'
+import { createChatFold, createChatStream } from './reply.ts'
+
+const accepts: TurnAccepts = {
+  toolName: LONGEST_TOOL_NAME,
+  callId: 64,
+  customTools: false,
+  webSearch: false,
+  stop: false,
+}
+
+/** Upstreams of OpenAI Chat Completions. */
+export const chatUpstream: UpstreamDialect = {
+  id: 'chat',
+  path: '/chat/completions',
+  accepts: () => accepts,
+  encodeTurn: encodeChatTurn,
+  createDecoder: createChatDecoder,
+  passRequest: passChatRequest,
+  createStream: createChatStream,
+  createFold: createChatFold,
+  recover: recoverChat,
+}

@@ -1,0 +1,276 @@
+import type { ModelFamily } from '../../parts/model-family.ts'
+import type {
+  CacheMark,
+  FileSource,
+  MessageItem,
+  ReasoningItem,
+  ToolCallItem,
+  ToolResultItem,
+  TurnItem,
+  TurnPart,
+} from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import type { ChatMessage, ChatPart } from '../wire.ts'
+import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
+import { toErrorText } from '../../parts/tool-payload.ts'
+import { fitsChat } from './adapt/message-rules.ts'
+
+export interface EncodedItem {
+  readonly message: ChatMessage
+  /** Path of the message's first item, for warnings. */
+  readonly path: string
+  readonly cache: CacheMark | undefined
+}
+
+export interface EncodedItems {
+  readonly messages: readonly EncodedItem[]
+  readonly warnings: readonly Warning[]
+}
+
+/**
+ * Encodes items in order. Consecutive items of the assistant become one message, which has one text, one pair of
+ * reasoning and a list of calls: text after a call loses its position.
+ * @throws Fault `invalid_request` as `encodePart`
+ */
+export function encodeItems(items: readonly TurnItem[], family: ModelFamily): EncodedItems {
+  const messages: EncodedItem[] = []
+  const warnings: Warning[] = []
+  let run: AssistantItem[] = []
+  let results: ToolResultItem[] = []
+
+  const endRun = () => {
+    if (run.length > 0) encodeRun(run, family, messages, warnings)
+    run = []
+  }
+  const endResults = () => {
+    const [first] = results
+    if (first === undefined) return
+    const message = encodeAttachments(results)
+    if (message !== undefined) messages.push({ message, path: first.path, cache: undefined })
+    results = []
+  }
+
+  for (const item of items) {
+    if (item.type !== 'tool_result') endResults()
+    switch (item.type) {
+      case 'message':
+        if (item.role === 'assistant') {
+          run.push(item)
+          break
+        }
+        endRun()
+        messages.push({ message: encodeMessage(item), path: item.path, cache: markOf(item) })
+        break
+      case 'reasoning':
+      case 'tool_call':
+        run.push(item)
+        break
+      case 'tool_result':
+        endRun()
+        results.push(item)
+        messages.push({ message: encodeResult(item), path: item.path, cache: item.cache })
+        break
+      case 'web_search':
+        warnings.push({
+          code: 'dropped',
+          field: item.path,
+          detail: 'a search of another upstream cannot be handed back',
+        })
+        break
+      case 'compaction':
+        endRun()
+        warnings.push({ code: 'compaction_dropped', field: item.path, detail: 'only its text was kept' })
+        if (item.text !== '') {
+          messages.push({ message: { role: 'user', content: item.text }, path: item.path, cache: undefined })
+        }
+        break
+    }
+  }
+  endRun()
+  endResults()
+  return { messages, warnings }
+}
+
+/** An item of the assistant; of messages only its own. */
+type AssistantItem = MessageItem | ReasoningItem | ToolCallItem
+
+/** System text becomes one string, which every backend takes; a user's parts stay separate. */
+function encodeMessage({ role, parts, path }: MessageItem): ChatMessage {
+  const texts = parts.map((part) => (part.type === 'text' ? part.text : undefined))
+  const isText = role === 'system' && !texts.includes(undefined)
+  return { role, content: isText ? texts.join('\n\n') : encodeParts(parts, path) }
+}
+
+function encodeRun(
+  run: readonly AssistantItem[],
+  family: ModelFamily,
+  messages: EncodedItem[],
+  warnings: Warning[],
+): void {
+  const texts = run.filter((item) => item.type === 'message').map((item) => textOf(item, warnings))
+  const text = texts.filter((each) => each !== '').join('\n\n')
+  const calls = run.filter((item) => item.type === 'tool_call')
+  const reasoning = encodeReasoning(run, family, text !== '' || calls.length > 0, warnings)
+  if (text === '' && calls.length === 0) return
+  messages.push({
+    message: {
+      role: 'assistant',
+      content: text === '' ? null : text,
+      ...(calls.length > 0 && { tool_calls: calls.map(encodeCall) }),
+      ...reasoning,
+    },
+    path: run[0]?.path ?? '',
+    cache: run.map(markOf).findLast((mark) => mark !== undefined),
+  })
+}
+
+function textOf({ parts, path }: MessageItem, warnings: Warning[]): string {
+  return parts
+    .map((part) => {
+      if (part.type === 'text' || part.type === 'refusal') return part.text
+      warnings.push({ code: 'dropped', field: path, detail: `an assistant message cannot hold ${part.type} content` })
+      return ''
+    })
+    .join('')
+}
+
+function encodeCall({ id, name, arguments: text }: ToolCallItem) {
+  return { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text } }
+}
+
+/**
+ * The one pair a message can have: the last one before a call, because the model needs its reasoning back with its calls
+ * (docs/copilot-wire.md, quirk 12). An opaque value in an item of its own gets the preceding text back.
+ */
+function encodeReasoning(
+  run: readonly AssistantItem[],
+  family: ModelFamily,
+  hasMessage: boolean,
+  warnings: Warning[],
+): Partial<ChatMessage> {
+  const fits = (item: AssistantItem): item is ReasoningItem =>
+    item.type === 'reasoning' && item.opaque !== undefined && fitsChat(item.opaque, family)
+  const lastCall = run.findLastIndex((item) => item.type === 'tool_call')
+  const chosen = hasMessage ? (run.slice(0, lastCall + 1).findLast(fits) ?? run.findLast(fits)) : undefined
+  for (const item of run) {
+    if (item.type !== 'reasoning' || item.opaque === undefined || item === chosen) continue
+    const detail = fits(item) ? 'a message has room for one thought' : 'reasoning of another upstream dropped'
+    warnings.push({ code: 'thinking_dropped', field: item.path, detail })
+  }
+  if (chosen?.opaque === undefined) return {}
+  const unsigned = run.flatMap((item) => (item.type === 'reasoning' && item.opaque === undefined ? [item.text] : []))
+  const text = chosen.text === '' ? unsigned.join('') : chosen.text
+  return { ...(text !== '' && { reasoning_text: text }), reasoning_opaque: chosen.opaque.value }
+}
+
+function markOf(item: AssistantItem): CacheMark | undefined {
+  switch (item.type) {
+    case 'message':
+      return item.parts.map((part) => ('cache' in part ? part.cache : undefined)).findLast((mark) => mark !== undefined)
+    case 'tool_call':
+      return item.cache
+    case 'reasoning':
+      return undefined
+  }
+}
+
+/** Content of a user or system message; text alone becomes a string, which every backend takes. */
+function encodeParts(parts: readonly TurnPart[], path: string): string | ChatPart[] {
+  const [only] = parts
+  if (only === undefined) return ''
+  if (parts.length === 1 && (only.type === 'text' || only.type === 'refusal')) return only.text
+  return parts.map((part) => encodePart(part, path))
+}
+
+/**
+ * @param path of the part's item, for example `messages.3`
+ * @throws Fault `invalid_request` for a source that upstream would have to fetch
+ */
+function encodePart(part: TurnPart, path: string): ChatPart {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return {
+        type: 'image_url',
+        image_url: { url: imageUrl(part, path), ...(part.detail && { detail: part.detail }) },
+      }
+    case 'file':
+      return { type: 'file', file: encodeFile(part.source, part.filename, path) }
+    case 'audio':
+      return { type: 'input_audio', input_audio: { data: part.data, format: part.format } }
+  }
+}
+
+function imageUrl({ source }: Extract<TurnPart, { type: 'image' }>, path: string): string {
+  switch (source.type) {
+    case 'base64':
+      return toDataUrl(source.mediaType, source.data)
+    case 'url':
+      return source.url
+    case 'file_id':
+      return refuseSource(path, 'image file_id sources are not supported by this model')
+  }
+}
+
+/** OpenAI requires a name beside the bytes. Source: OpenAI API reference, chat completions, file parts, 2026-11. */
+function encodeFile(source: FileSource, filename: string | undefined, path: string) {
+  switch (source.type) {
+    case 'base64':
+      return {
+        filename: filename ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document'),
+        file_data: toDataUrl(source.mediaType, source.data),
+      }
+    case 'url':
+      return refuseSource(path, 'document url sources are not supported by this model')
+    case 'file_id':
+      return refuseSource(path, 'document file_id sources are not supported by this model')
+  }
+}
+
+function refuseSource(path: string, detail: string): never {
+  refuseValue(toFieldPath(path), detail, 'unsupported_value')
+}
+
+function toDataUrl(mediaType: string, data: string): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+type Attachment = Extract<TurnPart, { type: 'image' | 'file' | 'audio' }>
+
+/** In a tool message, in place of content that follows in a user message. */
+const placeholders = {
+  image: '[image attached below]',
+  file: '[file attached below]',
+  audio: '[audio attached below]',
+} as const
+
+/** The content is text, because validating backends refuse parts in tool messages. */
+function encodeResult({ callId, content, isError }: ToolResultItem): ChatMessage {
+  const text = typeof content === 'string' ? content : content.map(resultText).join('\n')
+  return { role: 'tool', tool_call_id: callId, content: isError ? toErrorText(text) : text }
+}
+
+/**
+ * One user message with the images and files of several results, after all of their tool messages: nothing may stand
+ * between those and their calls. Undefined if all results are text.
+ */
+function encodeAttachments(results: readonly ToolResultItem[]): ChatMessage | undefined {
+  const parts = results.flatMap(({ callId, content, path }): ChatPart[] => {
+    const attached = typeof content === 'string' ? [] : content.filter(isAttachment)
+    if (attached.length === 0) return []
+    const kind = attached.every(({ type }) => type === 'image') ? 'Images' : 'Files'
+    const label = { type: 'text', text: `${kind} returned by tool call ${callId}:` }
+    return [label, ...attached.map((part) => encodePart(part, path))]
+  })
+  return parts.length === 0 ? undefined : { role: 'user', content: parts }
+}
+
+function resultText(part: TurnPart): string {
+  return part.type === 'text' || part.type === 'refusal' ? part.text : placeholders[part.type]
+}
+
+function isAttachment(part: TurnPart): part is Attachment {
+  return part.type !== 'text' && part.type !== 'refusal'
+}

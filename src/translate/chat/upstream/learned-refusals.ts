@@ -1,0 +1,117 @@
+import {
+  createRecover,
+  FIELD_CODES,
+  namedFields,
+  nameSet,
+  removing,
+  UNSUPPORTED_VALUE,
+  withoutField,
+  type IsEssential,
+  type RefusalRow,
+  type Refused,
+  type Remedy,
+} from '../../learned-refusals.ts'
+import { isObject, type JsonObject } from '../../parts/json.ts'
+import { editAt, removeAt } from '../../parts/json-path.ts'
+import { unsignedCallsAsText } from './unsigned-calls.ts'
+
+/** `max_tokens` has to be called `max_completion_tokens`. */
+export const RENAMES_CAP = 'rename:max_tokens'
+
+/** `copilot_cache_control` on messages and tools. */
+export const NO_CACHE_MARKS = 'marks:copilot_cache_control'
+
+const essential = nameSet('model messages stream tools response_format')
+
+const isEssential: IsEssential = ([member = '']) => essential.has(member)
+
+const withoutCacheMarks: Remedy = {
+  edit: removing('messages[].copilot_cache_control', 'tools[].copilot_cache_control'),
+  learned: [NO_CACHE_MARKS],
+}
+
+/** Wordings: docs/copilot-wire.md, "Parameters by model". */
+const rows: readonly RefusalRow[] = [
+  {
+    // Unsealed reasoning does not say which model made it, so that a session that has moved hands it to another one.
+    name: 'reasoning of another model',
+    source: 'Gemini: badrisnarayanan/antigravity-claude-proxy#18; Claude',
+    pattern:
+      /(?:corrupted|invalid) thought[ _]signature|thought[ _]signature is (?:not valid|invalid)|invalid `?signature`? in `?thinking`?/i,
+    remedy: {
+      // All of it: the refusal does not name the message.
+      edit: (body) => editAt(body, 'messages[]', withoutReasoning),
+      warnings: [
+        {
+          code: 'thinking_dropped',
+          field: 'reasoning_opaque',
+          detail: 'upstream could not read the reasoning of earlier turns',
+        },
+      ],
+    },
+  },
+  {
+    name: 'calls of another model',
+    source: 'Gemini; Vertex puts the name in backticks',
+    pattern: /missing an? `?thought_signature/i,
+    remedy: {
+      edit: (body) =>
+        editAt(body, 'messages', (messages) => (Array.isArray(messages) && unsignedCallsAsText(messages)) || messages),
+      warnings: [
+        {
+          code: 'adapted',
+          field: 'tool_calls',
+          detail: 'upstream takes only calls that the model made itself; those of others are told in words',
+        },
+      ],
+    },
+  },
+  {
+    name: 'cache marks',
+    source: 'parameters, refusals by name',
+    pattern: /copilot_cache_control/,
+    remedy: (_match, { refusal }) =>
+      namedFields(refusal).some((path) => path.includes('copilot_cache_control')) ? withoutCacheMarks : undefined,
+  },
+  {
+    name: 'the name of the token limit',
+    source: 'parameters, refusals by name',
+    pattern: /max_completion_tokens/,
+    remedy: (_match, refused) =>
+      namedMember(refused) === 'max_tokens' ? { edit: withCapRenamed, learned: [RENAMES_CAP] } : undefined,
+  },
+  {
+    name: 'a field',
+    source: 'parameters, refusals by name',
+    pattern: /./,
+    remedy: (_match, refused) =>
+      withoutField(namedMember(refused), isEssential, 'refused by upstream, sent again without'),
+  },
+]
+
+/** The request without what upstream refused of it; undefined if the refusal is the answer. */
+export const recoverChat = createRecover({
+  rows,
+  conversation: { member: 'messages', textType: 'text' },
+  isAnswer: ({ status }) => status !== 400,
+})
+
+function withoutReasoning(message: unknown): unknown {
+  if (!isObject(message) || !Object.hasOwn(message, 'reasoning_opaque')) return message
+  return removeAt(message, 'reasoning_opaque', 'reasoning_text', 'reasoning_content')
+}
+
+/** The top-level member that upstream names, with all that it holds: `thinking` of `thinking.display`. '' for none. */
+function namedMember({ body, refusal }: Refused): string {
+  const { code, param, message } = refusal
+  const names = [...namedFields(refusal), UNSUPPORTED_VALUE.exec(message)?.[1]]
+  if (code === 'invalid_reasoning_effort') names.push('reasoning_effort')
+  if (FIELD_CODES.test(`${code}:`)) names.push(param)
+  const members = names.map((name) => /^[^.[]+/.exec(name ?? '')?.[0] ?? '')
+  return members.find((name) => Object.hasOwn(body, name)) ?? ''
+}
+
+function withCapRenamed(body: JsonObject): JsonObject {
+  const { max_tokens: cap, ...others } = body
+  return { ...others, max_completion_tokens: cap }
+}

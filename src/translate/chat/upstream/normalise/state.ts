@@ -1,0 +1,126 @@
+import type { Fault } from '../../../../errors.ts'
+import type { ReplySeed } from '../../../dialect.ts'
+import { eventsBeforeLearning, startTemplates } from '../../../parts/event-template.ts'
+import type { EventTemplates, TemplateField } from '../../../parts/event-template.ts'
+import { isFilled } from '../../../parts/json.ts'
+import type { Extras } from '../../extras.ts'
+import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
+import { startToolCalls } from './tool-calls.ts'
+import type { ToolCalls } from './tool-calls.ts'
+
+/** One chunk of the reply. */
+export interface NormalisedChunk {
+  /** Valid until the next event is read: events that match a template reuse the object. */
+  readonly chunk: WireChunk
+  /** Upstream's own text, or the template's; undefined if the chunk has to be serialised. */
+  readonly text: string | undefined
+}
+
+/** A chunk with one choice. */
+export interface ChoiceChunk extends NormalisedChunk {
+  readonly choice: WireChoice
+  readonly delta: WireDelta
+}
+
+/** Owned by one stream, updated in place. */
+export interface NormaliserState {
+  readonly seed: ReplySeed
+  /** The caller reads usage: one chunk with it ends the stream. */
+  readonly wantsUsage: boolean
+  /** Identity of the reply. '' and 0 until upstream states it or the first chunk is emitted. */
+  id: string
+  created: number
+  model: string
+  /** A chunk has been emitted, and the role with it. */
+  started: boolean
+  /** Upstream has sent a choice, even an empty one. */
+  sawChoice: boolean
+  /** Upstream has sent text, a tool call or anything else that a caller can show. */
+  hasContent: boolean
+  readonly calls: ToolCalls
+  /** Upstream's finish reason of each choice. */
+  readonly reasons: Map<number, string>
+  /** Held until upstream is done: other chunks may follow it. */
+  finish: ChoiceChunk | undefined
+  /** Keys of chunks without a choice, for the next chunk that has one. */
+  pendingExtras: Extras | undefined
+  /** The text so far ended in a `\r` that was not emitted. */
+  heldReturn: boolean
+  /** The last usage upstream reported. */
+  usage: Readonly<Record<string, unknown>> | undefined
+  /** Upstream's text of a usage chunk that needs no change. */
+  usageText: string | undefined
+  usageExtras: Extras | undefined
+  /** The last `copilot_usage` of the stream. */
+  copilotUsage: unknown
+  done: boolean
+  /** A failure read in the same event as an answer: thrown with the next event or at the end. */
+  failure: Fault | undefined
+  skipped: number
+  readonly templates: EventTemplates
+}
+
+export const chunkObject = 'chat.completion.chunk'
+
+const texts = 'content refusal reasoning_text reasoning_content reasoning thinking cot_summary padding obfuscation'
+const offsets = 'check_offset start_offset end_offset'
+
+/** Members that differ between the pieces of an answer. Source: docs/copilot-wire.md, quirks 10, 11. */
+const templateFields: readonly TemplateField[] = [
+  ...texts.split(' ').map((key): TemplateField => ({ path: ['choices', 0, 'delta', key], kind: 'text' })),
+  { path: ['obfuscation'], kind: 'text' },
+  ...offsets
+    .split(' ')
+    .map((key): TemplateField => ({ path: ['choices', 0, 'content_filter_offsets', key], kind: 'integer' })),
+]
+
+export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): NormaliserState {
+  return {
+    seed,
+    wantsUsage,
+    id: '',
+    created: 0,
+    model: '',
+    started: false,
+    sawChoice: false,
+    hasContent: false,
+    calls: startToolCalls(seed.id),
+    reasons: new Map(),
+    finish: undefined,
+    pendingExtras: undefined,
+    heldReturn: false,
+    usage: undefined,
+    usageText: undefined,
+    usageExtras: undefined,
+    copilotUsage: undefined,
+    done: false,
+    failure: undefined,
+    skipped: 0,
+    templates: startTemplates(templateFields, eventsBeforeLearning),
+  }
+}
+
+/** Takes the identity from a chunk where it is not known yet. Azure's first chunk has '' and 0 everywhere. */
+export function noteIdentity(state: NormaliserState, { id, created, model }: WireChunk): void {
+  if (state.id === '' && isFilled(id)) state.id = id
+  if (state.created === 0 && typeof created === 'number' && Number.isSafeInteger(created)) state.created = created
+  if (state.model === '' && isFilled(model)) state.model = model
+}
+
+/** Fills the gaps that upstream has left in the identity, before the first chunk is emitted. */
+export function completeIdentity(state: NormaliserState): void {
+  const { seed } = state
+  if (state.id === '') state.id = `chatcmpl-${seed.id}`
+  if (state.created === 0) state.created = seed.createdSeconds
+  if (state.model === '') state.model = seed.model
+}
+
+export function hasIdentity({ id, created, model }: NormaliserState, chunk: WireChunk): boolean {
+  return (
+    chunk.id === id && id !== '' && chunk.object === chunkObject && chunk.created === created && chunk.model === model
+  )
+}
+
+export function identityOf({ id, created, model }: NormaliserState) {
+  return { id, object: chunkObject, created, model }
+}

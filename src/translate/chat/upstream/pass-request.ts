@@ -1,0 +1,55 @@
+import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
+import { isObject } from '../../parts/json.ts'
+import { changedMembers, spliceMembers } from '../../parts/json-members.ts'
+import { windowMessages, windowWarnings } from '../history-window.ts'
+import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
+import { adaptRequest } from './adapt/adapt.ts'
+
+/**
+ * The caller's own text, in which only the members that must change are written anew. Undefined if the reply must change
+ * too: upstream refuses the name or kind of a tool, or a web search runs here.
+ * @throws Fault `invalid_request`
+ */
+export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
+  const body = chatBodyOf(request)
+  const messages = windowMessages(body.value.messages, context.historyWindow)
+  const windowed = messages === body.value.messages ? body.value : { ...body.value, messages }
+  if (!arePassableTools(windowed) || (isObject(windowed['web_search_options']) && context.canSearch?.() === true)) {
+    return undefined
+  }
+  const adapted = adaptRequest(windowed, context)
+  return {
+    body: spliceMembers(body, changedMembers(body.value, adapted.request)),
+    warnings: [...windowWarnings(body.value.messages, messages, context.historyWindow), ...adapted.warnings],
+  }
+}
+
+/** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
+export const LONGEST_TOOL_NAME = 64
+
+/** An empty name passes: no translation could repair it, and upstream's own 400 is clearer. */
+const acceptedNames = new RegExp(`^[a-zA-Z0-9_-]{0,${LONGEST_TOOL_NAME}}$`)
+
+/** Whether upstream takes the tools that are offered and the calls of the history. */
+function arePassableTools({ tools, functions, messages }: ChatRequest): boolean {
+  return (
+    (tools ?? []).every((tool) => tool.type !== 'custom' && isAccepted(tool.function) && isAccepted(tool.custom)) &&
+    (functions ?? []).every(isAccepted) &&
+    messages.every(arePassableCalls)
+  )
+}
+
+function arePassableCalls({ role, tool_calls: calls, function_call: call }: ChatMessage): boolean {
+  if (role !== 'assistant') return true
+  if (!isAccepted(call)) return false
+  if (!calls) return true
+  // Two calls of one message with the same id: upstream could not tell their results apart.
+  if (calls.length > 1 && new Set(calls.map(({ id }) => id)).size < calls.length) return false
+  // Upstream's schema knows functions only.
+  return calls.every((each) => each['type'] !== 'custom' && isAccepted(each['function']) && isAccepted(each['custom']))
+}
+
+function isAccepted(named: unknown): boolean {
+  const name = isObject(named) ? named['name'] : undefined
+  return typeof name !== 'string' || acceptedNames.test(name)
+}

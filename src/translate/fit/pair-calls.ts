@@ -1,0 +1,166 @@
+import type { ToolCallItem, ToolResultItem, TurnItem } from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { shortName } from '../parts/ids.ts'
+
+export const MISSING_RESULT = 'No result was provided for this tool call.'
+
+export interface PairedItems {
+  readonly items: readonly TurnItem[]
+  readonly warnings: readonly Warning[]
+}
+
+/**
+ * Repairs a history for upstreams, all of which refuse a call without a result, a result without a call, and items
+ * between a call and its result. Messages also refuses duplicate ids. Makes each call's id unique and legal, moves results
+ * directly behind the calls they answer, synthesises missing results and drops results without a call.
+ */
+export function pairCalls(items: readonly TurnItem[], maxIdLength: number): PairedItems {
+  if (!items.some(isTool)) return { items, warnings: [] }
+  const warnings: Warning[] = []
+  const calls = nameCalls(items, maxIdLength)
+  const results = matchResults(items, calls, warnings)
+  return { items: arrange(items, calls, results, warnings), warnings }
+}
+
+interface Call {
+  /** Unique in the request. */
+  readonly id: string
+  readonly original: string
+}
+
+type Calls = ReadonlyMap<ToolCallItem, Call>
+
+function isTool(item: TurnItem): boolean {
+  return item.type === 'tool_call' || item.type === 'tool_result'
+}
+
+/** Items of one assistant turn; the results of its calls follow after all of them. */
+function isOfAssistant(item: TurnItem): boolean {
+  switch (item.type) {
+    case 'message':
+      return item.role === 'assistant'
+    case 'reasoning':
+    case 'tool_call':
+    case 'web_search':
+      return true
+    case 'tool_result':
+    case 'compaction':
+      return false
+  }
+}
+
+function nameCalls(items: readonly TurnItem[], maxIdLength: number): Calls {
+  const calls = new Map<ToolCallItem, Call>()
+  const uses = new Map<string, number>()
+  const taken = new Set<string>()
+  for (const item of items) {
+    if (item.type !== 'tool_call') continue
+    const base = shortName(item.id === '' ? 'call' : item.id, maxIdLength)
+    let use = (uses.get(base) ?? 0) + 1
+    let id = use === 1 ? base : numbered(base, use, maxIdLength)
+    while (taken.has(id)) {
+      use += 1
+      id = numbered(base, use, maxIdLength)
+    }
+    uses.set(base, use)
+    taken.add(id)
+    calls.set(item, { id, original: item.id })
+  }
+  return calls
+}
+
+function numbered(base: string, use: number, maxIdLength: number): string {
+  const suffix = `__${use}`
+  return base.slice(0, maxIdLength - suffix.length) + suffix
+}
+
+interface Match {
+  readonly result: ToolResultItem
+  /** Index among the items. */
+  readonly at: number
+}
+
+/** Calls of one turn that the caller gave the same id. */
+interface SameIdCalls {
+  readonly turn: number
+  /** Their unique ids, in order. */
+  readonly ids: string[]
+  /** Index of the first id without a result. */
+  next: number
+}
+
+/**
+ * Results by the unique id of their call. A result answers the first open call in the last turn that used its id; a call
+ * of an earlier, interrupted turn stays without a result.
+ */
+function matchResults(items: readonly TurnItem[], calls: Calls, warnings: Warning[]): ReadonlyMap<string, Match> {
+  const open = new Map<string, SameIdCalls>()
+  const matches = new Map<string, Match>()
+  let turn = 0
+  for (const [at, item] of items.entries()) {
+    if (!isOfAssistant(item)) turn += 1
+    if (item.type === 'tool_call') {
+      const id = calls.get(item)?.id ?? item.id
+      const waiting = open.get(item.id)
+      if (waiting?.turn === turn) waiting.ids.push(id)
+      else open.set(item.id, { turn, ids: [id], next: 0 })
+    } else if (item.type === 'tool_result') {
+      const waiting = open.get(item.callId)
+      const id = waiting?.ids[waiting.next]
+      if (waiting === undefined || id === undefined) {
+        warnings.push({ code: 'tool_result_orphan_dropped', field: item.callId })
+        continue
+      }
+      // A cursor, because `shift` moves all other elements.
+      waiting.next += 1
+      matches.set(id, { result: item, at })
+    }
+  }
+  return matches
+}
+
+function arrange(
+  items: readonly TurnItem[],
+  calls: Calls,
+  results: ReadonlyMap<string, Match>,
+  warnings: Warning[],
+): readonly TurnItem[] {
+  const out: TurnItem[] = []
+  let waiting: Call[] = []
+  for (const [at, item] of items.entries()) {
+    if (waiting.length > 0 && !isOfAssistant(item)) answerCalls(at)
+    // `answerCalls` has placed it behind its call.
+    if (item.type === 'tool_result') continue
+    if (item.type !== 'tool_call') {
+      out.push(item)
+      continue
+    }
+    const call = calls.get(item)
+    if (call === undefined) continue
+    waiting.push(call)
+    out.push(call.id === item.id ? item : { ...item, id: call.id })
+  }
+  if (waiting.length > 0) answerCalls(items.length)
+  return out
+
+  /** @param from index at which the results should begin */
+  function answerCalls(from: number): void {
+    const matches = waiting.flatMap(({ id }) => {
+      const match = results.get(id)
+      return match === undefined ? [] : [{ id, ...match }]
+    })
+    matches.sort((a, b) => a.at - b.at)
+    let expectedAt = from
+    for (const { id, result, at } of matches) {
+      while (expectedAt < at && items[expectedAt]?.type === 'tool_result') expectedAt += 1
+      if (at > expectedAt) warnings.push({ code: 'tool_result_moved', field: result.callId })
+      out.push(result.callId === id ? result : { ...result, callId: id })
+    }
+    for (const { id, original } of waiting) {
+      if (results.has(id)) continue
+      warnings.push({ code: 'tool_result_synthesised', field: original })
+      out.push({ type: 'tool_result', callId: id, content: MISSING_RESULT, isError: true, path: '' })
+    }
+    waiting = []
+  }
+}

@@ -1,0 +1,195 @@
+import type { ToolIdentity, TurnAccepts } from '../dialect.ts'
+import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import type {
+  CustomTool,
+  FunctionTool,
+  HostedTool,
+  ToolName,
+  Turn,
+  TurnItem,
+  TurnTool,
+  TurnToolChoice,
+  WebSearchTool,
+} from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { pairCalls } from './pair-calls.ts'
+import { createToolNames, type ToolNames } from './tool-names.ts'
+import { normaliseSchema } from '../parts/json-schema.ts'
+
+export interface PreparedTurn {
+  readonly turn: Turn
+  readonly warnings: readonly Warning[]
+  /** Tools whose name or kind was changed, by upstream name; the reply needs them. */
+  readonly tools: ReadonlyMap<string, ToolIdentity>
+  /** Stop sequences that upstream does not take; the reply is searched for them. */
+  readonly stop: readonly string[]
+}
+
+/**
+ * Fits a Turn to what its upstream accepts, in any pair of dialects. Never changes its input.
+ * @throws Fault `invalid_request` (`unsupported_tool`) for tools that only another upstream can run
+ */
+export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
+  const warnings: Warning[] = []
+  const offered = offeredTools(turn, accepts, warnings)
+  const names = createToolNames(offered, accepts.toolName, !accepts.customTools)
+  const tools = withoutDuplicates(
+    offered.map((tool) => fitTool(tool, names, accepts, warnings)),
+    warnings,
+  )
+  const paired = pairCalls(turn.items, accepts.callId)
+  return {
+    turn: {
+      ...turn,
+      items: paired.items.map((item) => fitItem(item, names, accepts)),
+      tools,
+      toolChoice: fitChoice(turn, tools, names),
+      stop: accepts.stop ? turn.stop : [],
+    },
+    warnings: [...warnings, ...paired.warnings],
+    tools: names.identities,
+    stop: accepts.stop ? [] : turn.stop,
+  }
+}
+
+/** Hosted tools that clients offer with every request, whether or not upstream has them. */
+const OFTEN_OFFERED = /^(?:image_generation|tool_search|web_fetch|advisor|code_execution)/
+
+function offeredTools(turn: Turn, accepts: TurnAccepts, warnings: Warning[]): readonly TurnTool[] {
+  const callable = turn.tools.some(({ type }) => type === 'function' || type === 'custom')
+  return turn.tools.filter((tool) => {
+    if (tool.type === 'function' || tool.type === 'custom') return true
+    if (tool.type === 'web_search' && accepts.webSearch) return true
+    // An optional tool among others may be dropped. The only tool, or a tool that the model must call, may not.
+    if (!callable || isForced(turn.toolChoice) || !isOptional(tool)) refuseTool(tool)
+    warnings.push({ code: 'dropped', field: tool.path, detail: `${labelOf(tool)} is not available for this model` })
+    return false
+  })
+}
+
+function isOptional(tool: WebSearchTool | HostedTool): boolean {
+  return tool.type === 'web_search' || isOfferedAnyway(tool.wireType)
+}
+
+/** @param wireType of a hosted tool */
+export function isOfferedAnyway(wireType: string): boolean {
+  return OFTEN_OFFERED.test(wireType)
+}
+
+function isForced(choice: TurnToolChoice | undefined): boolean {
+  return choice?.type === 'required'
+}
+
+function labelOf(tool: WebSearchTool | HostedTool): string {
+  return tool.type === 'web_search' ? 'web search' : `the hosted tool ${tool.wireType.slice(0, 60)}`
+}
+
+function refuseTool(tool: WebSearchTool | HostedTool): never {
+  refuseValue(toFieldPath(tool.path), `${labelOf(tool)} is not available for this model`, 'unsupported_tool')
+}
+
+function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warnings: Warning[]): TurnTool {
+  switch (tool.type) {
+    case 'function':
+      return fitFunction(tool, names, warnings)
+    case 'custom':
+      return accepts.customTools ? renamed(tool, names) : wrapCustom(renamed(tool, names), warnings)
+    case 'web_search':
+    case 'hosted':
+      return tool
+  }
+}
+
+function renamed<Tool extends FunctionTool | CustomTool>(tool: Tool, names: ToolNames): Tool {
+  return { ...tool, name: names.upstreamName(tool), namespace: undefined }
+}
+
+function fitFunction(tool: FunctionTool, names: ToolNames, warnings: Warning[]): FunctionTool {
+  const { schema, removed } = normaliseSchema(tool.parameters)
+  for (const keyword of removed) {
+    warnings.push({
+      code: 'schema_simplified',
+      field: `${tool.path}.${keyword}`,
+      detail: `${keyword} is not taken at the top of a tool's parameters`,
+    })
+  }
+  return { ...renamed(tool, names), parameters: schema }
+}
+
+/** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */
+function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
+  const { format, path, name } = tool
+  let description = tool.description ?? ''
+  if (format?.['type'] === 'grammar') {
+    const syntax = typeof format['syntax'] === 'string' ? `${format['syntax']} ` : ''
+    const definition = typeof format['definition'] === 'string' ? format['definition'] : ''
+    const rule = `The input must match this ${syntax}grammar:\n${definition}`
+    description = description === '' ? rule : `${description}\n\n${rule}`
+    warnings.push({ code: 'grammar_not_enforced', field: path })
+  }
+  return {
+    type: 'function',
+    name,
+    ...(description !== '' && { description }),
+    parameters: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
+    path,
+  }
+}
+
+/** Keeps the last of several tools with one name. */
+function withoutDuplicates(tools: readonly TurnTool[], warnings: Warning[]): readonly TurnTool[] {
+  const last = new Map<string, TurnTool>()
+  for (const tool of tools) if (tool.type === 'function' || tool.type === 'custom') last.set(tool.name, tool)
+  return tools.filter((tool) => {
+    if ((tool.type !== 'function' && tool.type !== 'custom') || last.get(tool.name) === tool) return true
+    warnings.push({ code: 'duplicate_tool_dropped', field: tool.path, detail: 'another tool has the same name' })
+    return false
+  })
+}
+
+function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnItem {
+  if (item.type !== 'tool_call') return item
+  const isWrapped = item.kind === 'custom' && !accepts.customTools
+  const name = names.upstreamName(item)
+  if (!isWrapped && name === item.name && item.namespace === undefined) return item
+  return {
+    ...item,
+    name,
+    namespace: undefined,
+    ...(isWrapped && { kind: 'function', arguments: JSON.stringify({ input: item.arguments }) }),
+  }
+}
+
+/** The search tool's name in Messages. */
+const SEARCH = 'web_search'
+
+function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): TurnToolChoice | undefined {
+  const { toolChoice: choice, fieldNames } = turn
+  if (choice === undefined || (tools.length === 0 && (choice.type === 'auto' || choice.type === 'none'))) {
+    return undefined
+  }
+  const offered = new Set(tools.flatMap((tool) => ('name' in tool ? [tool.name] : [])))
+  const fit = (tool: ToolName): ToolName => {
+    const name = names.upstreamName(tool)
+    if (!offered.has(name))
+      refuseValue(fieldNames.toolChoice, 'it names a tool that is not among the tools', 'invalid_value')
+    return { name }
+  }
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return choice
+    case 'required':
+      if (tools.length === 0)
+        refuseValue(fieldNames.toolChoice, 'a tool is required, but there are no tools', 'invalid_value')
+      return choice
+    case 'tool':
+      // Upstream's own search has no name that a choice could mention.
+      if (choice.name === SEARCH && !offered.has(SEARCH) && tools.some(({ type }) => type === 'web_search')) {
+        return { type: tools.length === 1 ? 'required' : 'auto' }
+      }
+      return { type: 'tool', ...fit(choice) }
+    case 'allowed':
+      return { ...choice, tools: choice.tools.map(fit) }
+  }
+}

@@ -1,0 +1,53 @@
+import type { ToolIdentity } from '../dialect.ts'
+import type { ToolName, TurnTool } from '../turn.ts'
+import { distinctName, shortName } from '../parts/ids.ts'
+
+/** The namespace of Codex's own tools, which their upstream names leave out. */
+const DEFAULT_NAMESPACE = 'functions'
+
+/** The names of one request's tools, in both directions. */
+export interface ToolNames {
+  /** The name under which upstream knows a tool, the same at every call. */
+  readonly upstreamName: (tool: ToolName) => string
+  /** The caller's tools by upstream name, where name or kind differ. */
+  readonly identities: ReadonlyMap<string, ToolIdentity>
+}
+
+/**
+ * @param tools the offered tools; they get their names first, before tools that only the history mentions
+ * @param wrapsCustom custom tools are offered as functions
+ */
+export function createToolNames(tools: readonly TurnTool[], maxLength: number, wrapsCustom: boolean): ToolNames {
+  const byTool = new Map<string, string>()
+  const identities = new Map<string, ToolIdentity>()
+  const taken = new Map<string, string>()
+
+  function upstreamName(tool: ToolName): string {
+    const full = fullName(tool)
+    const known = byTool.get(full)
+    if (known !== undefined) return known
+    let name = shortName(full, maxLength)
+    if (taken.has(name)) name = distinctName(full, maxLength)
+    byTool.set(full, name)
+    taken.set(name, full)
+    return name
+  }
+
+  for (const tool of tools) {
+    if (tool.type !== 'function' && tool.type !== 'custom') continue
+    const { name, namespace, type: kind } = tool
+    const given = upstreamName(tool)
+    const isWrapped = kind === 'custom' && wrapsCustom
+    if (given !== name || namespace !== undefined || isWrapped) {
+      identities.set(given, { name, kind, ...(namespace !== undefined && { namespace }) })
+    } else {
+      // If several tools have one name, the last one is offered.
+      identities.delete(given)
+    }
+  }
+  return { upstreamName, identities }
+}
+
+function fullName({ name, namespace }: ToolName): string {
+  return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : `${namespace}__${name}`
+}

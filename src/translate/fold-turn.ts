@@ -1,0 +1,108 @@
+import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
+
+export interface FoldedTurn {
+  /** The items that the answer adds to the conversation, for the next `Turn`. */
+  readonly items: readonly TurnItem[]
+  readonly citations: readonly Citation[]
+  readonly stop: TurnStop
+  readonly usage: Usage | undefined
+}
+
+/** One slot of an answer that is still streaming. */
+export type DraftPart =
+  | { readonly type: 'text'; text: string }
+  | { readonly type: 'refusal'; text: string }
+  | { readonly type: 'thought'; text: string; opaque: Opaque | undefined }
+  | {
+      readonly type: 'call'
+      readonly id: string
+      readonly name: string
+      readonly namespace: string | undefined
+      readonly kind: 'function' | 'custom'
+      text: string
+    }
+
+/** Adds an event to the parts, in place. Ignores events without text, thinking or a call. */
+export function addToDraft(parts: Map<number, DraftPart>, event: TurnEvent): void {
+  switch (event.type) {
+    case 'text.delta':
+    case 'refusal.delta': {
+      const type = event.type === 'text.delta' ? 'text' : 'refusal'
+      const part = parts.get(event.slot)
+      if (part?.type === type) part.text += event.text
+      else parts.set(event.slot, { type, text: event.text })
+      return
+    }
+    case 'think.delta': {
+      const part = parts.get(event.slot)
+      if (part?.type === 'thought') part.text += event.text
+      else parts.set(event.slot, { type: 'thought', text: event.text, opaque: undefined })
+      return
+    }
+    case 'think.sign': {
+      const part = parts.get(event.slot)
+      if (part?.type === 'thought') part.opaque = event.opaque
+      else parts.set(event.slot, { type: 'thought', text: '', opaque: event.opaque })
+      return
+    }
+    case 'tool.open': {
+      const { id, name, namespace, kind } = event
+      parts.set(event.slot, { type: 'call', id, name, namespace, kind, text: '' })
+      return
+    }
+    case 'tool.args': {
+      const part = parts.get(event.slot)
+      if (part?.type === 'call') part.text += event.text
+      return
+    }
+    case 'start':
+    case 'citation':
+    case 'search':
+    case 'search.open':
+    case 'search.result':
+    case 'part.close':
+    case 'usage':
+    case 'stop':
+  }
+}
+
+/** The items of an answer so far, in the order of their slots. Omits texts of white space only. */
+export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly TurnItem[] {
+  const path = ''
+  return [...parts]
+    .toSorted(([a], [b]) => a - b)
+    .flatMap(([, part]): readonly TurnItem[] => {
+      switch (part.type) {
+        case 'text':
+        case 'refusal':
+          if (part.text.trim() === '') return []
+          return [{ type: 'message', role: 'assistant', parts: [{ type: part.type, text: part.text }], path }]
+        case 'thought':
+          return [{ type: 'reasoning', text: part.text, opaque: part.opaque, path }]
+        case 'call': {
+          const { kind, id, name, namespace, text } = part
+          const args = text === '' && kind === 'function' ? '{}' : text
+          const named = namespace === undefined ? { name } : { name, namespace }
+          return [{ type: 'tool_call', kind, id, ...named, arguments: args, path }]
+        }
+      }
+    })
+}
+
+/**
+ * Folds the events of an answer (`ModelAnswer.events`) into its items.
+ * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort
+ */
+export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>): Promise<FoldedTurn> {
+  const parts = new Map<number, DraftPart>()
+  const citations: Citation[] = []
+  let stop: TurnStop = 'end'
+  let usage: Usage | undefined
+  for await (const { event } of events) {
+    addToDraft(parts, event)
+    if (event.type === 'citation') citations.push(event.citation)
+    else if (event.type === 'usage') ({ usage } = event)
+    else if (event.type === 'stop') stop = event.reason
+  }
+  return { items: draftedItems(parts), citations, stop, usage }
+}

@@ -1,0 +1,167 @@
+import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
+import { recoverFromSize } from './images.ts'
+import type { JsonObject } from './parts/json.ts'
+import { parseObjectBytes } from './parts/json-body.ts'
+import { changedMembers, spliceMembers, type JsonObjectBytes } from './parts/json-members.ts'
+import { removeAt, stepsOf, withoutPositions } from './parts/json-path.ts'
+import { isFilled } from './parts/json.ts'
+import type { Warning } from './warning.ts'
+
+/** What upstream refuses in one dialect, and what helps. The first row that changes the request counts. */
+export interface RefusalTable {
+  readonly rows: readonly RefusalRow[]
+  /** For 413, which is about size alone. */
+  readonly conversation: Pick<ConversationShape, 'member' | 'textType'>
+  /** Whether the caller gets the refusal, whatever it names. */
+  readonly isAnswer?: (refusal: UpstreamRefusal) => boolean
+  /**
+   * Makes a request of an edited body and of what was learned; undefined if it is the request that was refused. Absent:
+   * the edited members are written anew, and the others stay as they are, byte for byte.
+   */
+  readonly encode?: (body: JsonObject, learned: readonly string[], refused: Refused) => EncodedRequest | undefined
+}
+
+/** One wording of a refusal. */
+export interface RefusalRow {
+  readonly name: string
+  /** Where the wording comes from. `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
+  readonly source: string
+  /** Of `code: param: message`, without those that upstream leaves out. */
+  readonly pattern: RegExp
+  /** Undefined: the refusal is about something that the request does not hold. */
+  readonly remedy: Remedy | ((match: RegExpExecArray, refused: Refused) => Remedy | undefined)
+}
+
+export interface Refused {
+  /** As upstream was sent it. */
+  readonly body: JsonObject
+  readonly sent: EncodedRequest
+  readonly refusal: UpstreamRefusal
+  readonly context: EncodeContext
+}
+
+/** What helps against a refusal. */
+export interface Remedy {
+  /**
+   * Returns the very body if there is nothing to change. Absent, in a table without `encode`: the caller's request is
+   * encoded anew with `learned`, because the reply is then read differently.
+   */
+  readonly edit?: (body: JsonObject) => JsonObject
+  /** Keys of learned refusals, without spaces: the model is remembered to refuse this. */
+  readonly learned?: readonly string[]
+  /** `learned` is about this request alone, or about the backend that happened to answer. */
+  readonly isPassing?: boolean
+  readonly warnings?: readonly Warning[]
+}
+
+export function createRecover(table: RefusalTable) {
+  const { rows, conversation, isAnswer } = table
+  return (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext): Recovery | undefined => {
+    if (refusal.status === 413) return recoverFromSize(sent, conversation)
+    const source = isAnswer?.(refusal) === true ? undefined : parseObjectBytes(sent.body)
+    if (source === undefined) return undefined
+    const refused: Refused = { body: source.value, sent, refusal, context }
+    const text = [refusal.code, refusal.param, refusal.message].filter(isFilled).join(': ')
+    for (const { pattern, remedy } of rows) {
+      const match = pattern.exec(text)
+      if (match === null) continue
+      const chosen = typeof remedy === 'function' ? remedy(match, refused) : remedy
+      const recovery = chosen && apply(chosen, table, refused, source)
+      if (recovery !== undefined) return recovery
+    }
+    return undefined
+  }
+}
+
+function apply(remedy: Remedy, table: RefusalTable, refused: Refused, source: JsonObjectBytes): Recovery | undefined {
+  const { edit, learned = [], isPassing = false, warnings = [] } = remedy
+  const { sent, context } = refused
+  const learnedRefusal = isPassing || learned.length === 0 ? undefined : learned.join(' ')
+  if (edit === undefined && table.encode === undefined) {
+    // If upstream refuses what was encoded with these keys, they are not what it means.
+    return learned.every((key) => context.learnedRefusals.has(key)) ? undefined : { learnedRefusal }
+  }
+  if (edit === undefined && learned.length === 0) return undefined
+  const body = edit?.(source.value) ?? source.value
+  const request = table.encode === undefined ? splice(sent, source, body) : table.encode(body, learned, refused)
+  if (request === undefined) return undefined
+  return { request: { ...request, warnings: [...request.warnings, ...warnings] }, learnedRefusal }
+}
+
+function splice(sent: EncodedRequest, source: JsonObjectBytes, body: JsonObject): EncodedRequest | undefined {
+  const edits = changedMembers(source.value, body)
+  return edits.size === 0 ? undefined : { ...sent, body: spliceMembers(source, edits) }
+}
+
+const PATH = String.raw`(?<![\w$.[\]-])([\w$[\]-]{1,64}(?:\.[\w$[\]-]{1,64}){0,15})`
+
+/** `Unknown parameter: 'input[0].x'.`, `Unrecognized request argument supplied: x`, `x.y: Extra inputs are not permitted`. */
+const namings: readonly RegExp[] = [
+  `(?:unsupported|unknown|unrecognized|invalid)(?: request)? (?:parameter|argument|field)s?(?: supplied)?(?:: |:? ?(?=["'\`]))["'\`]?${PATH}`,
+  `${PATH}: extra inputs are not permitted`,
+].map((naming) => new RegExp(naming, 'gi'))
+
+/** The fields that upstream's message says it does not take, as paths. */
+export function namedFields({ message }: UpstreamRefusal): readonly string[] {
+  return namings.flatMap((naming) => [...message.matchAll(naming)].flatMap(([, path]) => path ?? []))
+}
+
+/** `Unsupported value: 'x'` quotes the value or, if the value is no string, the name of the field. */
+export const UNSUPPORTED_VALUE = /unsupported value:? ["'`]([^"'`]{1,64})["'`]/i
+
+/** Upstream's codes that say of `param` what the message may not say. */
+export const FIELD_CODES = /^(?:unsupported_parameter|unknown_parameter|unsupported_value):/
+
+/** Whether a request without the field would be another one, or none. */
+export type IsEssential = (steps: readonly string[]) => boolean
+
+/** The path of a field as it is remembered: for every element. Undefined if it is no field or an essential one. */
+export function refusedField(named: string, isEssential: IsEssential): string | undefined {
+  const path = withoutPositions(named)
+  const steps = stepsOf(path)
+  const isField = !/\s/.test(path) && !steps.includes('') && steps[0] !== '*' && steps.at(-1) !== '*'
+  return isField && !isEssential(steps) ? path : undefined
+}
+
+/** The request without one field, for good. Undefined as `refusedField`. */
+export function withoutField(named: string, isEssential: IsEssential, detail?: string): Remedy | undefined {
+  const field = refusedField(named, isEssential)
+  if (field === undefined) return undefined
+  return {
+    edit: removing(field),
+    learned: [learnedField(field)],
+    warnings: [{ code: 'refused_upstream', field, ...(detail !== undefined && { detail }) }],
+  }
+}
+
+export function nameSet(list: string): ReadonlySet<string> {
+  return new Set(list.split(' '))
+}
+
+export function removing(...paths: readonly string[]) {
+  return (body: JsonObject): JsonObject => removeAt(body, ...paths)
+}
+
+/** @param path as `refusedField` returns it */
+export function learnedField(path: string): string {
+  return `field:${path}`
+}
+
+/** The values of the learned refusals of one kind, the newest last: `x` of `field:x`. */
+export function learnedValues(learned: ReadonlySet<string>, kind: string): readonly string[] {
+  const prefix = `${kind}:`
+  return [...learned]
+    .flatMap((keys) => keys.split(' '))
+    .flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []))
+}
+
+/** A request body without the fields that upstream has refused of the model; undefined if it holds none. */
+export function withoutLearnedFields(body: JsonObject, learned: ReadonlySet<string>) {
+  let kept = body
+  const fields = learnedValues(learned, 'field').filter((path) => {
+    const before = kept
+    kept = removeAt(before, path)
+    return kept !== before
+  })
+  return fields.length === 0 ? undefined : { body: kept, fields, changes: changedMembers(body, kept) }
+}

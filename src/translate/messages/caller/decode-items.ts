@@ -1,0 +1,172 @@
+import { hasBillingLine, withoutBillingLine } from '../content.ts'
+import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
+import type { Opaque, ReasoningItem, ToolCallItem, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { cacheOf, decodeParts, partsOfBlock, refuseAt, unreadable } from './decode-parts.ts'
+import type { LazyField } from './decode-parts.ts'
+import { readResultContent } from '../search-results.ts'
+import {
+  isBlock,
+  type MessagesBlock,
+  type MessagesMessage,
+  type MessagesRequest,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../wire.ts'
+
+/** One item for each text of the system prompt: upstreams that take a single text join items with an empty line. */
+export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): readonly TurnItem[] {
+  if (system === undefined || system === null) return []
+  const texts = decodeParts(system, () => 'system', warnings).map(withoutBilling)
+  return texts.flatMap((part, at): TurnItem[] => {
+    if (part.type === 'text' && part.text === '') return []
+    return [
+      { type: 'message', role: 'system', parts: [part], path: typeof system === 'string' ? 'system' : `system.${at}` },
+    ]
+  })
+}
+
+function withoutBilling(part: TurnPart): TurnPart {
+  return part.type === 'text' && hasBillingLine(part.text) ? { ...part, text: withoutBillingLine(part.text) } : part
+}
+
+/** @param thinkingFrom index of the first message whose thinking is kept */
+export function decodeItems(
+  messages: readonly MessagesMessage[],
+  thinkingFrom: number,
+  warnings: Warning[],
+): readonly TurnItem[] {
+  const lastUser = messages.findLastIndex(({ role }) => role === 'user')
+  const items: TurnItem[] = []
+  messages.forEach((message, at) => {
+    // Its text was for the user turn before it, which is over.
+    if (message.role === 'system' && message['clear_at'] === 'next_user_message' && at < lastUser) return
+    decodeMessage(message, `messages.${at}`, at >= thinkingFrom, items, warnings)
+  })
+  return items
+}
+
+function decodeMessage(
+  { role, content }: MessagesMessage,
+  path: string,
+  keepsThinking: boolean,
+  items: TurnItem[],
+  warnings: Warning[],
+): void {
+  if (content === undefined || content === null) return
+  if (typeof content === 'string') {
+    items.push({ type: 'message', role, parts: [{ type: 'text', text: content }], path })
+    return
+  }
+  let parts: TurnPart[] = []
+  const closeMessage = (): void => {
+    if (parts.length > 0) items.push({ type: 'message', role, parts, path })
+    parts = []
+  }
+  content.forEach((block, at) => {
+    const field = (): string => `${path}.content.${at}`
+    const read = partsOfBlock(block, field, warnings)
+    if (read !== undefined) {
+      // Not spread into a call: a document may have more parts than a call takes arguments.
+      for (const part of read) parts.push(part)
+      return
+    }
+    if (block.type === 'web_search_tool_result') {
+      noteResult(items, block)
+      return
+    }
+    const item = itemOfBlock(block, path, field, warnings)
+    if (item === undefined || (item.type === 'reasoning' && !keepsThinking)) return
+    closeMessage()
+    items.push(item)
+  })
+  closeMessage()
+}
+
+/** Puts the result of a search into its search item, which precedes it in the same message. */
+function noteResult(items: TurnItem[], { tool_use_id: id, content }: MessagesBlock): void {
+  const at = items.findLastIndex((item) => item.type === 'web_search' && item.id === id)
+  const search = items[at]
+  if (search?.type === 'web_search') items[at] = { ...search, outcome: readResultContent(content) }
+}
+
+/** Undefined for blocks that are left out. */
+function itemOfBlock(block: MessagesBlock, path: string, field: LazyField, warnings: Warning[]): TurnItem | undefined {
+  if (isBlock(block, 'tool_use')) return toolCall(block, path)
+  if (isBlock(block, 'tool_result')) return toolResult(block, path, field, warnings)
+  if (isBlock(block, 'thinking')) return reasoning(block.thinking, block.signature ?? '', 'signature', path, warnings)
+  if (isBlock(block, 'redacted_thinking')) return reasoning('', block.data, 'redacted', path, warnings)
+  if (isBlock(block, 'server_tool_use') && block.name === 'web_search') {
+    const query = block.input?.['query']
+    return { type: 'web_search', id: block.id, query: typeof query === 'string' ? query : '', path }
+  }
+  if (block.type === 'compaction') {
+    // Null marks a failed compaction.
+    return typeof block['content'] === 'string' ? { type: 'compaction', text: block['content'], path } : undefined
+  }
+  leaveOut(block, field, warnings)
+  return undefined
+}
+
+function leaveOut(block: MessagesBlock, field: LazyField, warnings: Warning[]): void {
+  switch (block.type) {
+    case 'tool_addition':
+    case 'tool_removal':
+      // decode-tools.ts reads these.
+      return
+    case 'container_upload':
+      return refuseAt(field, 'files in containers are not available for this model')
+    default:
+      warnings.push(isToolSearch(block) ? everyToolOffered(field) : unreadable(field))
+  }
+}
+
+function isToolSearch(block: MessagesBlock): boolean {
+  if (isBlock(block, 'server_tool_use')) return block.name.startsWith('tool_search_tool')
+  return block.type === 'tool_search_tool_result'
+}
+
+/** The warning for tool search and for deferred tools. */
+export function everyToolOffered(field: LazyField): Warning {
+  return { code: 'adapted', field: field(), detail: 'every tool is offered from the start, without a search' }
+}
+
+function toolCall(block: ToolUseBlock, path: string): ToolCallItem {
+  return {
+    type: 'tool_call',
+    kind: 'function',
+    id: block.id,
+    name: block.name,
+    arguments: JSON.stringify(block.input ?? {}),
+    ...cacheOf(block),
+    path,
+  }
+}
+
+function toolResult(block: ToolResultBlock, path: string, field: LazyField, warnings: Warning[]): ToolResultItem {
+  const content = block.content ?? ''
+  return {
+    type: 'tool_result',
+    callId: block.tool_use_id,
+    content: typeof content === 'string' ? content : decodeParts(content, () => `${field()}.content`, warnings),
+    isError: block.is_error ?? false,
+    ...cacheOf(block),
+    path,
+  }
+}
+
+function reasoning(
+  text: string,
+  state: string,
+  form: 'signature' | 'redacted',
+  path: string,
+  warnings: Warning[],
+): ReasoningItem {
+  if (state === '') return { type: 'reasoning', text, path }
+  const opaque: Opaque | undefined = isSealed(state)
+    ? openOpaque(state)
+    : { vendor: 'anthropic', family: 'claude', form, value: state }
+  if (opaque !== undefined) return { type: 'reasoning', text, opaque, path }
+  warnings.push({ code: 'thinking_dropped', field: path, detail: 'a signature of ours came back damaged' })
+  return { type: 'reasoning', text, path }
+}

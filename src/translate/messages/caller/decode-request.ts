@@ -1,0 +1,140 @@
+import { Fault } from '../../../errors.ts'
+import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
+import { formatPath, refuseType } from '../../parts/invalid.ts'
+import { isObject, parseObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../parts/json.ts'
+import { parseBody } from '../../parts/json-body.ts'
+import { valueAt } from '../../parts/json-path.ts'
+import { nameSession, promptsOf } from '../../parts/conversation.ts'
+import { isUserPrompt } from '../content.ts'
+import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
+import type { MessagesBlock, MessagesMessage, MessagesRequest } from '../wire.ts'
+import { checkMessages, checkSystem, checkTools } from './check-request.ts'
+
+/**
+ * No real tool schema is that deep, and serialisers recurse far deeper. Anthropic knows some 40 members. A message
+ * with a text block counts 6 values, one with a tool call 10, so that 100,000 messages fit; `JSON.parse` takes 0.1 s
+ * for so many values, 0.7 s if all of them have different keys.
+ */
+const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
+
+/**
+ * Checks the body of POST /v1/messages. The value keeps every key it came with.
+ *
+ * @param bytes the UTF-8 that `text` was read from; encoding it again costs more than parsing it
+ * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
+ */
+export function decodeMessagesRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<MessagesBody> {
+  const request = decodeCountRequest(text, bytes, headers)
+  const { max_tokens: maxTokens } = request.body.value
+  if (typeof maxTokens !== 'number') refuseType('max_tokens', 'an integer', maxTokens)
+  return request
+}
+
+/**
+ * Checks the body of POST /v1/messages/count_tokens: the same without `max_tokens`.
+ *
+ * @throws Fault as `decodeMessagesRequest`
+ */
+export function decodeCountRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<MessagesBody> {
+  // As many bytes as characters: the text is ASCII, and is the same in latin1.
+  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
+  const { value, members } = parseBody(text, LIMITS, latin1)
+  checkRequest(value)
+  return {
+    model: value.model,
+    stream: value.stream ?? false,
+    wantsUsage: true,
+    hasImage: value.messages.some(({ content }) => holdsImage(content)),
+    hasAgentHistory: value.messages.some(isFromAgent),
+    endsWithUser: endsWithUser(value.messages),
+    hasTools: (value.tools?.length ?? 0) > 0,
+    isCompaction: false,
+    prompts: promptsOf(value.messages, isUserPrompt),
+    sessionId: nameSession(headers, sessionIdOf(value.metadata?.user_id)),
+    body: new MessagesBody(bytes, value, members, betasOf(headers['anthropic-beta'])),
+  }
+}
+
+function checkRequest(value: unknown): asserts value is MessagesRequest {
+  if (!isObject(value)) refuseType('', 'a JSON object', value)
+  refuseThread(value)
+  // Only zod's verdict is used: its copy puts known keys first.
+  const issue = messagesRequest.safeParse(value).error?.issues[0]
+  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
+  checkMessages(value['messages'])
+  checkSystem(value['system'])
+  checkTools(value['tools'])
+}
+
+/**
+ * Refuses a conversation that the server keeps (beta `message-threads-2026-08-12`): the earlier messages would be
+ * lost. The official SDK's tool runner sends the full conversation when it reads these details. Source:
+ * `@anthropic-ai/sdk` 1.11.0, `lib/internal/threads`.
+ */
+function refuseThread({ thread }: JsonObject): void {
+  if (thread === undefined || thread === null) return
+  throw new Fault({
+    kind: 'invalid_request',
+    path: 'thread',
+    detail: 'threads are not supported here, send the whole conversation in messages',
+    code: 'unsupported_parameter',
+    details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
+  })
+}
+
+/** `a,b` and repeated headers, which Node joins or lists. */
+function betasOf(header: string | readonly string[] | undefined): readonly string[] {
+  const lists = typeof header === 'string' ? [header] : (header ?? [])
+  return lists
+    .flatMap((list) => list.split(','))
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== '')
+}
+
+/** Images may also stand in tool results and documents. */
+function holdsImage(content: unknown): boolean {
+  return Array.isArray(content) && content.some(isOrHoldsImage)
+}
+
+function isOrHoldsImage(block: unknown): boolean {
+  if (!isObject(block)) return false
+  if (block['type'] === 'image') return true
+  return holdsImage(block['content']) || (isObject(block['source']) && holdsImage(block['source']['content']))
+}
+
+function isFromAgent({ role, content }: MessagesMessage): boolean {
+  return (
+    role === 'assistant' ||
+    (Array.isArray(content) && content.some((block: MessagesBlock) => isBlock(block, 'tool_result')))
+  )
+}
+
+/** Claude Code puts `system` messages after the user's. */
+function endsWithUser(messages: readonly MessagesMessage[]): boolean {
+  const last = messages.findLast(({ role }) => role !== 'system')
+  return last !== undefined && isUserPrompt(last)
+}
+
+/** OpenAI's limit for a cache key, which the id becomes. */
+const MAX_LENGTH = 64
+/** No client's `user_id` is longer; a longer one is not worth parsing. */
+const LONGEST_USER_ID = 4096
+
+/**
+ * The session in `metadata.user_id`: Claude Code writes JSON with a `session_id`; earlier versions wrote
+ * `user_…_account_…_session_…`. Undefined for any other id, which names a person.
+ */
+function sessionIdOf(userId: string | null | undefined): string | undefined {
+  if (typeof userId !== 'string' || userId.length > LONGEST_USER_ID) return undefined
+  const session = parseObject(userId)?.['session_id'] ?? /_session_([\w-]+)$/.exec(userId)?.[1]
+  return typeof session === 'string' && session !== '' ? session.slice(0, MAX_LENGTH) : undefined
+}

@@ -1,0 +1,146 @@
+import { isObject } from '../../parts/json.ts'
+import type { TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { clientToolOf } from './client-tools.ts'
+import { everyToolOffered } from './decode-items.ts'
+import { cacheOf, refuseAt } from './decode-parts.ts'
+import { isBlock, type MessagesRequest, type MessagesTool } from '../wire.ts'
+
+interface Placed {
+  readonly tool: MessagesTool
+  readonly path: string
+}
+
+/** The tools offered at the end of the conversation. */
+export function decodeTools(request: MessagesRequest, warnings: Warning[]): readonly TurnTool[] {
+  return offeredTools(request).flatMap((placed) => decodeTool(placed, warnings))
+}
+
+/**
+ * `tools`, changed by the tool additions and removals in `system` messages. Source: Anthropic documentation, beta
+ * `mid-conversation-tool-changes-2026-07-01`.
+ */
+function offeredTools({ tools, messages }: MessagesRequest): readonly Placed[] {
+  const offered: Placed[] = (tools ?? []).map((tool, at) => ({ tool, path: `tools.${at}` }))
+  const withdrawn = new Set<string>()
+  messages.forEach(({ role, content }, at) => {
+    if (role !== 'system' || typeof content === 'string') return
+    content?.forEach((block, blockAt) => {
+      const isAddition = isBlock(block, 'tool_addition')
+      if (!isAddition && !isBlock(block, 'tool_removal')) return
+      const { definition } = block.tool
+      const name = definition?.name ?? block.tool.name ?? ''
+      if (!isAddition) {
+        withdrawn.add(name)
+        return
+      }
+      withdrawn.delete(name)
+      if (!isObject(definition)) return
+      offered.push({ tool: definition, path: `messages.${at}.content.${blockAt}.tool.definition` })
+    })
+  })
+  return withdrawn.size === 0 ? offered : offered.filter(({ tool }) => !withdrawn.has(tool.name ?? ''))
+}
+
+function decodeTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnTool[] {
+  const { type } = tool
+  if (type === undefined || type === null || type === 'custom') return callerTool({ tool, path }, warnings)
+  if (type.startsWith('web_search_')) return [webSearch(tool, path)]
+  if (type.startsWith('tool_search_tool')) {
+    warnings.push(everyToolOffered(() => path))
+    return []
+  }
+  const known = clientToolOf(type)
+  if (known !== undefined) {
+    const { description, parameters } = known
+    return [{ type: 'function', name: tool.name ?? known.name, description, parameters, ...cacheOf(tool), path }]
+  }
+  if (isObject(tool.input_schema) && typeof tool.name === 'string') return callerTool({ tool, path }, warnings)
+  return [{ type: 'hosted', wireType: type, path }]
+}
+
+/** The model may call the tool directly; other values of `allowed_callers` offer it to code execution. */
+const DIRECT = 'direct'
+
+function callerTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnTool[] {
+  if (isPlaceholder(tool)) {
+    const detail = 'a deferred tool without a schema is not offered before it has one'
+    warnings.push({ code: 'adapted', field: path, detail })
+    return []
+  }
+  const { input_examples: examples, allowed_callers: callers } = tool
+  if (Array.isArray(examples) && examples.length > 0) {
+    warnings.push({ code: 'dropped', field: `${path}.input_examples`, detail: 'this model takes no examples' })
+  }
+  if (Array.isArray(callers) && !callers.includes(DIRECT)) {
+    warnings.push({ code: 'dropped', field: `${path}.allowed_callers`, detail: 'this model calls every tool directly' })
+  }
+  return [
+    {
+      type: 'function',
+      name: tool.name ?? '',
+      description: tool.description ?? undefined,
+      parameters: tool.input_schema ?? undefined,
+      strict: tool.strict ?? undefined,
+      ...cacheOf(tool),
+      path,
+    },
+  ]
+}
+
+/** Claude Code announces tools that its tool search defines later. */
+function isPlaceholder({ defer_loading: isDeferred, input_schema: schema }: MessagesTool): boolean {
+  return isDeferred === true && (!isObject(schema) || Object.keys(schema).length === 0)
+}
+
+/** Members that other dialects have too, or that do not change the search. */
+const SEARCH_MEMBERS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'allowed_domains',
+  'user_location',
+  'cache_control',
+  'defer_loading',
+  'allowed_callers',
+  'strict',
+])
+
+function webSearch(tool: MessagesTool, path: string): WebSearchTool {
+  const { allowed_domains: allowed, blocked_domains: blocked, max_uses: uses, user_location: location } = tool
+  return {
+    type: 'web_search',
+    allowedDomains: domainsIn(allowed),
+    blockedDomains: domainsIn(blocked),
+    maxUses: typeof uses === 'number' ? uses : undefined,
+    userLocation: isObject(location) ? location : undefined,
+    onlyThere: Object.keys(tool).filter((key) => !SEARCH_MEMBERS.has(key) && tool[key] !== null),
+    path,
+  }
+}
+
+function domainsIn(list: unknown): readonly string[] | undefined {
+  const domains = Array.isArray(list) ? list.filter((domain) => typeof domain === 'string') : []
+  return domains.length === 0 ? undefined : domains
+}
+
+export function decodeToolChoice({ tool_choice: choice }: MessagesRequest): TurnToolChoice | undefined {
+  switch (choice?.type) {
+    case undefined:
+      return undefined
+    case 'auto':
+    case 'none':
+      return { type: choice.type }
+    case 'any':
+      return { type: 'required' }
+    case 'tool':
+      return { type: 'tool', name: choice.name ?? '' }
+    default:
+      return refuseAt(() => 'tool_choice.type', 'expected auto, any, tool or none')
+  }
+}
+
+/** Undefined if not stated, or if no tool may be called. */
+export function decodeParallelCalls({ tool_choice: choice }: MessagesRequest): boolean | undefined {
+  const disabled = choice?.disable_parallel_tool_use
+  return typeof disabled !== 'boolean' || choice?.type === 'none' ? undefined : !disabled
+}

@@ -1,0 +1,179 @@
+import { warnLimits } from '../limit-betas.ts'
+import type { CallerRequest, DecodedTurn, EncodeContext } from '../../dialect.ts'
+import type { JsonObject } from '../../parts/json.ts'
+import type { FieldNames, OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { effortOfTurn, refusePrefill } from '../content.ts'
+import { messagesBodyOf } from '../wire.ts'
+import type { MessagesRequest } from '../wire.ts'
+import { thinkingKeptFrom } from './clear-thinking.ts'
+import { decodeItems, decodeSystem } from './decode-items.ts'
+import { refuseAt } from './decode-parts.ts'
+import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-tools.ts'
+
+/**
+ * A caller's request as a Turn, for an upstream of another dialect.
+ * @throws Fault `invalid_request` for features of Anthropic's whose omission would change the answer
+ */
+export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<EncodeContext, 'model'>): DecodedTurn {
+  const { value, betas } = messagesBodyOf(request)
+  const warnings: Warning[] = [...warnLimits(betas, model)]
+  refuseUntranslatable(value)
+  refusePrefill(value.messages)
+  const turn: Turn = {
+    fieldNames: fieldNamesOf(value),
+    items: [
+      ...decodeSystem(value, warnings),
+      ...decodeItems(value.messages, thinkingKeptFrom(value, warnings), warnings),
+    ],
+    tools: decodeTools(value, warnings),
+    toolChoice: decodeToolChoice(value),
+    parallelToolCalls: decodeParallelCalls(value),
+    maxOutputTokens: value.max_tokens ?? undefined,
+    sampling: {
+      temperature: value.temperature ?? undefined,
+      topP: value.top_p ?? undefined,
+      topK: value.top_k ?? undefined,
+    },
+    stop: decodeStop(value),
+    format: decodeFormat(value, warnings),
+    reasoning: decodeReasoning(value, warnings),
+    sessionId: request.sessionId,
+  }
+  warnRest(value, warnings)
+  return { turn, warnings }
+}
+
+function fieldNamesOf({ output_config: config, output_format: format }: MessagesRequest): Turn['fieldNames'] {
+  if (config?.format || !format) return messagesFieldNames
+  return { ...messagesFieldNames, format: 'output_format' }
+}
+
+/** Features of Anthropic's servers whose omission would change the answer. */
+const refused = {
+  container: 'containers are not available for this model',
+  mcp_servers: 'remote MCP servers are not available for this model',
+  compaction: 'the conversation cannot be compacted by this model',
+} as const
+
+function refuseUntranslatable(value: MessagesRequest): void {
+  for (const [field, detail] of Object.entries(refused)) {
+    if (isStated(value[field])) refuseAt(() => field, detail)
+  }
+  if (value.max_tokens === 0) {
+    refuseAt(() => 'max_tokens', 'expected at least 1: the cache cannot be warmed without an answer')
+  }
+}
+
+/** Clients write "none" as `null` or `[]`. */
+function isStated(value: unknown): boolean {
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
+}
+
+function decodeStop({ stop_sequences: texts }: MessagesRequest): readonly string[] {
+  const blank = texts?.findIndex((text) => text.trim() === '') ?? -1
+  if (blank !== -1) refuseAt(() => `stop_sequences.${blank}`, 'expected text that is not only white space')
+  return texts ?? []
+}
+
+function decodeFormat(value: MessagesRequest, warnings: Warning[]): OutputFormat | undefined {
+  const isOlder = !value.output_config?.format
+  const format = value.output_config?.format ?? value.output_format
+  if (!format) return undefined
+  if (format.type === 'json_schema' && format.schema) return { type: 'json_schema', schema: format.schema }
+  const field = isOlder ? 'output_format' : 'output_config.format'
+  warnings.push({ code: 'dropped', field, detail: 'formats of this type are not known here' })
+  return undefined
+}
+
+/** Members that are read above, or mean nothing elsewhere: caching, Anthropic's service tiers, the person who asks. */
+const spokenFor: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'stream',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+  'thinking',
+  'output_config',
+  'output_format',
+  'tools',
+  'tool_choice',
+  'context_management',
+  'metadata',
+  'cache_control',
+  'service_tier',
+  ...Object.keys(refused),
+])
+
+function warnRest(value: MessagesRequest, warnings: Warning[]): void {
+  const { output_config: config } = value
+  for (const [key, member] of Object.entries(value)) {
+    const isDefault = key === 'speed' && member === 'standard'
+    if (!spokenFor.has(key) && isStated(member) && !isDefault) warnings.push(droppedField(key))
+  }
+  const settings: JsonObject = config ?? {}
+  for (const [key, member] of Object.entries(settings)) {
+    if (key !== 'effort' && key !== 'format' && isStated(member)) warnings.push(droppedField(`output_config.${key}`))
+  }
+}
+
+function droppedField(name: string): Warning {
+  // Names of members come from the caller and go into a header.
+  const field = /^[\w.-]{1,80}$/.test(name) ? name : 'unknown_field'
+  return { code: 'dropped', field, detail: 'this field means nothing to this model' }
+}
+
+type Mode = NonNullable<TurnReasoning['mode']>
+
+const MODES: ReadonlyMap<string, Mode> = new Map<string, Mode>([
+  ['adaptive', 'adaptive'],
+  ['enabled', 'enabled'],
+  ['disabled', 'disabled'],
+  ['between_tools', 'between_tools'],
+])
+
+function decodeReasoning(request: MessagesRequest, warnings: Warning[]): TurnReasoning | undefined {
+  const { thinking, output_config: config, messages } = request
+  const effort = effortOfTurn(messages) ?? config?.effort ?? undefined
+  const mode = MODES.get(thinking?.type ?? '')
+  if (thinking && mode === undefined) {
+    warnings.push({ code: 'dropped', field: 'thinking', detail: 'thinking of this type is not known here' })
+  }
+  if (mode === undefined) return effort === undefined ? undefined : { effort }
+  return {
+    mode,
+    budgetTokens: thinking?.budget_tokens ?? undefined,
+    effort,
+    summary: summaryOf(mode, thinking?.display),
+  }
+}
+
+/** `display` is `summarized` (the default), `updates` or `omitted`. */
+function summaryOf(mode: Mode, display: string | null | undefined): string | undefined {
+  if (mode === 'disabled') return undefined
+  return display === 'omitted' ? 'none' : 'auto'
+}
+
+/** Names of a Turn's fields for Messages callers; fields that Messages lacks have OpenAI's names. */
+export const messagesFieldNames: FieldNames = {
+  maxOutputTokens: 'max_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  seed: 'seed',
+  logitBias: 'logit_bias',
+  stop: 'stop_sequences',
+  format: 'output_config.format',
+  verbosity: 'verbosity',
+  reasoning: 'thinking',
+  effort: 'output_config.effort',
+  logprobs: 'logprobs',
+  toolChoice: 'tool_choice',
+  parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
+}

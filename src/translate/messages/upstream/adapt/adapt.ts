@@ -1,0 +1,83 @@
+import { withoutLearnedFields } from '../../../learned-refusals.ts'
+import type { Warning } from '../../../warning.ts'
+import type { MessagesRequest } from '../../wire.ts'
+import { betaRules, contextManagementRules } from './beta-rules.ts'
+import { cacheRules } from './cache-rules.ts'
+import { conversationRule } from './block-rules.ts'
+import { callIdsRule } from './call-rules.ts'
+import { settingRules, systemRules } from './system-rules.ts'
+import { fieldRules } from './field-rules.ts'
+import { orderRules } from './order-rules.ts'
+import type { Draft, Rule } from './rule.ts'
+import type { Target } from './target.ts'
+import { thinkingRules } from './thinking-rules.ts'
+import { toolRules } from './tool-rules.ts'
+
+/** Fields only: other learned refusals are part of `Target`. */
+const learnedRefusalRule: Rule = {
+  name: 'refused keys left out',
+  source: 'messages, unknown fields',
+  adapt: ({ body }, { learnedRefusals }) => {
+    const kept = withoutLearnedFields(body, learnedRefusals)
+    return (
+      kept && {
+        patch: Object.fromEntries(kept.changes),
+        warnings: kept.fields.map((field) => ({
+          code: 'refused_upstream',
+          field,
+          detail: 'upstream has refused it before',
+        })),
+      }
+    )
+  },
+}
+
+const lastRules: readonly Rule[] = [...cacheRules, learnedRefusalRule]
+
+/** In running order: a later rule sees the changes of earlier ones. */
+export const rules: readonly Rule[] = [
+  ...fieldRules,
+  ...settingRules,
+  ...betaRules,
+  ...toolRules,
+  ...systemRules,
+  callIdsRule,
+  conversationRule,
+  ...orderRules,
+  ...thinkingRules,
+  ...contextManagementRules,
+  ...lastRules,
+]
+
+export interface Adapted extends Draft {
+  readonly warnings: readonly Warning[]
+}
+
+/** Fits a request to upstream and to the model's profile. Never changes its input. */
+export function adaptRequest(draft: Draft, target: Target): Adapted {
+  return applyRules(rules, draft, target)
+}
+
+/** Applies the rules that a translated request needs too: cache marks and learned refusals. */
+export function finishRequest(draft: Draft, target: Target): Adapted {
+  return applyRules(lastRules, draft, target)
+}
+
+function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapted {
+  const warnings: Warning[] = []
+  let { body, betas } = draft
+  for (const rule of list) {
+    const outcome = rule.adapt({ body, betas }, target)
+    if (outcome === undefined) continue
+    // Not spread into a call: there may be one for each message.
+    for (const warning of outcome.warnings) warnings.push(warning)
+    if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
+    betas = outcome.betas ?? betas
+  }
+  return { body, betas, warnings }
+}
+
+/** Removed members stay as undefined, so that a comparison with the caller's body finds them. */
+function withPatch(body: MessagesRequest, patch: Readonly<Partial<MessagesRequest>>): MessagesRequest {
+  return { ...body, ...patch }
+}

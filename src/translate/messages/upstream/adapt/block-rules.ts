@@ -1,0 +1,297 @@
+import { isObject } from '../../../parts/json.ts'
+import { isSealed, openOpaque } from '../../../parts/opaque-envelope.ts'
+import { describeSearch } from '../../../web-search.ts'
+import { contentBlocks, isBlank, isBlankBlock, toolReferenceText, pausedFrom } from '../../content.ts'
+import { readResultContent } from '../../search-results.ts'
+import { isBlock } from '../../wire.ts'
+import type { MessagesBlock, MessagesMessage } from '../../wire.ts'
+import { createNotes, hasBeta } from './rule.ts'
+import type { Draft, Notes, Outcome, Rule } from './rule.ts'
+import type { Target } from './target.ts'
+
+/** State of one walk over the blocks of a conversation. */
+interface Walk {
+  readonly target: Target
+  /** Types of block that upstream has refused before. */
+  readonly refused: ReadonlySet<string>
+  readonly hasToolSearch: boolean
+  /** Names of the offered tools. */
+  readonly tools: ReadonlySet<string>
+  /** Server tool calls that were left out, by id, with the query of a web search, else ''. Their results are left out too. */
+  readonly droppedCalls: Map<string, string>
+  /** The message is part of a paused answer, whose blocks go back to upstream unchanged. */
+  readonly isPaused: () => boolean
+  /** `messages.3` */
+  readonly field: () => string
+  readonly notes: Notes
+}
+
+export interface BlockRow {
+  readonly name: string
+  /** As `Rule.source`. */
+  readonly source: string
+  /** Types of block. `*` stands for any beginning. */
+  readonly types: readonly string[]
+  /** Returns the same block if there is nothing to change, an empty array to leave it out. */
+  readonly adapt: (block: MessagesBlock, walk: Walk) => MessagesBlock | readonly MessagesBlock[]
+}
+
+const NONE: readonly MessagesBlock[] = []
+
+export const blockRows: readonly BlockRow[] = [
+  {
+    name: 'blank text blocks dropped',
+    source: 'messages, empty text',
+    types: ['text'],
+    adapt(block, { notes, field }) {
+      if (!isBlankBlock(block)) return block
+      notes.add('adapted', field(), 'text blocks of nothing but white space are left out')
+      return NONE
+    },
+  },
+  {
+    name: 'reasoning of other models dropped, our envelope opened',
+    source: 'messages, thinking blocks',
+    types: ['thinking', 'redacted_thinking'],
+    adapt: openReasoning,
+  },
+  {
+    name: 'thinking blocks without a signature dropped',
+    source: 'messages, thinking blocks',
+    types: ['thinking', 'redacted_thinking'],
+    adapt(block, { notes, field }) {
+      if (stateOf(block) !== '') return block
+      notes.add('thinking_dropped', field(), 'reasoning without a signature cannot be sent again')
+      return NONE
+    },
+  },
+  {
+    name: 'tool calls given an object',
+    source: 'Anthropic API reference, tool use, 2026-11: input is an object',
+    types: ['tool_use'],
+    adapt(block) {
+      if (!isBlock(block, 'tool_use') || (block.input !== undefined && block.input !== null)) return block
+      return { ...block, input: {} }
+    },
+  },
+  {
+    name: 'failed tool results given text',
+    source: 'Anthropic API reference, tool use, 2026-11: a result with is_error must not be empty',
+    types: ['tool_result'],
+    adapt(block) {
+      if (!isBlock(block, 'tool_result') || block.is_error !== true) return block
+      return contentBlocks(block.content).length === 0 ? { ...block, content: 'Error' } : block
+    },
+  },
+  {
+    name: 'tool references as text',
+    source: 'messages, tool search',
+    types: ['tool_reference'],
+    adapt(block, { hasToolSearch, tools, notes, field }) {
+      if (!isBlock(block, 'tool_reference') || (hasToolSearch && tools.has(block.tool_name))) return block
+      notes.add('adapted', field(), 'references to tools that upstream cannot follow are sent as text')
+      return { type: 'text', text: toolReferenceText(block.tool_name) }
+    },
+  },
+  {
+    name: 'calls of server tools that are not offered dropped',
+    source:
+      'messages, tool search: a server tool in the history must be among the tools; messages, server tools; messages, prefill',
+    types: ['server_tool_use', 'mcp_tool_use'],
+    adapt(block, { tools, isPaused, droppedCalls, notes, field }) {
+      const { id, name, input } = block
+      if (tools.has(textOf(name)) || isPaused()) return block
+      const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
+      droppedCalls.set(textOf(id), query)
+      if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers are sent as text')
+      else
+        notes.add(
+          'dropped',
+          field(),
+          'what a tool on the server did is left out, since upstream does not have the tool',
+        )
+      return NONE
+    },
+  },
+  {
+    name: 'results of server tools without their call dropped',
+    source: 'messages, tool search',
+    types: ['*_tool_result'],
+    adapt(block, { droppedCalls }) {
+      const query = droppedCalls.get(textOf(block['tool_use_id']))
+      if (query === undefined) return block
+      return query === '' ? NONE : { type: 'text', text: describeSearch(query, readResultContent(block['content'])) }
+    },
+  },
+  {
+    name: 'documents that are no PDF as text',
+    source: 'messages, documents',
+    types: ['document'],
+    adapt(block, { notes, field }) {
+      if (!isBlock(block, 'document')) return block
+      const { source, title, context } = block
+      if (source.type !== 'text' && source.type !== 'content') return block
+      notes.add('adapted', field(), 'documents that are no PDF are sent as text')
+      const heading = [title, context].filter((text) => typeof text === 'string' && text !== '').join('\n\n')
+      const mark = block.cache_control ? { cache_control: block.cache_control } : {}
+      const blocks: MessagesBlock[] = [
+        ...contentBlocks(heading),
+        ...contentBlocks(source.type === 'text' ? source.data : source.content).filter((inner) => !isBlankBlock(inner)),
+      ]
+      const last = blocks.pop()
+      return last === undefined ? NONE : [...blocks, { ...last, ...mark }]
+    },
+  },
+  {
+    name: 'compacted history as text',
+    source: 'messages, betas: compaction needs one that upstream refuses',
+    types: ['compaction'],
+    adapt(block, { notes, field }) {
+      const { content } = block
+      notes.add('compaction_dropped', field(), 'compacted history is sent as text')
+      return typeof content === 'string' ? contentBlocks(content) : NONE
+    },
+  },
+  {
+    name: 'files in containers dropped',
+    source: 'messages, betas: files and code execution need ones that upstream refuses',
+    types: ['container_upload'],
+    adapt(_block, { notes, field }) {
+      notes.add('dropped', field(), 'files in containers are not supported by Copilot')
+      return NONE
+    },
+  },
+]
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** The signature or ciphertext of a thinking block. */
+function stateOf(block: MessagesBlock): string {
+  if (isBlock(block, 'thinking')) return block.signature ?? ''
+  return isBlock(block, 'redacted_thinking') ? block.data : ''
+}
+
+/** Callers have other models' reasoning in an envelope, and Claude's as Claude sent it. */
+function openReasoning(block: MessagesBlock, { target, notes, field }: Walk): MessagesBlock | readonly MessagesBlock[] {
+  const state = stateOf(block)
+  if (!isSealed(state)) return block
+  const opaque = openOpaque(state)
+  const isOurs = opaque?.vendor === target.vendor && opaque.vendor !== 'unknown'
+  if (isOurs && opaque.form === 'redacted') return { type: 'redacted_thinking', data: opaque.value }
+  if (isOurs && opaque.form === 'signature') {
+    return { type: 'thinking', thinking: isBlock(block, 'thinking') ? block.thinking : '', signature: opaque.value }
+  }
+  notes.add('thinking_dropped', field(), `${target.traits.id} cannot read the reasoning of another model`)
+  return NONE
+}
+
+/** Rows by type of block, and rows for `*` types by ending. */
+const exactRows = new Map<string, BlockRow[]>()
+const endingRows = new Map<string, BlockRow[]>()
+for (const row of blockRows) {
+  for (const type of row.types) {
+    const [rows, key] = type.startsWith('*') ? [endingRows, type.slice(1)] : [exactRows, type]
+    rows.set(key, [...(rows.get(key) ?? []), row])
+  }
+}
+
+/** Adapts all blocks in one walk. Messages without a block left are left out. */
+export const conversationRule: Rule = {
+  name: 'content blocks',
+  source: 'see the rows of block-rules.ts',
+  adapt: adaptConversation,
+}
+
+function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
+  const { messages, tools } = draft.body
+  let at = 0
+  const paused = pausedFrom(messages)
+  const notes = createNotes()
+  const walk: Walk = {
+    target,
+    refused: target.refusedBlocks,
+    hasToolSearch: hasBeta(draft, 'advanced-tool-use'),
+    tools: new Set(tools?.map(({ name }) => name ?? '')),
+    droppedCalls: new Map(),
+    isPaused: () => at >= paused,
+    field: () => `messages.${at}`,
+    notes,
+  }
+  const kept: MessagesMessage[] = []
+  let changed = false
+  for (const message of messages) {
+    const adapted = adaptMessage(message, walk)
+    changed ||= adapted !== message
+    if (adapted !== undefined) kept.push(adapted)
+    at += 1
+  }
+  return changed ? { patch: { messages: kept }, warnings: notes.warnings() } : undefined
+}
+
+/** Returns the same message if no block changes, undefined if none is left. */
+function adaptMessage(message: MessagesMessage, walk: Walk): MessagesMessage | undefined {
+  const { content } = message
+  if (typeof content === 'string') {
+    if (!isBlank(content)) return message
+    walk.notes.add('adapted', walk.field(), 'messages of nothing but white space are left out')
+    return undefined
+  }
+  const blocks = adaptBlocks(content ?? [], walk)
+  if (blocks.length === 0) return undefined
+  return blocks === content ? message : { ...message, content: blocks }
+}
+
+/** Returns the same array if no block changes. */
+function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly MessagesBlock[] {
+  /** Created by the first change. */
+  let out: MessagesBlock[] | undefined
+  for (const [at, block] of blocks.entries()) {
+    const adapted = adaptBlock(block, walk)
+    if (out === undefined && adapted === block) continue
+    out ??= blocks.slice(0, at)
+    // Not spread into a call: a document may become more blocks than a call takes arguments.
+    if (isList(adapted)) for (const each of adapted) out.push(each)
+    else out.push(adapted)
+  }
+  return out ?? blocks
+}
+
+function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
+  if (walk.refused.has(block.type)) {
+    walk.notes.add('refused_upstream', walk.field(), 'upstream has refused blocks of this type before')
+    return NO_BLOCKS
+  }
+  let current = adaptResultContent(block, walk)
+  for (const row of rowsFor(block.type)) {
+    const adapted = row.adapt(current, walk)
+    if (isList(adapted)) return adapted
+    current = adapted
+  }
+  return current
+}
+
+const NO_BLOCKS: readonly MessagesBlock[] = []
+const NO_ROWS: readonly BlockRow[] = []
+
+function rowsFor(type: string): readonly BlockRow[] {
+  const exact = exactRows.get(type)
+  if (exact !== undefined) return exact
+  for (const [ending, rows] of endingRows) if (type.endsWith(ending)) return rows
+  return NO_ROWS
+}
+
+/** Tool results contain blocks. */
+function adaptResultContent(block: MessagesBlock, walk: Walk): MessagesBlock {
+  const { type, content } = block
+  if (type !== 'tool_result' || !Array.isArray(content)) return block
+  // check-request.ts has checked that these are blocks.
+  const blocks: readonly MessagesBlock[] = content
+  const adapted = adaptBlocks(blocks, walk)
+  return adapted === blocks ? block : { ...block, content: adapted }
+}
+
+function isList(value: MessagesBlock | readonly MessagesBlock[]): value is readonly MessagesBlock[] {
+  return Array.isArray(value)
+}

@@ -1,0 +1,166 @@
+import { mapSame, mapBlocks } from '../../content.ts'
+import { isObject } from '../../../parts/json.ts'
+import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRequest, MessagesTool } from '../../wire.ts'
+import { CACHE_TTL_BETA, withBeta } from './beta-rules.ts'
+import type { Draft, Rule } from './rule.ts'
+
+/** Source: docs/copilot-wire.md, "messages, cache marks". */
+const MAX_MARKS = 4
+
+/** Members with marks, in the order in which upstream caches them. */
+type Marked = Pick<MessagesRequest, 'tools' | 'system' | 'messages'>
+
+export const cacheRules: readonly Rule[] = [
+  {
+    name: 'a mark for the whole request put on its last block',
+    source: 'messages, unknown fields; Anthropic API reference, prompt caching, 2026-11: that is what it stands for',
+    adapt: ({ body }) => {
+      const mark = body['cache_control']
+      if (mark === undefined) return undefined
+      const messages = isObject(mark) ? markLast(body.messages, mark) : body.messages
+      return {
+        patch: { cache_control: undefined, messages },
+        warnings: [{ code: 'adapted', field: 'cache_control', detail: 'sent on the last block' }],
+      }
+    },
+  },
+  {
+    name: 'cache marks reduced',
+    source: 'messages, cache marks',
+    // Without a warning: caching changes the price of an answer, not the answer.
+    adapt: (draft, target) => {
+      const takesTtl = !target.refusedBetas.has(CACHE_TTL_BETA)
+      let total = 0
+      let usesTtl = false
+      const reduced = mapMarks(draft.body, (mark, type) => {
+        if (type === 'thinking' || type === 'redacted_thinking') return undefined
+        const plain = reduceMark(mark, takesTtl)
+        total += 1
+        usesTtl ||= plain.ttl !== undefined
+        return plain
+      })
+      let excess = total - MAX_MARKS
+      // The last marks cover most.
+      const kept = excess <= 0 ? reduced : mapMarks(reduced, (mark) => ((excess -= 1) >= 0 ? undefined : mark))
+      const beta = usesTtl ? withBeta(draft, CACHE_TTL_BETA, target) : undefined
+      const patch = differing(draft.body, kept)
+      if (beta === undefined && Object.keys(patch).length === 0) return undefined
+      return { patch, ...beta, warnings: [] }
+    },
+  },
+]
+
+/** Only one hour is stated: five minutes are the default. */
+function reduceMark(mark: CacheControl, takesTtl: boolean): CacheControl {
+  const ttl = takesTtl && mark.ttl === '1h' ? mark.ttl : undefined
+  const isPlain = mark.type === 'ephemeral' && mark.ttl === ttl && Object.keys(mark).length === (ttl ? 2 : 1)
+  return isPlain ? mark : { type: 'ephemeral', ...(ttl && { ttl }) }
+}
+
+/** Returns undefined to remove the mark. */
+type MapMark = (mark: CacheControl, type: string) => CacheControl | undefined
+
+/** Keeps the identity of members in which no mark changes. */
+function mapMarks({ tools, system, messages }: Marked, map: MapMark): Marked {
+  return {
+    tools: tools && mapSame(tools, (tool) => mapMark(tool, map)),
+    system: typeof system === 'object' ? system && mapSame(system, (block) => mapBlock(block, map)) : system,
+    messages: mapSame(messages, (message) => mapBlocks(message, (block) => mapBlock(block, map))),
+  }
+}
+
+function mapBlock(block: MessagesBlock, map: MapMark): MessagesBlock {
+  const { type, content } = block
+  if (type !== 'tool_result' || !Array.isArray(content)) return mapMark(block, map)
+  // check-request.ts has checked that these are blocks.
+  const blocks: readonly MessagesBlock[] = content
+  const mapped = mapSame(blocks, (inner) => mapMark(inner, map))
+  return mapMark(mapped === blocks ? block : { ...block, content: mapped }, map)
+}
+
+function mapMark<Marks extends MessagesBlock | MessagesTool>(marked: Marks, map: MapMark): Marks {
+  const { cache_control: mark } = marked
+  if (mark === undefined || mark === null) return marked
+  const mapped = map(mark, marked.type ?? '')
+  return mapped === mark ? marked : { ...marked, cache_control: mapped }
+}
+
+function differing(before: Draft['body'], after: Marked): Partial<Marked> {
+  const keys = ['tools', 'system', 'messages'] as const
+  return Object.fromEntries(keys.filter((key) => before[key] !== after[key]).map((key) => [key, after[key]]))
+}
+
+/** Marks the last block that takes a mark, unless it has one. */
+function markLast(messages: readonly MessagesMessage[], mark: CacheControl): readonly MessagesMessage[] {
+  const last = messages.at(-1)
+  const content: readonly MessagesBlock[] =
+    typeof last?.content === 'string' ? [{ type: 'text', text: last.content }] : (last?.content ?? [])
+  const at = content.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+  const block = content[at]
+  if (last === undefined || block === undefined || block.cache_control) return messages
+  const marked = { ...last, content: content.with(at, { ...block, cache_control: mark }) }
+  return [...messages.slice(0, -1), marked]
+}
+
+const MARK: CacheControl = { type: 'ephemeral' }
+
+/**
+ * Marks the tools, the system text and the last two messages, as GitHub's own client does: the next request repeats
+ * them. A body with marks of the caller's is returned as it is. Source: docs/copilot-wire.md, "messages, cache
+ * marks".
+ */
+export function markForCaching(body: MessagesRequest): MessagesRequest {
+  const { tools, system, messages } = body
+  const last = messages.findLastIndex(takesMark)
+  const before = messages.findLastIndex((message, at) => at < last && takesMark(message))
+  if (hasMark(tools) || (typeof system === 'object' && hasMark(system)) || messages.some(isMarked)) return body
+  return {
+    ...body,
+    ...(tools && { tools: markLastTool(tools) }),
+    ...(system && { system: markLastOf(blocksOf(system)) }),
+    messages: messages.map((message, at) => (at === last || at === before ? markMessage(message) : message)),
+  }
+}
+
+function isMarked({ content }: MessagesMessage): boolean {
+  return (
+    typeof content === 'object' && content?.some((block) => hasMark([block]) || hasMark(innerBlocks(block))) === true
+  )
+}
+
+function innerBlocks({ type, content }: MessagesBlock): readonly MessagesBlock[] {
+  // check-request.ts has checked that these are blocks.
+  return type === 'tool_result' && Array.isArray(content) ? content : []
+}
+
+function hasMark(
+  elements: readonly { readonly cache_control?: CacheControl | null | undefined }[] | null | undefined,
+): boolean {
+  return elements?.some(({ cache_control: mark }) => mark !== undefined && mark !== null) === true
+}
+
+/** Thinking takes no mark: docs/copilot-wire.md, "messages, cache marks". */
+function takesMark({ role, content }: MessagesMessage): boolean {
+  if (role === 'system' || !content) return false
+  return typeof content === 'string' || content.at(-1)?.type.endsWith('thinking') === false
+}
+
+function blocksOf(content: string | readonly MessagesBlock[]): readonly MessagesBlock[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+function markMessage(message: MessagesMessage): MessagesMessage {
+  const { content } = message
+  return content ? { ...message, content: markLastOf(blocksOf(content)) } : message
+}
+
+/** A deferred tool takes no mark. Source: Anthropic documentation, tool search, 2026-11. */
+function markLastTool(tools: readonly MessagesTool[]): readonly MessagesTool[] {
+  const at = tools.findLastIndex(({ defer_loading: isDeferred }) => isDeferred !== true)
+  return at === -1 ? tools : [...markLastOf(tools.slice(0, at + 1)), ...tools.slice(at + 1)]
+}
+
+function markLastOf<Element extends object>(elements: readonly Element[]): readonly Element[] {
+  const last = elements.at(-1)
+  return last === undefined ? elements : elements.with(elements.length - 1, { ...last, cache_control: MARK })
+}

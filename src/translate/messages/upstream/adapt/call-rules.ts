@@ -1,0 +1,179 @@
+import { MISSING_RESULT } from '../../../fit/pair-calls.ts'
+import { isLegalName } from '../../../parts/ids.ts'
+import type { Warning } from '../../../warning.ts'
+import { contentBlocks, mapBlocks } from '../../content.ts'
+import { isBlock } from '../../wire.ts'
+import type { MessagesBlock, MessagesMessage, MessagesRole, ToolResultBlock } from '../../wire.ts'
+import type { Rule } from './rule.ts'
+
+/**
+ * Some models number their calls anew in every answer, and some clients moved a session here: several calls share an
+ * id then. Runs before `pairResultsRule`: results get the new id of their call, the first result that of the first
+ * call.
+ */
+export const callIdsRule: Rule = {
+  name: 'ids of tool calls made legal and unique',
+  source: 'messages, tool results; Anthropic API reference, tool use, 2026-11: ids are letters, digits, _ and -',
+  adapt: ({ body: { messages } }) => {
+    if (areFine(messages)) return undefined
+    const idOf = createIdSource()
+    /** Calls of the last assistant turn without a result, by the caller's id. */
+    let open = new Map<string, { readonly ids: string[]; next: number }>()
+    let before: string | undefined
+    let first: number | undefined
+    const out = messages.map((message, at) => {
+      if (message.role === 'assistant' && before !== 'assistant') open = new Map()
+      before = message.role
+      const named = mapBlocks(message, (block) => {
+        if (isBlock(block, 'tool_use') && message.role === 'assistant') {
+          const id = idOf(block.id)
+          const known = open.get(block.id)
+          if (known === undefined) open.set(block.id, { ids: [id], next: 0 })
+          else known.ids.push(id)
+          return id === block.id ? block : { ...block, id }
+        }
+        if (!isBlock(block, 'tool_result')) return block
+        const known = open.get(block.tool_use_id)
+        const id = known?.ids[known.next]
+        if (known === undefined || id === undefined) return block
+        known.next += 1
+        return id === block.tool_use_id ? block : { ...block, tool_use_id: id }
+      })
+      if (named !== message) first ??= at
+      return named
+    })
+    if (first === undefined) return undefined
+    const detail = 'ids of tool calls that upstream refuses, or that are there twice, are sent in another form'
+    return { patch: { messages: out }, warnings: [{ code: 'adapted', field: `messages.${first}`, detail }] }
+  },
+}
+
+/** The common case: all ids are legal and unique. */
+function areFine(messages: readonly MessagesMessage[]): boolean {
+  const seen = new Set<string>()
+  for (const { role, content } of messages) {
+    if (role !== 'assistant' || typeof content !== 'object') continue
+    for (const block of content ?? []) {
+      if (!isBlock(block, 'tool_use')) continue
+      if (seen.has(block.id) || !isLegalName(block.id, Infinity)) return false
+      seen.add(block.id)
+    }
+  }
+  return true
+}
+
+/** New ids depend on earlier calls only, so that every request of a session repeats them. */
+function createIdSource(): (original: string) => string {
+  const uses = new Map<string, number>()
+  const taken = new Set<string>()
+  return (original) => {
+    const base = original.replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call'
+    let use = (uses.get(base) ?? 0) + 1
+    let id = use === 1 ? base : `${base}__${use}`
+    while (taken.has(id)) {
+      use += 1
+      id = `${base}__${use}`
+    }
+    uses.set(base, use)
+    taken.add(id)
+    return id
+  }
+}
+
+/**
+ * Each call of a turn needs its result at the front of the next user message. Runs after `conversationRule` and the
+ * system rules, which may leave adjacent messages of one role.
+ */
+export const pairResultsRule: Rule = {
+  name: 'tool results paired with their calls',
+  source: 'messages, tool results',
+  adapt: ({ body: { messages } }) => {
+    const warnings: Warning[] = []
+    const out: MessagesMessage[] = []
+    let changed = false
+    let at = 0
+    while (at < messages.length) {
+      const calls = callsOfTurn(messages, at)
+      at = copyRun(messages, at, 'assistant', out)
+      const userStart = at
+      while (messages[at]?.role === 'user') at += 1
+      const user = messages.slice(userStart, at)
+      const paired = pairTurn(calls, user, warnings)
+      changed ||= paired !== user
+      copyRun(paired, 0, 'user', out)
+      // System messages stand between turns.
+      at = copyRun(messages, at, 'system', out)
+    }
+    return changed ? { patch: { messages: out }, warnings } : undefined
+  },
+}
+
+/** Copies the messages of one role to `out` and returns the index after them. */
+function copyRun(
+  messages: readonly MessagesMessage[],
+  from: number,
+  role: MessagesRole,
+  out: MessagesMessage[],
+): number {
+  let at = from
+  for (let message = messages[at]; message?.role === role; message = messages[at]) {
+    out.push(message)
+    at += 1
+  }
+  return at
+}
+
+function callsOfTurn(messages: readonly MessagesMessage[], from: number): ReadonlySet<string> {
+  const calls = new Set<string>()
+  for (let at = from; messages[at]?.role === 'assistant'; at += 1) {
+    const content = messages[at]?.content
+    if (typeof content !== 'object') continue
+    for (const block of content ?? []) if (isBlock(block, 'tool_use')) calls.add(block.id)
+  }
+  return calls
+}
+
+/** Returns the same array if every call has its result at the front. */
+function pairTurn(
+  calls: ReadonlySet<string>,
+  user: readonly MessagesMessage[],
+  warnings: Warning[],
+): readonly MessagesMessage[] {
+  if (isPaired(calls, user)) return user
+  const results = new Map<string, ToolResultBlock>()
+  const others: MessagesBlock[] = []
+  const blocks = user.flatMap(({ content }) => contentBlocks(content))
+  let isOrdered = true
+  for (const block of blocks) {
+    if (!isBlock(block, 'tool_result')) {
+      others.push(block)
+    } else if (!calls.has(block.tool_use_id) || results.has(block.tool_use_id)) {
+      warnings.push({ code: 'tool_result_orphan_dropped', field: block.tool_use_id })
+    } else {
+      if (others.length > 0 && isOrdered) warnings.push({ code: 'tool_result_moved', field: block.tool_use_id })
+      isOrdered &&= others.length === 0
+      results.set(block.tool_use_id, block)
+    }
+  }
+  const missing = [...calls].filter((id) => !results.has(id))
+  for (const field of missing) warnings.push({ code: 'tool_result_synthesised', field })
+  const made = missing.map((id) => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: MISSING_RESULT }))
+  const content = [...results.values(), ...made, ...others]
+  return content.length === 0 ? [] : [{ ...user[0], role: 'user', content }]
+}
+
+function isPaired(calls: ReadonlySet<string>, [first, ...later]: readonly MessagesMessage[]): boolean {
+  if (later.some(({ content }) => countResults(content) > 0)) return false
+  const content = first?.content
+  const count = countResults(content)
+  if (count !== calls.size) return false
+  if (count === 0 || typeof content !== 'object') return true
+  const front = content?.slice(0, count) ?? []
+  const answered = new Set(front.map((block) => (isBlock(block, 'tool_result') ? block.tool_use_id : undefined)))
+  return answered.size === count && [...answered].every((id) => id !== undefined && calls.has(id))
+}
+
+function countResults(content: MessagesMessage['content']): number {
+  if (typeof content !== 'object') return 0
+  return content?.reduce((count, block) => count + Number(block.type === 'tool_result'), 0) ?? 0
+}

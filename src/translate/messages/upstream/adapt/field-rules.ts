@@ -1,0 +1,78 @@
+import { refuseValue } from '../../../parts/invalid.ts'
+import type { Rule } from './rule.ts'
+
+interface RefusedField {
+  readonly field: string
+  readonly source: string
+  /** Values whose omission changes nothing. */
+  readonly idle?: (value: unknown) => boolean
+  /** Why the request is refused. Set for fields whose omission would change the answer. */
+  readonly refusal?: string
+}
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+
+/**
+ * Top-level members of Anthropic's API that Copilot refuses. `thread` was refused before. Unknown members pass until
+ * upstream refuses them.
+ */
+const refusedFields: readonly RefusedField[] = [
+  { field: 'inference_geo', source: 'messages, unknown fields' },
+  {
+    field: 'service_tier',
+    source: 'messages, unknown fields',
+    idle: (tier) => tier === 'auto' || tier === 'standard_only',
+  },
+  { field: 'speed', source: 'messages, unknown fields', idle: (speed) => speed === 'standard' },
+  { field: 'container', source: 'messages, unknown fields', refusal: 'containers are not available through Copilot' },
+  {
+    field: 'mcp_servers',
+    source: 'messages, unknown fields',
+    idle: isEmptyList,
+    refusal: 'remote MCP servers are not available through Copilot',
+  },
+  { field: 'diagnostics', source: 'messages, unknown fields' },
+  { field: 'fallbacks', source: 'messages, unknown fields', idle: isEmptyList },
+  { field: 'billing_policy', source: 'messages, unknown fields' },
+  { field: 'compaction', source: 'messages, unknown fields' },
+  // Clients of Bedrock and Vertex send these headers in the body.
+  { field: 'anthropic_version', source: 'messages, betas', idle: () => true },
+  { field: 'anthropic_beta', source: 'messages, betas', idle: () => true },
+]
+
+export const fieldRules: readonly Rule[] = [
+  {
+    name: 'null left out',
+    source: 'Anthropic API reference, Messages, 2026-11: null is the default; messages, unknown fields',
+    adapt: ({ body }) => {
+      const empty = Object.keys(body).filter((key) => body[key] === null)
+      if (empty.length === 0) return undefined
+      return { patch: Object.fromEntries(empty.map((key) => [key, undefined])), warnings: [] }
+    },
+  },
+  ...refusedFields.map(({ field, source, idle, refusal }): Rule => ({
+    name: `${field} ${refusal === undefined ? 'dropped' : 'refused'}`,
+    source,
+    adapt: ({ body }) => {
+      const value = body[field]
+      if (value === undefined) return undefined
+      if (refusal !== undefined && idle?.(value) !== true) refuseValue(field, refusal, 'unsupported_value')
+      return {
+        patch: { [field]: undefined },
+        warnings: idle?.(value) === true ? [] : [{ code: 'dropped', field, detail: 'not supported by Copilot' }],
+      }
+    },
+  })),
+  {
+    name: 'output_format as output_config.format',
+    source: 'Anthropic API reference, structured outputs, 2026-11: the older spelling needs a beta',
+    adapt: ({ body }) => {
+      const { output_format: format, output_config: config } = body
+      if (format === undefined) return undefined
+      return {
+        patch: { output_format: undefined, output_config: { format, ...config } },
+        warnings: [{ code: 'adapted', field: 'output_format', detail: 'sent as output_config.format' }],
+      }
+    },
+  },
+]

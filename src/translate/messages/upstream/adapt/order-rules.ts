@@ -1,0 +1,62 @@
+import { pausedFrom, refusePrefill } from '../../content.ts'
+import { refuseValue } from '../../../parts/invalid.ts'
+import type { MessagesMessage } from '../../wire.ts'
+import { pairResultsRule } from './call-rules.ts'
+import type { Rule } from './rule.ts'
+
+const prefillRule: Rule = {
+  name: 'prefill refused',
+  source: 'messages, prefill',
+  adapt: ({ body: { messages } }, { takesPrefill }) => {
+    if (!takesPrefill && pausedFrom(messages) === messages.length) refusePrefill(messages)
+    return undefined
+  },
+}
+
+/** Rules about the order of messages. They run after the rules that leave messages out. */
+export const orderRules: readonly Rule[] = [
+  // Twice: a synthesised result would hide a prefill, and a dropped result can leave one.
+  prefillRule,
+  pairResultsRule,
+  prefillRule,
+  {
+    name: 'a user message at the start',
+    source: 'Anthropic API reference, Messages, 2026-11: the first message is from the user',
+    adapt: ({ body: { messages } }) => {
+      if (!messages.some(({ role }) => role === 'user')) {
+        refuseValue('messages', 'there is no user message that says anything', 'invalid_value')
+      }
+      if (messages[0]?.role === 'user') return undefined
+      return {
+        patch: { messages: [{ role: 'user', content: CONTINUED }, ...messages] },
+        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a user message was put before it' }],
+      }
+    },
+  },
+]
+
+/** The user message before a conversation that begins with the assistant. */
+export const CONTINUED = '(continued)'
+
+/**
+ * Whether the request ends with tool results and the turn that made the calls begins without thinking: models with a
+ * thinking budget refuse to think then. Source: Anthropic API reference, extended thinking with tool use, 2026-11.
+ */
+export function toolLoopLacksThought(messages: readonly MessagesMessage[]): boolean {
+  let at = messages.length - 1
+  let hasResult = false
+  while (at >= 0 && messages[at]?.role !== 'assistant') {
+    hasResult ||= contains(messages[at], 'tool_result')
+    at -= 1
+  }
+  if (!hasResult) return false
+  // Adjacent assistant messages are one turn.
+  while (messages[at - 1]?.role === 'assistant') at -= 1
+  const first = messages[at]?.content?.[0]
+  const type = typeof first === 'object' ? first.type : undefined
+  return type !== 'thinking' && type !== 'redacted_thinking'
+}
+
+function contains(message: MessagesMessage | undefined, type: string): boolean {
+  return typeof message?.content === 'object' && message.content?.some((block) => block.type === type) === true
+}

@@ -1,0 +1,99 @@
+import { learnedValues } from '../../../learned-refusals.ts'
+import { isClaudeFrom, modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
+import { vendorOf } from '../../../parts/opaque-envelope.ts'
+import { isFilled } from '../../../parts/json.ts'
+import type { ModelTraits } from '../../../model-traits.ts'
+import type { Vendor } from '../../../turn.ts'
+
+/** The model that a request is adapted to, and its profile. */
+export interface Target {
+  readonly traits: ModelTraits
+  /** The vendor whose reasoning the model can read. */
+  readonly vendor: Vendor
+  /**
+   * The model takes `adaptive` thinking, a `budget`, or `both` (4.6). `unknown`: keep the caller's setting. Source:
+   * docs/copilot-wire.md, "messages, thinking".
+   */
+  readonly thinking: 'adaptive' | 'budget' | 'both' | 'unknown'
+  /** Tokens. */
+  readonly minBudget: number
+  /** Tokens. */
+  readonly maxBudget: number
+  /** Levels of `output_config.effort`; [] for none, undefined if unknown. */
+  readonly efforts: readonly string[] | undefined
+  /** If false, upstream refuses any `output_config`. */
+  readonly takesOutputConfig: boolean
+  readonly takesSampling: boolean
+  /** `role: "system"` after a user message. */
+  readonly takesSystemMessages: boolean
+  readonly takesPrefill: boolean
+  /** The highest `max_tokens`. */
+  readonly maxTokens: number
+  /** Without `display` the answer has no text of thinking. */
+  readonly hidesThinking: boolean
+  // What upstream has refused of the model before.
+  readonly learnedRefusals: ReadonlySet<string>
+  /** Values of `anthropic-beta`. */
+  readonly refusedBetas: ReadonlySet<string>
+  /** Values of `type`. */
+  readonly refusedTools: ReadonlySet<string>
+  /** Values of `type`. */
+  readonly refusedBlocks: ReadonlySet<string>
+  /** It does not think between tool calls only. */
+  readonly alwaysAdapts: boolean
+  /** Thinking cannot be switched off. */
+  readonly alwaysThinks: boolean
+  /** It does not think if `tool_choice` demands a tool. */
+  readonly thinksUnforced: boolean
+}
+
+/** Anthropic's smallest thinking budget. Source: Anthropic API reference, extended thinking, 2026-11. */
+const MIN_BUDGET = 1024
+
+export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<string>): Target {
+  const learned = (kind: string) => learnedValues(learnedRefusals, kind)
+  const ofThinking = learned('thinking')
+  // The newest holds.
+  const learnedThinking = ofThinking.findLast((value) => value === 'adaptive' || value === 'budget')
+  const learnedEfforts = learned('efforts').at(-1)?.split(',').filter(isFilled)
+  const family = modelFamily(traits)
+  const { supports } = traits
+  const thinking = learnedThinking ?? thinkingModes(traits, family)
+  // Models without adaptive thinking take no effort, unless the model list names levels.
+  const efforts = learnedEfforts ?? supports.reasoningEffort ?? (thinking === 'budget' ? [] : undefined)
+  const maxTokens = learned('max-tokens')
+    .map(Number)
+    .findLast((limit) => limit > 0)
+  return {
+    traits,
+    vendor: vendorOf(family),
+    thinking,
+    minBudget: supports.minThinkingBudget ?? MIN_BUDGET,
+    maxBudget: supports.maxThinkingBudget ?? Infinity,
+    efforts,
+    takesOutputConfig: thinking !== 'budget' || efforts?.length !== 0 || supports.structuredOutputs === true,
+    takesSampling: !isClaudeFrom(family, 4, 7),
+    takesSystemMessages:
+      learned('system-messages').length === 0 && (isClaudeFrom(family, 4, 8) || family.kind !== 'claude'),
+    takesPrefill: !isClaudeFrom(family, 4, 6),
+    maxTokens: Math.min(traits.maxOutputTokens ?? Infinity, maxTokens ?? Infinity),
+    hidesThinking: isClaudeFrom(family, 4, 7),
+    learnedRefusals,
+    refusedBetas: new Set(learned('beta')),
+    refusedTools: new Set(learned('tag:tools')),
+    refusedBlocks: new Set(learned('tag:messages')),
+    alwaysAdapts: learnedThinking === 'adaptive',
+    alwaysThinks: ofThinking.includes('always'),
+    thinksUnforced: ofThinking.includes('unforced'),
+  }
+}
+
+/** From the model list. No flag says that 4.6 takes a budget too and 4.7 does not. */
+function thinkingModes({ supports }: ModelTraits, family: ModelFamily): Target['thinking'] {
+  if (supports.adaptiveThinking !== false && isClaudeFrom(family, 4, 6)) {
+    return isClaudeFrom(family, 4, 7) ? 'adaptive' : 'both'
+  }
+  if (supports.adaptiveThinking === true) return 'adaptive'
+  const isOlder = family.kind === 'claude' && family.version !== undefined
+  return isOlder || supports.maxThinkingBudget !== undefined ? 'budget' : 'unknown'
+}

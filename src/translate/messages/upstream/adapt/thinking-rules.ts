@@ -1,0 +1,183 @@
+import { withJsonHint } from '../format-schema.ts'
+import { fitSampling, planThinking } from '../thinking-plan.ts'
+import type { ThinkingPlan, WireSampling } from '../thinking-plan.ts'
+import { toolLoopLacksThought } from './order-rules.ts'
+import type { Warning } from '../../../warning.ts'
+import type { MessagesRequest } from '../../wire.ts'
+import type { Rule } from './rule.ts'
+import type { Target } from './target.ts'
+
+type Thinking = MessagesRequest['thinking']
+
+/** Values of `thinking.display` without a beta. Source: Anthropic API reference, extended thinking, 2026-11. */
+const DISPLAYS = new Set(['summarized', 'omitted'])
+
+/** The order matters: the budget depends on `max_tokens`, sampling on whether the model thinks. */
+export const thinkingRules: readonly Rule[] = [
+  {
+    name: 'max_tokens lowered',
+    source: 'messages, max_tokens',
+    adapt: ({ body }, { maxTokens, traits }) => {
+      if ((body.max_tokens ?? 0) <= maxTokens) return undefined
+      const detail = `above the limit of ${traits.id}, lowered to ${maxTokens}`
+      return { patch: { max_tokens: maxTokens }, warnings: [{ code: 'clamped', field: 'max_tokens', detail }] }
+    },
+  },
+  {
+    name: 'thinking and effort fitted to the model',
+    source: 'messages, thinking; messages, effort',
+    adapt: ({ body }, target) => {
+      const { thinking, output_config: config } = body
+      const asked = {
+        type: thinking?.type,
+        budgetTokens: thinking?.budget_tokens ?? undefined,
+        effort: config?.effort ?? undefined,
+      }
+      if (asked.type === undefined && asked.effort === undefined) return undefined
+      const plan = planThinking(asked, target, {
+        maxTokens: body.max_tokens ?? Infinity,
+        forcesTool: body.tool_choice?.type === 'any' || body.tool_choice?.type === 'tool',
+        lacksThought: toolLoopLacksThought(body.messages),
+      })
+      const fitted =
+        isThinkingMode(asked.type) && target.thinking !== 'unknown' ? fitThinking(thinking, plan) : thinking
+      const sameEffort = plan.effort === asked.effort
+      if (fitted === thinking && sameEffort) return undefined
+      return {
+        patch: {
+          ...(fitted !== thinking && { thinking: fitted }),
+          ...(!sameEffort && { output_config: withEffort(config, plan.effort) }),
+        },
+        warnings: warningsOf(asked, plan, target),
+      }
+    },
+  },
+  {
+    name: 'thinking.display beyond the beta as summarized',
+    source: 'Anthropic API reference, 2026-11: other ways of display need betas, which upstream refuses',
+    adapt: ({ body: { thinking } }) => {
+      const display = thinking?.display
+      if (typeof display !== 'string' || DISPLAYS.has(display)) return undefined
+      return {
+        patch: { thinking: { ...thinking, type: thinking?.type ?? '', display: 'summarized' } },
+        warnings: [{ code: 'adapted', field: 'thinking.display', detail: 'sent as summarized' }],
+      }
+    },
+  },
+  {
+    name: 'output_config reduced to what upstream knows',
+    source: 'messages, unknown fields; messages, structured outputs',
+    adapt: ({ body: { output_config: config } }) => {
+      if (!config) return undefined
+      const { effort, format } = config
+      const unknown = Object.keys(config).filter((key) => key !== 'effort' && key !== 'format')
+      const extra = format ? Object.keys(format).filter((key) => key !== 'type' && key !== 'schema') : []
+      const isEmpty = !effort && !format
+      if (unknown.length === 0 && extra.length === 0 && !isEmpty) return undefined
+      const kept = {
+        ...(effort && { effort }),
+        ...(format && { format: { type: format.type, schema: format.schema } }),
+      }
+      return {
+        patch: { output_config: isEmpty ? undefined : kept },
+        warnings: unknown.map((key) => ({
+          code: 'dropped' as const,
+          field: `output_config.${key}`,
+          detail: 'not supported by Copilot',
+        })),
+      }
+    },
+  },
+  {
+    name: 'output_config.format as system text',
+    source: 'messages, effort: models without effort refuse output_config as a whole',
+    adapt: ({ body }, { takesOutputConfig, traits }) => {
+      const format = body.output_config?.format
+      if (takesOutputConfig || !format) return undefined
+      const detail = `not supported by ${traits.id}, asked for in the system text`
+      return {
+        patch: { output_config: undefined, system: withJsonHint(body.system ?? undefined, format.schema ?? undefined) },
+        warnings: [{ code: 'json_hinted', field: 'output_config.format', detail }],
+      }
+    },
+  },
+  {
+    name: 'sampling fitted to the model',
+    source: 'messages, sampling',
+    adapt: ({ body }, target) => {
+      const asked: WireSampling = {
+        temperature: body.temperature ?? undefined,
+        top_p: body.top_p ?? undefined,
+        top_k: body.top_k ?? undefined,
+      }
+      const thinks = body.thinking !== undefined && body.thinking?.type !== 'disabled'
+      const { sampling, dropped, isTemperatureClamped } = fitSampling(asked, target, thinks)
+      const names = ['temperature', 'top_p', 'top_k'] as const
+      const changed = names.filter((name) => sampling[name] !== asked[name])
+      if (changed.length === 0) return undefined
+      return {
+        patch: Object.fromEntries(changed.map((name) => [name, sampling[name]])),
+        warnings: [
+          ...dropped.map(({ name, reason }): Warning => ({ code: 'dropped', field: name, detail: reason })),
+          ...(isTemperatureClamped
+            ? [{ code: 'clamped' as const, field: 'temperature', detail: 'Claude takes 1 at most' }]
+            : []),
+        ],
+      }
+    },
+  },
+]
+
+function isThinkingMode(type: string | undefined): boolean {
+  return type === 'enabled' || type === 'adaptive' || type === 'disabled' || type === 'between_tools'
+}
+
+/** Returns the same object if it is correct. */
+function fitThinking(thinking: Thinking, { type, budgetTokens }: ThinkingPlan): Thinking {
+  if (!thinking || type === undefined) return thinking
+  const budget = type === 'enabled' ? budgetTokens : undefined
+  // `display` needs thinking.
+  const display = type === 'disabled' || type === 'between_tools' ? undefined : thinking.display
+  const keys = Object.keys(thinking).filter((key) => key.startsWith('budget_tokens') || key === 'display')
+  const expected = Number(budget !== undefined) + Number(display !== undefined)
+  if (type === thinking.type && budget === thinking.budget_tokens && keys.length === expected) return thinking
+  const others = Object.fromEntries(Object.entries(thinking).filter(([key]) => !keys.includes(key)))
+  return {
+    ...others,
+    type,
+    ...(budget !== undefined && { budget_tokens: budget }),
+    ...(display !== undefined && { display }),
+  }
+}
+
+function withEffort(config: MessagesRequest['output_config'], effort: string | undefined): typeof config {
+  const others = Object.entries(config ?? {}).filter(([key]) => key !== 'effort')
+  if (effort === undefined) return others.length === 0 ? undefined : Object.fromEntries(others)
+  return { ...Object.fromEntries(others), effort }
+}
+
+interface AskedMode {
+  readonly type: string | undefined
+  readonly effort: string | undefined
+}
+
+function warningsOf(asked: AskedMode, plan: ThinkingPlan, { traits, thinking }: Target): readonly Warning[] {
+  const warnings: Warning[] = []
+  if (plan.conflict !== undefined) warnings.push({ code: 'dropped', field: 'thinking', detail: plan.conflict })
+  else if (plan.type !== asked.type) {
+    warnings.push({ code: 'adapted', field: 'thinking', detail: `sent as ${plan.type}, as ${traits.id} takes it` })
+  }
+  if (plan.isBudgetClamped === true) {
+    warnings.push({ code: 'clamped', field: 'thinking.budget_tokens', detail: `sent as ${plan.budgetTokens}` })
+  }
+  // The effort became a budget.
+  const isCarried = plan.type === 'enabled' && thinking === 'budget' && asked.type !== 'enabled'
+  if (asked.effort !== undefined && asked.effort !== plan.effort && !isCarried) {
+    warnings.push(
+      plan.effort === undefined
+        ? { code: 'dropped', field: 'output_config.effort', detail: `not supported by ${traits.id}` }
+        : { code: 'clamped', field: 'output_config.effort', detail: `sent as ${plan.effort}` },
+    )
+  }
+  return warnings
+}

@@ -1,0 +1,199 @@
+import { refuseValue } from '../../../parts/invalid.ts'
+import { isObject } from '../../../parts/json.ts'
+import type { Warning } from '../../../warning.ts'
+import type { MessagesRequest, MessagesTool } from '../../wire.ts'
+import { hasBeta, type Draft, type Rule } from './rule.ts'
+import type { Target } from './target.ts'
+
+/** Tools that Anthropic runs, by the beginning of their type. A version follows. */
+const SERVER_TOOLS = ['web_search_', 'web_fetch_', 'code_execution_', 'advisor_', 'mcp_toolset']
+
+function isServerTool({ type }: MessagesTool): boolean {
+  return SERVER_TOOLS.some((prefix) => type?.startsWith(prefix) === true)
+}
+
+/** The caller runs the tool and states its schema. */
+export function isCallerTool({ type }: MessagesTool): boolean {
+  return type === undefined || type === null || type === 'custom'
+}
+
+interface ToolRow {
+  readonly name: string
+  readonly source: string
+  /** Returns the same tool if there is nothing to change, `undefined` to leave it out. */
+  readonly adapt: (tool: MessagesTool, draft: Draft, target: Target) => MessagesTool | undefined
+  /** Of the warning about the first changed tool. */
+  readonly code: Warning['code']
+  readonly detail: string
+  /** Warns about each changed tool. */
+  readonly perTool?: boolean
+}
+
+const rows: readonly ToolRow[] = [
+  {
+    name: 'server tools dropped',
+    source: 'messages, server tools',
+    adapt: (tool) => (isServerTool(tool) ? undefined : tool),
+    code: 'dropped',
+    detail: 'a tool that upstream would have to run is not available',
+    perTool: true,
+  },
+  {
+    name: 'tools of refused types dropped',
+    source: 'messages, tool types',
+    adapt: (tool, _draft, { refusedTools }) => (refusedTools.has(tool.type ?? 'custom') ? undefined : tool),
+    code: 'refused_upstream',
+    detail: 'upstream has refused tools of this type before',
+    perTool: true,
+  },
+  {
+    name: 'tool search tools without the beta dropped',
+    source: 'messages, tool search',
+    adapt: (tool, draft) =>
+      tool.type?.startsWith('tool_search_tool_') === true && !hasBeta(draft, 'advanced-tool-use') ? undefined : tool,
+    code: 'dropped',
+    detail: 'tool search is not available',
+  },
+  {
+    name: 'deferred placeholders without the beta dropped',
+    source: 'messages, tool search',
+    adapt: (tool, draft) =>
+      tool.defer_loading === true && isPlaceholder(tool) && !hasBeta(draft, 'advanced-tool-use') ? undefined : tool,
+    code: 'adapted',
+    detail: 'a placeholder means nothing without tool search',
+  },
+  {
+    name: 'defer_loading without the beta dropped',
+    source: 'messages, tool search',
+    adapt: (tool, draft) =>
+      hasBeta(draft, 'advanced-tool-use') ? tool : withoutKeys(tool, (key) => key === 'defer_loading'),
+    code: 'adapted',
+    detail: 'deferred tools are sent at once, since tool search is not available',
+  },
+  {
+    name: 'hints on tools dropped',
+    source: 'messages, unknown fields: eager_input_streaming',
+    adapt: (tool) =>
+      withoutKeys(
+        tool,
+        (key, value) =>
+          key === 'eager_input_streaming' ||
+          (key === 'allowed_callers' && Array.isArray(value) && value.every((caller) => caller === 'direct')),
+      ),
+    code: 'adapted',
+    detail: 'eager_input_streaming and allowed_callers are not supported by Copilot',
+  },
+  {
+    name: 'input_examples and allowed_callers dropped',
+    source: 'messages, unknown fields',
+    adapt: (tool) => withoutKeys(tool, (key) => key === 'input_examples' || key === 'allowed_callers'),
+    code: 'dropped',
+    detail: 'input_examples and allowed_callers are not supported by Copilot',
+  },
+  {
+    name: 'tool schemas completed',
+    source: 'messages, tool schemas',
+    adapt: completeSchema,
+    code: 'adapted',
+    detail: 'input_schema was given type and properties',
+  },
+]
+
+export const toolRules: readonly Rule[] = [
+  ...rows.map(toRule),
+  {
+    name: 'duplicate tools dropped',
+    source: 'Anthropic API reference, tools, 2026-11: names must be unique',
+    adapt: ({ body: { tools } }) => {
+      if (!tools) return undefined
+      const last = new Map(tools.map((tool, at) => [tool.name, at]))
+      const isKept = ({ name }: MessagesTool, at: number): boolean => typeof name !== 'string' || last.get(name) === at
+      const dropped = [...tools.keys()].filter((at) => !isKept(tools[at] ?? {}, at))
+      if (dropped.length === 0) return undefined
+      const detail = 'another tool has the same name'
+      return {
+        patch: { tools: tools.filter(isKept) },
+        warnings: dropped.map((at): Warning => ({ code: 'duplicate_tool_dropped', field: `tools.${at}`, detail })),
+      }
+    },
+  },
+  {
+    name: 'empty tools dropped',
+    source: 'Anthropic API reference, tools, 2026-11',
+    adapt: ({ body: { tools } }) => (tools?.length === 0 ? { patch: { tools: undefined }, warnings: [] } : undefined),
+  },
+  {
+    name: 'tool_choice without tools dropped',
+    source: 'Anthropic API reference, tool_choice, 2026-11: it may only be given with tools',
+    adapt: ({ body: { tools, tool_choice: choice } }) => {
+      if (tools || choice === undefined) return undefined
+      if (choice?.type === 'any' || choice?.type === 'tool') {
+        refuseValue('tool_choice', 'it demands a tool, and there is none that upstream takes', 'unsupported_tool')
+      }
+      return { patch: { tool_choice: undefined }, warnings: [] }
+    },
+  },
+]
+
+function toRule({ name, source, adapt, code, detail, perTool }: ToolRow): Rule {
+  return {
+    name,
+    source,
+    adapt: (draft, target) => {
+      const { tools, tool_choice: choice } = draft.body
+      if (!tools) return undefined
+      const kept: MessagesTool[] = []
+      const changed: number[] = []
+      tools.forEach((tool, at) => {
+        const adapted = adapt(tool, draft, target)
+        if (adapted === undefined) refuseIfForced(tool, choice, at)
+        else kept.push(adapted)
+        if (adapted !== tool) changed.push(at)
+      })
+      if (changed.length === 0) return undefined
+      return { patch: { tools: kept }, warnings: changed.slice(0, perTool === true ? undefined : 1).map(warning) }
+    },
+  }
+
+  function warning(at: number): Warning {
+    return { code, field: `tools.${at}`, detail }
+  }
+}
+
+/** Refuses a request that demands the tool that is left out. */
+function refuseIfForced({ name }: MessagesTool, choice: MessagesRequest['tool_choice'], at: number): void {
+  if (choice?.type !== 'tool' || choice.name !== name) return
+  refuseValue(
+    `tools[${at}]`,
+    'this tool is not available for this model, and tool_choice demands it',
+    'unsupported_tool',
+  )
+}
+
+function withoutKeys(tool: MessagesTool, isDropped: (key: string, value: unknown) => boolean): MessagesTool {
+  const entries = Object.entries(tool)
+  const kept = entries.filter(([key, value]) => !isDropped(key, value))
+  return kept.length === entries.length ? tool : Object.fromEntries(kept)
+}
+
+/** A tool without a schema announces tools that tool search finds later. */
+function isPlaceholder({ input_schema: schema }: MessagesTool): boolean {
+  return !isObject(schema) || Object.keys(schema).length === 0
+}
+
+function completeSchema(tool: MessagesTool): MessagesTool {
+  if (!isCallerTool(tool)) return tool
+  const { input_schema: schema } = tool
+  if (!isObject(schema)) return { ...tool, input_schema: { type: 'object', properties: {} } }
+  const isComplete = schema['type'] === 'object' && isObject(schema['properties']) && schema['required'] !== null
+  if (isComplete) return tool
+  const kept = Object.entries(schema).filter(([key, value]) => key !== 'required' || value !== null)
+  return {
+    ...tool,
+    input_schema: {
+      ...Object.fromEntries(kept),
+      type: 'object',
+      properties: isObject(schema['properties']) ? schema['properties'] : {},
+    },
+  }
+}

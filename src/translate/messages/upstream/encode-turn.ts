@@ -1,0 +1,256 @@
+import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
+import { wantedEffort } from '../../parts/effort.ts'
+import { refuseValue } from '../../parts/invalid.ts'
+import { isObject } from '../../parts/json.ts'
+import type { FunctionTool, Turn, TurnField } from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { isBlank, refusePrefill } from '../content.ts'
+import type { MessagesBlock, MessagesRequest, MessagesTool } from '../wire.ts'
+import { finishRequest } from './adapt/adapt.ts'
+import { INTERLEAVED_THINKING_BETA } from './adapt/beta-rules.ts'
+import { markForCaching } from './adapt/cache-rules.ts'
+import { toolLoopLacksThought } from './adapt/order-rules.ts'
+import { targetOf } from './adapt/target.ts'
+import type { Target } from './adapt/target.ts'
+import { cacheControl, encodeItems } from './encode-items.ts'
+import { jsonHint, toFormatSchema } from './format-schema.ts'
+import { encodeHeaders } from './sent-request.ts'
+import { fitSampling, planThinking } from './thinking-plan.ts'
+import type { WireSampling } from './thinking-plan.ts'
+
+/**
+ * The body for Copilot's native Messages, from a request of another dialect. `prepareTurn` has already fitted names,
+ * ids, schemas and pairs of call and result.
+ * @throws Fault `invalid_request`
+ */
+export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedRequest {
+  const target = targetOf(context.model, context.learnedRefusals)
+  const warnings: Warning[] = []
+  refuseImpossible(turn)
+  const { system, messages } = encodeItems(turn.items, target, warnings)
+  if (messages.length === 0) {
+    refuseValue(memberOf(turn), 'there is nothing but system text, expected a message of the user', 'invalid_value')
+  }
+  if (!target.takesPrefill) refusePrefill(messages)
+  const tools = encodeTools(turn, warnings)
+  const maxTokens = encodeMaxTokens(turn, target, warnings)
+  const thinking = encodeThinking(turn, target, warnings, {
+    maxTokens,
+    forcesTool: tools.tool_choice?.type === 'any' || tools.tool_choice?.type === 'tool',
+    lacksThought: toolLoopLacksThought(messages),
+  })
+  const format = encodeFormat(turn, target, warnings)
+  const outputConfig = { ...thinking.output_config, ...format.output_config }
+  const allSystem = [...system, ...format.system]
+  const stop = encodeStop(turn, warnings)
+  dropUnknown(turn, warnings)
+  const body: MessagesRequest = {
+    model: context.model.id,
+    max_tokens: maxTokens,
+    ...(allSystem.length > 0 && { system: allSystem }),
+    messages,
+    ...tools,
+    ...(thinking.thinking && { thinking: thinking.thinking }),
+    ...(Object.keys(outputConfig).length > 0 && { output_config: outputConfig }),
+    ...encodeSampling(turn, target, thinking.thinks, warnings),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    stream: true,
+  }
+  const betas = thinking.thinking?.type === 'enabled' ? [INTERLEAVED_THINKING_BETA] : []
+  const finished = finishRequest(
+    { body: markForCaching(body), betas: betas.filter((beta) => !target.refusedBetas.has(beta)) },
+    target,
+  )
+  return {
+    body: Buffer.from(JSON.stringify(finished.body)),
+    headers: encodeHeaders(finished.betas),
+    warnings: [...warnings, ...finished.warnings],
+  }
+}
+
+function refuseImpossible({ logprobs, fieldNames }: Turn): void {
+  if (logprobs === undefined) return
+  refuseValue(fieldNames.logprobs, 'log probabilities are not available for Claude', 'unsupported_value')
+}
+
+/** The member of the caller's body that holds the conversation: `messages`, `input`. */
+function memberOf({ items }: Turn): string {
+  return items.find(({ path }) => path !== '')?.path.split('.', 1)[0] ?? ''
+}
+
+/**
+ * Tokens. The API requires `max_tokens`: the default is the model's limit. If that is unknown: every Claude since 3.5
+ * can write as much, and upstream answers 400 for a model that cannot.
+ */
+const FALLBACK_MAX_TOKENS = 8192
+
+function encodeMaxTokens({ maxOutputTokens: asked, fieldNames }: Turn, target: Target, warnings: Warning[]): number {
+  const { maxTokens: limit, traits } = target
+  if (asked === undefined) return Number.isFinite(limit) ? limit : FALLBACK_MAX_TOKENS
+  if (asked <= limit) return asked
+  const detail = `above the limit of ${traits.id}, lowered to ${limit}`
+  warnings.push({ code: 'clamped', field: fieldNames.maxOutputTokens, detail })
+  return limit
+}
+
+interface WireThinking extends Pick<MessagesRequest, 'thinking' | 'output_config'> {
+  readonly thinks: boolean
+}
+
+function encodeThinking(
+  turn: Turn,
+  target: Target,
+  warnings: Warning[],
+  setting: Parameters<typeof planThinking>[2],
+): WireThinking {
+  const { reasoning, fieldNames } = turn
+  const wanted = wantedEffort(reasoning)
+  const { mode, budgetTokens, effort: stated } = reasoning ?? {}
+  if (wanted === undefined) {
+    if (stated !== undefined) {
+      warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'an effort of this name is not known here' })
+    }
+    return { thinks: false }
+  }
+  const type = mode ?? (stated === 'none' ? 'disabled' : 'adaptive')
+  // Only some models have `max`: if the levels are unknown, avoid a refusal.
+  const effort = stated === 'xhigh' && target.efforts === undefined ? 'high' : stated
+  const plan = planThinking({ type, budgetTokens, effort: effort === 'none' ? undefined : effort }, target, setting)
+  if (plan.conflict !== undefined) {
+    warnings.push({ code: 'dropped', field: fieldNames.reasoning, detail: plan.conflict })
+  }
+  if (plan.isBudgetClamped === true) {
+    warnings.push({ code: 'clamped', field: fieldNames.reasoning, detail: `sent as ${plan.budgetTokens} tokens` })
+  }
+  // `low` is Anthropic's lowest level.
+  const isSame = plan.effort === stated || (stated === 'minimal' && plan.effort === 'low')
+  if (stated !== undefined && plan.effort !== undefined && !isSame) {
+    warnings.push({ code: 'clamped', field: fieldNames.effort, detail: `sent as ${plan.effort}` })
+  }
+  const thinks = plan.type !== undefined && plan.type !== 'disabled'
+  return {
+    thinks,
+    thinking: {
+      type: plan.type ?? 'disabled',
+      ...(plan.type === 'enabled' && { budget_tokens: plan.budgetTokens }),
+      ...(thinks && encodeDisplay(reasoning?.summary, target)),
+    },
+    ...(plan.effort !== undefined && { output_config: { effort: plan.effort } }),
+  }
+}
+
+/**
+ * Newer models send no text of thinking unless asked, older ones do. Callers of other dialects get the same from
+ * both.
+ */
+function encodeDisplay(summary: string | undefined, { hidesThinking }: Target): { readonly display?: string } {
+  if (summary === 'none') return { display: 'omitted' }
+  return summary === undefined && !hidesThinking ? {} : { display: 'summarized' }
+}
+
+interface WireFormat extends Pick<MessagesRequest, 'output_config'> {
+  readonly system: readonly MessagesBlock[]
+}
+
+function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Warning[]): WireFormat {
+  if (format === undefined) return { system: [] }
+  const schema = format.type === 'json_schema' ? format.schema : undefined
+  if (schema === undefined || !target.takesOutputConfig || target.traits.supports.structuredOutputs === false) {
+    const detail = `not supported by ${target.traits.id}, asked for in the system text`
+    warnings.push({ code: 'json_hinted', field: fieldNames.format, detail })
+    return { system: [{ type: 'text', text: jsonHint(schema) }] }
+  }
+  const fitted = toFormatSchema(schema)
+  for (const keyword of fitted.removed) {
+    const detail = `${keyword} is not taken in the schema of an answer`
+    warnings.push({ code: 'schema_simplified', field: `${fieldNames.format}.${keyword}`, detail })
+  }
+  return { system: [], output_config: { format: { type: 'json_schema', schema: fitted.schema } } }
+}
+
+function encodeSampling(turn: Turn, target: Target, thinks: boolean, warnings: Warning[]): WireSampling {
+  const { temperature, topP, topK } = turn.sampling
+  const fitted = fitSampling({ temperature, top_p: topP, top_k: topK }, target, thinks)
+  const fields = { temperature: 'temperature', top_p: 'topP', top_k: 'topK' } as const
+  for (const { name, reason } of fitted.dropped) {
+    warnings.push({ code: 'dropped', field: turn.fieldNames[fields[name]], detail: reason })
+  }
+  if (fitted.isTemperatureClamped) {
+    warnings.push({ code: 'clamped', field: turn.fieldNames.temperature, detail: 'Claude takes 1 at most' })
+  }
+  return fitted.sampling
+}
+
+/** Blank texts are refused. Source: Anthropic API reference, stop_sequences, 2026-11. */
+function encodeStop({ stop, fieldNames }: Turn, warnings: Warning[]): readonly string[] {
+  const kept = stop.filter((text) => !isBlank(text))
+  if (kept.length < stop.length) {
+    warnings.push({ code: 'dropped', field: fieldNames.stop, detail: 'Claude takes no stop texts of white space' })
+  }
+  return kept
+}
+
+/** Fields without an equivalent at Claude. */
+function dropUnknown({ sampling, verbosity, fieldNames }: Turn, warnings: Warning[]): void {
+  const stated: readonly (readonly [TurnField, boolean])[] = [
+    ['frequencyPenalty', isSet(sampling.frequencyPenalty)],
+    ['presencePenalty', isSet(sampling.presencePenalty)],
+    ['seed', sampling.seed !== undefined],
+    ['logitBias', sampling.logitBias !== undefined && Object.keys(sampling.logitBias).length > 0],
+    ['verbosity', verbosity !== undefined && verbosity !== 'medium'],
+  ]
+  for (const [field, isStated] of stated) {
+    if (isStated) warnings.push({ code: 'dropped', field: fieldNames[field], detail: 'Claude has nothing like it' })
+  }
+}
+
+function isSet(penalty: number | undefined): boolean {
+  return penalty !== undefined && penalty !== 0
+}
+
+type WireTools = Pick<MessagesRequest, 'tools' | 'tool_choice'>
+
+/** Claude has no list of allowed tools: the others are not sent. */
+function encodeTools(turn: Turn, warnings: Warning[]): WireTools {
+  const tools = allowedTools(turn).map((tool) => encodeTool(tool, warnings))
+  if (tools.length === 0) return {}
+  const choice = encodeChoice(turn)
+  return { tools, ...(choice && { tool_choice: choice }) }
+}
+
+function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
+  // `prepareTurn` has wrapped, refused or removed other kinds.
+  const functions = tools.filter((tool) => tool.type === 'function')
+  if (toolChoice?.type !== 'allowed') return functions
+  const allowed = new Set(toolChoice.tools.map(({ name }) => name))
+  return functions.filter(({ name }) => allowed.has(name))
+}
+
+function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
+  const { name, description, parameters, strict, cache, path } = tool
+  if (strict === true) {
+    const detail = 'not supported by every backend of upstream: the schema is shown to the model all the same'
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
+  }
+  // `prepareTurn` has made every schema an object schema.
+  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
+  return { name, ...(description && { description }), input_schema: schema, ...cacheControl(cache) }
+}
+
+function encodeChoice({ toolChoice, parallelToolCalls }: Turn): WireTools['tool_choice'] {
+  const one = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+  switch (toolChoice?.type) {
+    case undefined:
+      return parallelToolCalls === false ? { type: 'auto', ...one } : undefined
+    case 'auto':
+      return { type: 'auto', ...one }
+    case 'none':
+      return { type: 'none' }
+    case 'required':
+      return { type: 'any', ...one }
+    case 'tool':
+      return { type: 'tool', name: toolChoice.name, ...one }
+    case 'allowed':
+      return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...one }
+  }
+}

@@ -1,0 +1,321 @@
+import { Fault } from '../../../errors.ts'
+import type { EncodedRequest } from '../../dialect.ts'
+import {
+  createRecover,
+  learnedField,
+  namedFields,
+  nameSet,
+  refusedField,
+  removing,
+  type IsEssential,
+  type RefusalRow,
+  type Refused,
+} from '../../learned-refusals.ts'
+import { isPromptTooLong } from '../../parts/error-wording.ts'
+import { isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { editAt, removeAt } from '../../parts/json-path.ts'
+import type { Warning } from '../../warning.ts'
+import { isBlank, toolReferenceText } from '../content.ts'
+import { adaptRequest } from './adapt/adapt.ts'
+import { targetOf } from './adapt/target.ts'
+import { withJsonHint } from './format-schema.ts'
+import { encodeHeaders, isSentBody, sentBetas } from './sent-request.ts'
+
+const essentialAtTop = nameSet('model messages max_tokens stream system tools')
+const essentialInMessage = nameSet('role content')
+const essentialBelow = nameSet(
+  'type role content text id name input input_schema tool_use_id source data media_type signature',
+)
+
+/** Messages that callers copy from replies have an id and a type of their own. */
+const isEssential: IsEssential = (steps) => {
+  const isOfMessage = steps.length === 3 && steps[0] === 'messages'
+  const essential = steps.length === 1 ? essentialAtTop : isOfMessage ? essentialInMessage : essentialBelow
+  return essential.has(steps.at(-1) ?? '')
+}
+
+/** Block types that every model takes. Source: Anthropic API reference, Messages, 2026-11. */
+const takenBlocks = nameSet('text image document search_result thinking redacted_thinking tool_use tool_result')
+
+/** How a model thinks that refuses a `thinking.type`. An unknown type says nothing about the model. */
+const otherThinking: ReadonlyMap<string, 'adaptive' | 'budget'> = new Map([
+  ['adaptive', 'budget'],
+  ['enabled', 'adaptive'],
+  ['between_tools', 'adaptive'],
+])
+
+/** Keys of learned refusals are read in `adapt/target.ts`. */
+export const refusals: readonly RefusalRow[] = [
+  {
+    name: 'named betas',
+    source: 'messages, betas',
+    pattern: /unsupported beta header\(s\):\s*([\w.,\s-]{1,1000})/i,
+    remedy: ([, names = ''], { sent }) => {
+      const named = new Set(names.split(',').map((name) => name.trim()))
+      const refused = sentBetas(sent.headers).filter((beta) => named.has(beta))
+      return { learned: refused.map(learnedBeta), warnings: sentWithout('anthropic-beta') }
+    },
+  },
+  {
+    name: 'some beta',
+    source: 'messages, betas: a backend that names none',
+    pattern: /invalid beta flag/i,
+    remedy: (_match, { sent }) => ({
+      learned: sentBetas(sent.headers).map(learnedBeta),
+      isPassing: true,
+      warnings: sentWithout('anthropic-beta'),
+    }),
+  },
+  {
+    name: 'keys',
+    source: 'messages, unknown fields',
+    pattern: /: Extra inputs are not permitted/,
+    remedy: (_match, { refusal }) => {
+      const fields = new Set(namedFields(refusal).flatMap((path) => refusedField(path, isEssential) ?? []))
+      return { learned: [...fields].map(learnedField), warnings: sentWithout([...fields][0] ?? '') }
+    },
+  },
+  {
+    name: 'system messages',
+    source: 'messages, system messages',
+    pattern: /Unexpected role "system"|role '?"?system'?"? is not supported/i,
+    remedy: { learned: ['system-messages:no'], warnings: sentWithout('messages') },
+  },
+  {
+    name: 'a level of effort',
+    source: 'messages, effort',
+    pattern: /effort.{0,500}supported values:?\s*\[([^\]]{0,200})\]/is,
+    remedy: ([, list = '']) => ({
+      learned: [`efforts:${(list.match(/[a-z]+/g) ?? []).join(',')}`],
+      warnings: sentWithout('output_config.effort'),
+    }),
+  },
+  {
+    name: 'effort as such',
+    source: 'messages, effort',
+    pattern: /does not support (?:the )?(?:reasoning )?effort/i,
+    remedy: { learned: ['efforts:'], warnings: sentWithout('output_config.effort') },
+  },
+  {
+    name: 'thinking by budget',
+    source: 'messages, thinking',
+    pattern: /thinking\.type\.enabled\W{0,3} is not supported/,
+    remedy: { learned: ['thinking:adaptive'], warnings: sentWithout('thinking') },
+  },
+  {
+    name: 'no thinking',
+    source: 'messages, thinking: a guess at what models say that always think',
+    pattern: /thinking\.type\.disabled\W{0,3} is not supported|thinking: Input tag 'disabled'/,
+    remedy: { learned: ['thinking:always'], warnings: sentWithout('thinking') },
+  },
+  {
+    name: 'adaptive thinking',
+    source: 'messages, thinking',
+    pattern: /adaptive thinking is not supported|thinking\.type\.adaptive\W{0,3} is not supported/i,
+    remedy: { learned: ['thinking:budget'], warnings: sentWithout('thinking') },
+  },
+  {
+    // All of them: the refusal names one, and the next would name the next.
+    name: 'a thinking block',
+    source: 'messages, thinking blocks',
+    pattern:
+      /Invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`?|each thinking block must contain|`?redacted_thinking`? blocks in the latest assistant message cannot be modified/i,
+    remedy: {
+      edit: (body) =>
+        editBlocks(body, (block) => (/^(?:redacted_)?thinking$/.test(String(block['type'])) ? undefined : block)),
+      warnings: sentWithout('messages'),
+    },
+  },
+  {
+    name: 'thinking where the last turn has none',
+    source: 'Anthropic API reference, extended thinking with tool use, 2026-11',
+    pattern: /Expected `?thinking`? or `?redacted_thinking`?, but found/i,
+    remedy: { edit: withoutThinking, warnings: sentWithout('thinking') },
+  },
+  {
+    name: 'thinking beside a forced tool',
+    source: 'Anthropic API reference, extended thinking with tool use, 2026-11',
+    pattern: /Thinking may not be enabled when tool_choice forces tool use/i,
+    remedy: { edit: withoutThinking, learned: ['thinking:unforced'], warnings: sentWithout('thinking') },
+  },
+  {
+    name: 'structured outputs',
+    source: 'messages, structured outputs',
+    pattern: /structured_outputs/,
+    remedy: { edit: withoutFormat, warnings: sentWithout('output_config.format') },
+  },
+  {
+    name: 'a tool reference',
+    source: 'messages, tool search',
+    pattern: /Tool reference '([^']{1,200})' not found in available tools/,
+    remedy: ([, name = '']) => ({ edit: (body) => withToolAtOnce(body, name), warnings: sentWithout('tools') }),
+  },
+  {
+    name: 'a server tool of the history',
+    source: 'messages, tool search',
+    pattern: /Tool '([^']{1,200})' not found in provided tools/,
+    remedy: ([, name = '']) => ({ edit: (body) => withoutServerCalls(body, name), warnings: sentWithout('messages') }),
+  },
+  {
+    name: 'a server tool',
+    source: 'messages, server tools',
+    pattern: /The use of the ([\w ]{1,40}) tool is not supported/i,
+    remedy: ([, name = ''], { body }) => {
+      const prefix = name.trim().toLowerCase().replaceAll(' ', '_')
+      const types = objectsOf(body['tools']).flatMap(({ type }) => (String(type).startsWith(prefix) ? [type] : []))
+      return { learned: types.map((type) => `tag:tools:${String(type)}`), warnings: sentWithout('tools') }
+    },
+  },
+  {
+    name: 'a type',
+    source: 'messages, tool types',
+    pattern: /([\w.-]{1,300}): Input tag '([\w.-]{1,100})'/,
+    remedy: ([, path = '', tag = '']) => {
+      const [member = ''] = path.split('.')
+      const learned = learnedType(member, tag)
+      return learned === undefined ? undefined : { learned: [learned], warnings: sentWithout(member) }
+    },
+  },
+  {
+    name: 'clearing thoughts without thinking',
+    source: 'messages, context management',
+    pattern: /clear_thinking\w*`? strategy requires/i,
+    remedy: { edit: removing('context_management'), warnings: sentWithout('context_management') },
+  },
+  {
+    name: 'max_tokens',
+    source: 'messages, max_tokens',
+    pattern: /max_tokens: \d+ > (\d{1,9}), which is the maximum/,
+    remedy: ([, limit = '']) => ({ learned: [`max-tokens:${Number(limit)}`], warnings: sentWithout('max_tokens') }),
+  },
+  {
+    name: 'blank text',
+    source: 'messages, empty text',
+    pattern: /text content blocks must (?:be non-empty|contain non-whitespace)/,
+    remedy: {
+      edit: (body) =>
+        editBlocks(
+          editAt(body, 'system[]', (block) => (isObject(block) ? unlessBlank(block) : block)),
+          unlessBlank,
+        ),
+      warnings: sentWithout('messages'),
+    },
+  },
+  {
+    name: 'sampling',
+    source: 'messages, sampling',
+    pattern:
+      /`?(?:temperature|top_p|top_k)`?[^.]{0,80}(?:cannot both|may only be set|not supported|deprecated|unsupported|must be unset)/i,
+    remedy: { edit: removing('temperature', 'top_p', 'top_k'), warnings: sentWithout('temperature') },
+  },
+]
+
+/**
+ * The request once more, through the same rules with what upstream has just taught. Undefined where the refusal names
+ * nothing that can be taken out: a prompt that is too long, a prefill, a model that is not there.
+ */
+export const recoverMessages = createRecover({
+  rows: refusals,
+  conversation: { member: 'messages', textType: 'text' },
+  isAnswer: (refusal) => refusal.status !== 400 || isPromptTooLong(refusal),
+  encode,
+})
+
+/** Runs the rules of every request, which leave out what was learned. */
+function encode(edited: JsonObject, learned: readonly string[], refused: Refused): EncodedRequest | undefined {
+  const { body: before, sent, context } = refused
+  if (!isSentBody(edited)) return undefined
+  const target = targetOf(context.model, new Set([...context.learnedRefusals, ...learned]))
+  try {
+    const betas = sentBetas(sent.headers)
+    const adapted = adaptRequest({ body: edited, betas }, target)
+    const json = JSON.stringify(adapted.body)
+    // Neither the space between members nor their order was the reason.
+    if (json === JSON.stringify(before) && adapted.betas.length === betas.length) return undefined
+    // The remedy has the one warning about the fields and types that were taken out.
+    const warnings = adapted.warnings.filter(({ code }) => code !== 'refused_upstream')
+    return { body: Buffer.from(json), headers: encodeHeaders(adapted.betas), warnings: [...sent.warnings, ...warnings] }
+  } catch (error) {
+    // Nothing is left of the request without what was refused: then the refusal is the answer.
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+function sentWithout(field: string): readonly Warning[] {
+  return [{ code: 'refused_upstream', field, detail: 'upstream refused it, sent again without' }]
+}
+
+function learnedBeta(name: string): string {
+  return `beta:${name}`
+}
+
+function learnedType(member: string, type: string): string | undefined {
+  switch (member) {
+    case 'messages':
+      // A block that every model takes stands in the wrong place: without its type nothing is left of the next request.
+      return takenBlocks.has(type) ? undefined : `tag:messages:${type}`
+    case 'tools':
+      return `tag:tools:${type}`
+    case 'thinking': {
+      const thinking = otherThinking.get(type)
+      return thinking && `thinking:${thinking}`
+    }
+    case 'context_management':
+      return learnedField(member)
+    default:
+      return undefined
+  }
+}
+
+function withoutThinking(body: JsonObject): JsonObject {
+  return { ...body, thinking: { type: 'disabled' } }
+}
+
+/** The system text asks for what was to be enforced. */
+function withoutFormat(body: JsonObject): JsonObject {
+  if (!isSentBody(body)) return body
+  const { format, ...config } = body.output_config ?? {}
+  const hinted = format && { system: withJsonHint(body.system ?? undefined, format.schema ?? undefined) }
+  const unforced = { ...body, ...hinted, output_config: Object.keys(config).length === 0 ? undefined : config }
+  return editAt(unforced, 'tools[].strict', (isStrict) => (isStrict === true ? undefined : isStrict))
+}
+
+function withToolAtOnce(body: JsonObject, name: string): JsonObject {
+  const loaded = editAt(body, 'tools[]', (tool) =>
+    isObject(tool) && tool['name'] === name && tool['defer_loading'] === true ? removeAt(tool, 'defer_loading') : tool,
+  )
+  if (loaded !== body) return loaded
+  return editBlocks(body, (block) =>
+    block['type'] === 'tool_reference' && block['tool_name'] === name
+      ? { type: 'text', text: toolReferenceText(name) }
+      : block,
+  )
+}
+
+function withoutServerCalls(body: JsonObject, name: string): JsonObject {
+  const dropped = new Set<unknown>()
+  return editBlocks(body, (block) => {
+    const { type, id, tool_use_id: callId } = block
+    if (type === 'server_tool_use' && block['name'] === name) {
+      dropped.add(id)
+      return undefined
+    }
+    const isResult = type !== 'tool_result' && String(type).endsWith('_tool_result')
+    return isResult && dropped.has(callId) ? undefined : block
+  })
+}
+
+function unlessBlank(block: JsonObject): JsonObject | undefined {
+  return block['type'] === 'text' && typeof block['text'] === 'string' && isBlank(block['text']) ? undefined : block
+}
+
+/** Edits the blocks of messages and of the tool results in them; a message that is left without content goes. */
+function editBlocks(body: JsonObject, edit: (block: JsonObject) => JsonObject | undefined): JsonObject {
+  const editBlock = (block: unknown): unknown => (isObject(block) ? edit(block) : block)
+  const ofMessages = editAt(body, 'messages[].content[]', editBlock)
+  const ofResults = editAt(ofMessages, 'messages[].content[].tool_result.content[]', editBlock)
+  return editAt(ofResults, 'messages[]', (message) =>
+    isObject(message) && Array.isArray(message['content']) && message['content'].length === 0 ? undefined : message,
+  )
+}

@@ -1,0 +1,100 @@
+import { isObject, type JsonObject } from './json.ts'
+import { scanMembers } from './json-members.ts'
+
+/** The limits of a request body, whose check does not look inside strings. */
+const LIMITS = { maxDepth: 500, maxMembers: 100_000, maxValues: 1_500_000 }
+
+/**
+ * A call's arguments as the object that the Messages API requires. Closes arguments that were cut off. Keeps a text that is
+ * no JSON object even then under `input`: without it, the history would hide from the model what it called.
+ */
+export function toToolInput(text: string): JsonObject {
+  if (text.trim() === '') return {}
+  // A value beyond these limits may be too deep to serialise.
+  if (!scanMembers(text, LIMITS).ok) return { input: text }
+  const input = parse(text) ?? parse(closeJson(text))
+  if (isObject(input)) return input
+  // Some models write `null` for no arguments.
+  return input === null ? {} : { input: text }
+}
+
+/**
+ * Closes JSON that stops early: ends an open string, removes a dangling comma, colon or partial literal, and closes arrays
+ * and objects. Other text stays unchanged.
+ */
+export function closeJson(text: string): string {
+  const closers: string[] = []
+  /** The last offset at which the text can be closed; members after it are incomplete. */
+  let closableEnd = 0
+  let inString = false
+  let isKey = false
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at]
+    if (inString) {
+      if (char === '\\') at += 1
+      else if (char === '"') {
+        inString = false
+        if (!isKey) closableEnd = at + 1
+      }
+      continue
+    }
+    switch (char) {
+      case '"':
+        inString = true
+        isKey = closers.at(-1) === '}' && /[{,]\s*$/.test(text.slice(Math.max(0, at - 64), at))
+        break
+      case '{':
+      case '[':
+        closers.push(char === '{' ? '}' : ']')
+        closableEnd = at + 1
+        break
+      case '}':
+      case ']':
+        closers.pop()
+        closableEnd = at + 1
+        break
+      default:
+        if (char !== undefined && /[\d}a-z.+-]/i.test(char) && parse(`[${literalEndingAt(text, at)}]`) !== undefined) {
+          closableEnd = at + 1
+        }
+    }
+  }
+  if (inString && !isKey) return endString(text) + closers.toReversed().join('')
+  // Each bracket sets `closableEnd`, so the brackets open there are the ones still open here.
+  return text.slice(0, closableEnd) + closers.toReversed().join('')
+}
+
+/** Ends a string, without a partial escape (`\`, `\u12`). */
+function endString(text: string): string {
+  return `${text.replace(/\\(?:u[\da-f]{0,3})?$/i, (half, at: number) => (isEscaped(text, at) ? half : ''))}"`
+}
+
+/** Whether the backslash at `at` is escaped. */
+function isEscaped(text: string, at: number): boolean {
+  let count = 0
+  while (text[at - 1 - count] === '\\') count += 1
+  return count % 2 === 1
+}
+
+function literalEndingAt(text: string, at: number): string {
+  let start = at
+  while (start > 0 && at - start < 32 && /[\w.+-]/.test(text[start - 1] ?? '')) start -= 1
+  return text.slice(start, at + 1)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A start like `Error: …`, `error …`, `[error]`, or Claude Code's `<tool_use_error>`. */
+const STARTS_WITH_ERROR = /^\s{0,16}(?:<[\w-]{0,32}error>|\W{0,8}error\b)/i
+
+/** The text of a failed tool result, for dialects without `is_error`: makes the text itself mention the error. */
+export function toErrorText(text: string): string {
+  if (STARTS_WITH_ERROR.test(text.slice(0, 64))) return text
+  return text === '' ? 'Error' : `Error: ${text}`
+}

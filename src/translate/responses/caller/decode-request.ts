@@ -1,0 +1,122 @@
+import type { CallerHeaders, CallerRequest, ChainLink } from '../../dialect.ts'
+import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
+import { type JsonObject, isObject } from '../../parts/json.ts'
+import { parseBody } from '../../parts/json-body.ts'
+import type { ScanLimits } from '../../parts/json-members.ts'
+import { valueAt } from '../../parts/json-path.ts'
+import { nameSession, promptsOf } from '../../parts/conversation.ts'
+import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
+import { ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
+import { checkInput, checkToolChoice, checkTools } from './check-request.ts'
+
+/**
+ * Checks the body of POST /v1/responses. The value keeps every key it came with.
+ *
+ * @param bytes the UTF-8 of `text`: encoding it again costs more than parsing it
+ * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
+ */
+export function decodeResponsesRequest(
+  text: string,
+  bytes: Buffer = Buffer.from(text),
+  headers: CallerHeaders = {},
+): CallerRequest<ResponsesBody> {
+  // If there are as many bytes as characters, the text is ASCII and equals its latin1 reading.
+  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
+  const { value, members } = parseBody(text, BODY_LIMITS, latin1)
+  checkRequest(value)
+  const input = toItems(value.input)
+  const sessionId = nameSession(headers, value.prompt_cache_key)
+  const chain: ChainLink = {
+    previousId: value.previous_response_id || undefined,
+    references: input.flatMap((item) => (itemTypeOf(item) === 'item_reference' ? idOf(item) : [])),
+    keep: value.store !== false,
+    input,
+  }
+  const request = describeRequest(new ResponsesBody(bytes, value, members, chain))
+  return sessionId === undefined ? request : { ...request, sessionId }
+}
+
+function checkRequest(value: unknown): asserts value is ResponsesRequest {
+  if (!isObject(value)) refuseType('', 'a JSON object', value)
+  const { error } = responsesRequest.safeParse(value)
+  const issue = error?.issues[0]
+  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
+  checkPresence(value)
+  if (isGiven(value['input'])) checkInput(value['input'])
+  if (isGiven(value['tools'])) checkTools(value['tools'], () => 'tools')
+  checkToolChoice(value['tool_choice'])
+  refuseStateful(value)
+}
+
+/** A request needs items, or a stored response to continue. */
+function checkPresence({ input, previous_response_id, messages }: JsonObject): void {
+  if (previous_response_id) return
+  if (isGiven(input)) {
+    if (Array.isArray(input) && input.length === 0) {
+      refuseValue('input', 'expected at least one item, got an empty array', 'empty_array')
+    }
+    return
+  }
+  if (messages !== undefined) {
+    refuseValue('messages', 'the Responses API has input in its place', 'unsupported_parameter')
+  }
+  refuseType('input', 'a string or an array of items', input)
+}
+
+/** Members that only a server with storage can honour. Dropping them would change the question. */
+const STATEFUL = ['conversation', 'prompt'] as const
+
+function refuseStateful(value: JsonObject): void {
+  if (value['background'] === true) {
+    refuseValue('background', 'responses are not made in the background here', 'unsupported_value')
+  }
+  for (const field of STATEFUL) {
+    if (isGiven(value[field])) refuseValue(field, `there is no stored ${field} here`, 'unsupported_value')
+  }
+}
+
+/** A string stands for one user message. */
+function toItems(input: ResponsesRequest['input']): readonly ResponsesItem[] {
+  if (typeof input !== 'string') return input ?? []
+  return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
+}
+
+function idOf({ id }: ResponsesItem): readonly string[] {
+  return typeof id === 'string' ? [id] : []
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+/**
+ * The depth is above any real tool schema and below what recursive serialisers bear. OpenAI's API has some 40 members. An
+ * item with a text part counts 7 values, a call 5, so 100,000 items fit.
+ */
+export const BODY_LIMITS: ScanLimits = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
+
+/** The request with the facts that routing and headers need. */
+export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBody> {
+  const { chain } = body
+  const items = conversationOf(chain.input)
+  const last = items.at(-1)
+  return {
+    model: body.value.model,
+    stream: body.value.stream ?? false,
+    // Usage is part of every response object.
+    wantsUsage: true,
+    hasImage: items.some(holdsImage),
+    hasAgentHistory: items.some(isFromAgent),
+    endsWithUser: last !== undefined && isUserMessage(last),
+    hasTools:
+      (body.value.tools?.length ?? 0) > 0 || (items.length < chain.input.length && chain.input.some(bringsTools)),
+    isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
+    prompts: promptsOf(items, isUserMessage),
+    body,
+  }
+}
+
+/** In the lite form, Codex CLI sends its tools as an item. */
+function bringsTools(item: JsonObject): boolean {
+  return itemTypeOf(item) === 'additional_tools'
+}

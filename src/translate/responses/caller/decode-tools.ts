@@ -1,0 +1,168 @@
+import { refuseValue } from '../../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import type { CustomTool, FunctionTool, ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
+import type { Warning, WarningCode } from '../../warning.ts'
+import { type ResponsesRequest, isWebSearchType } from '../wire.ts'
+
+/**
+ * A list of tools, with the tools of its namespaces. Lists of stored replies come here too, so nothing is assumed checked.
+ *
+ * @param path of the list, with dots
+ */
+export function decodeTools(tools: unknown, path: string, warnings: Warning[]): readonly TurnTool[] {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool: unknown, at) => (isObject(tool) ? decodeTool(tool, `${path}.${at}`, warnings) : []))
+}
+
+function decodeTool(tool: JsonObject, path: string, warnings: Warning[]): readonly TurnTool[] {
+  const { type, name, tools } = tool
+  if (typeof type !== 'string') return []
+  if (isWebSearchType(type)) return [decodeSearch(tool, path)]
+  switch (type) {
+    case 'function':
+    case 'custom':
+      return decodeNamed(tool, undefined, path, warnings)
+    case 'namespace': {
+      if (!Array.isArray(tools) || !isFilled(name)) return []
+      return tools.flatMap((inner: unknown, at) =>
+        isObject(inner) ? decodeNamed(inner, name, `${path}.tools.${at}`, warnings) : [],
+      )
+    }
+    default:
+      return [{ type: 'hosted', wireType: type, path }]
+  }
+}
+
+function decodeNamed(
+  tool: JsonObject,
+  namespace: string | undefined,
+  path: string,
+  warnings: Warning[],
+): readonly TurnTool[] {
+  const { type, name } = tool
+  if (!isFilled(name)) return []
+  if (type !== 'function' && type !== 'custom') {
+    return typeof type === 'string' ? [{ type: 'hosted', wireType: type, path }] : []
+  }
+  for (const [member, code] of LOST) {
+    if (tool[member]) warnings.push({ code, field: `${path}.${member}` })
+  }
+  const common = {
+    name,
+    path,
+    ...(namespace !== undefined && { namespace }),
+    ...(isFilled(tool['description']) && { description: tool['description'] }),
+  }
+  return [type === 'function' ? decodeFunction(tool, common) : decodeCustom(tool, common)]
+}
+
+/**
+ * Members that a Turn cannot hold. A deferred tool is offered from the start. `output_schema` is a description, so its
+ * loss gives no warning.
+ */
+const LOST: readonly (readonly [string, WarningCode])[] = [
+  ['defer_loading', 'adapted'],
+  ['allowed_callers', 'dropped'],
+  ['async', 'dropped'],
+]
+
+type Common = Pick<FunctionTool, 'name' | 'namespace' | 'description' | 'path'>
+
+function decodeFunction({ parameters, strict }: JsonObject, common: Common): FunctionTool {
+  return {
+    type: 'function',
+    ...common,
+    ...(parameters !== undefined && parameters !== null && { parameters }),
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}
+
+function decodeCustom({ format }: JsonObject, common: Common): CustomTool {
+  return { type: 'custom', ...common, ...(isObject(format) && { format }) }
+}
+
+/** Members of a search whose value here is the default. */
+const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([['external_web_access', true]])
+
+function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
+  const { type: _type, filters, user_location: userLocation, search_context_size: size, ...members } = tool
+  const { allowed_domains: allowed, ...filtersLeft } = isObject(filters) ? filters : {}
+  const { blocked_domains: blocked } = filtersLeft
+  const domains = Array.isArray(allowed) ? allowed.filter(isFilled) : []
+  const unknown = [
+    ...Object.entries(members),
+    ...Object.entries(filtersLeft).map(([key, value]) => [`filters.${key}`, value] as const),
+  ]
+  return {
+    type: 'web_search',
+    ...(domains.length > 0 && { allowedDomains: domains }),
+    ...(Array.isArray(blocked) && { blockedDomains: blocked.filter(isFilled) }),
+    ...(isObject(userLocation) && { userLocation }),
+    ...(isFilled(size) && { contextSize: size }),
+    onlyThere: unknown.flatMap(([key, value]) =>
+      value === null || (SEARCH_DEFAULTS.has(key) && SEARCH_DEFAULTS.get(key) === value) ? [] : [key],
+    ),
+    path,
+  }
+}
+
+/**
+ * @param tools of the request: a choice may name a tool without its namespace
+ * @throws Fault `invalid_request` for a choice of what only its own upstream could run
+ */
+export function decodeToolChoice(
+  choice: ResponsesRequest['tool_choice'],
+  tools: readonly TurnTool[],
+): TurnToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined
+  if (typeof choice === 'string') return { type: choice }
+  const named = tools.filter(isNamed).map(identityOf)
+  if (choice.type === 'allowed_tools') return decodeAllowed(choice, named)
+  const name = nameOf(choice, indexOf(named))
+  return name === undefined ? refuseHosted() : { type: 'tool', ...name }
+}
+
+/** Hosted tools are not offered, so they are skipped if other allowed tools remain. */
+function decodeAllowed(choice: JsonObject, named: readonly ToolName[]): TurnToolChoice {
+  const mode = choice['mode'] === 'required' ? 'required' : 'auto'
+  const entries = objectsOf(choice['tools'])
+  const index = indexOf(named)
+  const namespaces = new Set(entries.flatMap(({ type, name }) => (type === 'namespace' ? [name] : [])))
+  const tools = [
+    ...entries.flatMap((entry) => nameOf(entry, index) ?? []),
+    ...named.filter(({ namespace }) => namespace !== undefined && namespaces.has(namespace)),
+  ]
+  if (tools.length > 0) return { type: 'allowed', mode, tools }
+  return mode === 'required' ? refuseHosted() : { type: 'none' }
+}
+
+function refuseHosted(): never {
+  refuseValue('tool_choice', 'only functions and custom tools can be chosen for this model', 'unsupported_value')
+}
+
+/** By name: the tool outside all namespaces, else the only tool of that name; null if several have it. */
+function indexOf(named: readonly ToolName[]): ReadonlyMap<string, ToolName | null> {
+  const index = new Map<string, ToolName | null>()
+  for (const tool of named) {
+    if (tool.namespace === undefined) index.set(tool.name, tool)
+    else if (!index.has(tool.name)) index.set(tool.name, tool)
+    else if (index.get(tool.name)?.namespace !== undefined) index.set(tool.name, null)
+  }
+  return index
+}
+
+function nameOf(
+  { type, name, namespace }: JsonObject,
+  index: ReadonlyMap<string, ToolName | null>,
+): ToolName | undefined {
+  if ((type !== 'function' && type !== 'custom') || !isFilled(name)) return undefined
+  return isFilled(namespace) ? { name, namespace } : (index.get(name) ?? { name })
+}
+
+function identityOf({ name, namespace }: ToolName): ToolName {
+  return { name, ...(namespace !== undefined && { namespace }) }
+}
+
+function isNamed(tool: TurnTool): tool is Extract<TurnTool, ToolName> {
+  return tool.type === 'function' || tool.type === 'custom'
+}

@@ -1,0 +1,419 @@
+import { Fault } from '../../../errors.ts'
+import type { ReplySeed, TurnFold, TurnStream } from '../../dialect.ts'
+import { sealOpaque } from '../../parts/opaque-envelope.ts'
+import { objectsOf } from '../../parts/json.ts'
+import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
+import { encodeSummary } from '../compaction.ts'
+import { encodeResponsesFailure } from '../error.ts'
+import { mintItemId, mintResponseId } from '../items.ts'
+import { isCompaction, toResponseObject } from '../response-object.ts'
+import { type ItemSnapshot, type PartSnapshot, itemsOf, outputOf, toBody, toItem, toPart } from '../snapshot.ts'
+import { kindOfItem, textKinds } from '../text-events.ts'
+import { toResponseUsage } from '../usage.ts'
+import type {
+  LogProb,
+  OutputItem,
+  OutputText,
+  Refusal,
+  ResponseObject,
+  ResponseState,
+  SummaryText,
+  UrlCitation,
+  WireEvent,
+  WireObject,
+} from '../wire.ts'
+import { closeItem, insertItem } from '../writer/items.ts'
+import { type TextTarget, closePart, emitAnnotation, emitTextDone, openPart } from '../writer/texts.ts'
+import { type Frame, type ResponseWriter, encodeFrames, insert, startWriter } from '../writer/writer.ts'
+
+interface EncodeState extends ResponseWriter {
+  model: string
+  usage: Usage | undefined
+  /** The response object of the final event, once it is emitted. */
+  final: ResponseObject | undefined
+  hasFailed: boolean
+  /** Items that are open, by slot. */
+  readonly open: Map<number, ItemSnapshot>
+  /**
+   * An item whose content is complete and which is not done yet: if the answer is cut, only `stop` says so, and the last
+   * item then has the status `incomplete`.
+   */
+  closing: ItemSnapshot | undefined
+  /** The reply is to be one compaction item; `summary` is its text so far. */
+  readonly isCompaction: boolean
+  summary: string
+}
+
+/** A reply in the grammar of OpenAI's API. It has no end mark besides its final event. */
+export function createResponsesTurnStream(seed: ReplySeed): TurnStream {
+  const state = startEncode(seed)
+  return {
+    push: (event) => encodeFrames(encodeTurnEvent(state, event)),
+    fail(error, requestId) {
+      if (state.final !== undefined || state.hasFailed) return ''
+      const out: Frame[] = []
+      openResponse(state, out)
+      state.hasFailed = true
+      return encodeFrames(out) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
+    },
+    record: () => recordOf(state),
+  }
+}
+
+export function createResponsesTurnFold(seed: ReplySeed): TurnFold {
+  const state = startEncode(seed)
+  return {
+    push(event) {
+      encodeTurnEvent(state, event)
+    },
+    body: () => toBody(state.snapshot),
+    record: () => recordOf(state),
+  }
+}
+
+function startEncode(seed: ReplySeed): EncodeState {
+  return {
+    ...startWriter(seed, { fillsCalls: false, wrapsCiphertext: false }),
+    model: seed.model,
+    usage: undefined,
+    final: undefined,
+    hasFailed: false,
+    open: new Map(),
+    closing: undefined,
+    isCompaction: isCompaction(seed.notes.echo),
+    summary: '',
+  }
+}
+
+function recordOf({ id, final }: EncodeState) {
+  return final === undefined ? undefined : { id, response: final }
+}
+
+/** Nothing follows the final event. */
+function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[] {
+  const out: Frame[] = []
+  if (state.final !== undefined || state.hasFailed) return out
+  if (event.type === 'start') {
+    state.model = event.model ?? state.model
+    state.usage = event.usage
+  } else if (event.type === 'usage') state.usage = event.usage
+  else if (state.isCompaction) encodeCompactionEvent(state, event, out)
+  else encodeContentEvent(state, event, out)
+  return out
+}
+
+/** Each slot is an item of its own. */
+function encodeContentEvent(state: EncodeState, event: TurnEvent, out: Frame[]): void {
+  switch (event.type) {
+    case 'text.delta': {
+      if (event.text === '') return
+      const item = messageAt(state, event.slot, out)
+      const part = partOf(state, item, textKinds.text, out)
+      const logprobs = event.logprobs === undefined ? [] : toLogProbs(event.logprobs)
+      const emitted = part.part['logprobs']
+      if (logprobs.length > 0 && Array.isArray(emitted)) emitted.push(...logprobs)
+      return emitDelta(state, { item, kind: textKinds.text, text: part }, event.text, out, logprobs)
+    }
+    case 'refusal.delta': {
+      if (event.text === '') return
+      const item = messageAt(state, event.slot, out)
+      const part = partOf(state, item, textKinds.refusal, out)
+      return emitDelta(state, { item, kind: textKinds.refusal, text: part }, event.text, out)
+    }
+    case 'citation': {
+      const item = messageAt(state, event.slot, out)
+      const part = partOf(state, item, textKinds.text, out)
+      return emitAnnotation(state, item, part, toUrlCitation(event.citation, part.text.length), out)
+    }
+    case 'think.delta': {
+      if (event.text === '' || state.seed.notes.hidesThinking) return
+      const item = reasoningAt(state, event.slot, out)
+      const part = partOf(state, item, textKinds.summary, out)
+      return emitDelta(state, { item, kind: textKinds.summary, text: part }, event.text, out)
+    }
+    case 'think.sign': {
+      const item = reasoningAt(state, event.slot, out)
+      item.item = { ...item.item, encrypted_content: sealOpaque(event.opaque) }
+      return
+    }
+    case 'tool.open': {
+      const { slot, kind, id: call_id, name, namespace } = event
+      const call = { call_id, name, ...(namespace !== undefined && { namespace }) }
+      const item: OutputItem =
+        kind === 'function'
+          ? { type: 'function_call', id: '', ...call, arguments: '', status: 'in_progress' }
+          : { type: 'custom_tool_call', id: '', ...call, input: '', status: 'in_progress' }
+      openSlot(state, slot, item, out)
+      return
+    }
+    case 'tool.args': {
+      const item = state.open.get(event.slot)
+      const kind = item && kindOfItem(item.type)
+      if (event.text === '' || item === undefined || kind === undefined) return
+      return emitDelta(state, { item, kind: kind, text: item.call }, event.text, out)
+    }
+    case 'search':
+    case 'search.result':
+      return encodeSearch(state, event.query, out)
+    case 'part.close':
+      return closeSlot(state, event.slot, out)
+    case 'stop':
+      return endResponse(state, event.reason, out)
+    // A search is written whole, once it has ended.
+    case 'search.open':
+    case 'start':
+    case 'usage':
+  }
+}
+
+/**
+ * A reply that is to be one compaction item: its summary is the text of a model that was asked for one.
+ * @throws Fault `upstream_unusable` if the text is empty: the caller would replace its history with nothing
+ */
+function encodeCompactionEvent(state: EncodeState, event: TurnEvent, out: Frame[]): void {
+  if (event.type === 'text.delta') {
+    openResponse(state, out)
+    state.summary += event.text
+  }
+  if (event.type !== 'stop') return
+  if (state.summary.trim() === '') {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it was asked for a summary and wrote none' })
+  }
+  const summary: OutputItem = { type: 'compaction', id: '', encrypted_content: encodeSummary(state.summary) }
+  finishItem(state, addItem(state, summary, out), summary, out)
+  emitFinal(state, event.reason, out)
+}
+
+/** Emits a search that has ended. */
+function encodeSearch(state: EncodeState, query: string, out: Frame[]): void {
+  openResponse(state, out)
+  finishClosing(state, 'completed', out)
+  const search: OutputItem = {
+    type: 'web_search_call',
+    id: '',
+    status: 'completed',
+    action: { type: 'search', query },
+  }
+  const item = addItem(state, search, out)
+  const location = { item_id: item.id, output_index: item.index }
+  for (const step of ['in_progress', 'searching', 'completed']) {
+    insert(state, out, `response.web_search_call.${step}`, location)
+  }
+  finishItem(state, item, search, out)
+}
+
+function endResponse(state: EncodeState, reason: TurnStop, out: Frame[]): void {
+  openResponse(state, out)
+  // If items are open, they are what was cut; if none is, the item before the end is.
+  const isCut = cuts[reason] !== undefined
+  const status = isCut ? 'incomplete' : 'completed'
+  finishClosing(state, isCut && state.open.size === 0 ? status : 'completed', out)
+  for (const item of state.open.values()) {
+    closeContent(state, item, isCut, out)
+    finishItem(state, item, toItem(item, status), out)
+  }
+  state.open.clear()
+  emitFinal(state, reason, out)
+}
+
+/** Source: OpenAI API reference, `incomplete_details`, 2026-11. */
+type Cut = NonNullable<ResponseState['incomplete_details']>['reason'] | undefined
+
+/** What cut an answer off; undefined for a complete one. */
+const cuts: Readonly<Record<TurnStop, Cut>> = {
+  end: undefined,
+  stop_sequence: undefined,
+  tool_calls: undefined,
+  // No continuation follows.
+  pause: 'max_output_tokens',
+  compaction: undefined,
+  max_tokens: 'max_output_tokens',
+  context_full: 'max_output_tokens',
+  content_filter: 'content_filter',
+}
+
+function emitFinal(state: EncodeState, reason: TurnStop, out: Frame[]): void {
+  const cut = cuts[reason]
+  const status = cut === undefined ? 'completed' : 'incomplete'
+  const incomplete_details = cut === undefined ? null : { reason: cut }
+  const response = responseOf(state, { status, incomplete_details, output: outputOf(state.snapshot) })
+  state.final = response
+  insert(state, out, `response.${status}`, { response })
+}
+
+/** The response object of a reply that cannot go on, with the items so far. */
+function unfinishedResponse(state: EncodeState): ResponseObject {
+  const output = itemsOf(state.snapshot).map((item) => {
+    if (item.isDone) return item.item
+    return toItem(item, item === state.closing ? 'completed' : 'incomplete')
+  })
+  return responseOf(state, { status: 'in_progress', output })
+}
+
+interface Stated {
+  readonly status: ResponseState['status']
+  readonly incomplete_details?: ResponseState['incomplete_details']
+  readonly output: readonly WireObject[]
+}
+
+function responseOf({ seed, id, model, usage }: EncodeState, { output, ...stated }: Stated): ResponseObject {
+  return toResponseObject(seed, {
+    id,
+    model,
+    ...stated,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every item was added as an `OutputItem`
+    output: output as OutputItem[],
+    // Null if upstream stated none: counts are never made up.
+    usage: usage === undefined ? null : toResponseUsage(usage),
+  })
+}
+
+/** The reply opens with the first content, so that an early failure can be a status. */
+function openResponse(state: EncodeState, out: Frame[]): void {
+  if (state.id !== '') return
+  state.id = mintResponseId(state.seed.id)
+  const { seed, id, model } = state
+  const response = toResponseObject(seed, { id, model, status: 'in_progress' })
+  insert(state, out, 'response.created', { response })
+  insert(state, out, 'response.in_progress', { response })
+}
+
+function messageAt(state: EncodeState, slot: number, out: Frame[]): ItemSnapshot {
+  const item = state.open.get(slot)
+  if (item?.type === 'message') return item
+  return openSlot(state, slot, { type: 'message', id: '', status: 'in_progress', role: 'assistant', content: [] }, out)
+}
+
+function reasoningAt(state: EncodeState, slot: number, out: Frame[]): ItemSnapshot {
+  const item = state.open.get(slot)
+  if (item?.type === 'reasoning') return item
+  return openSlot(state, slot, { type: 'reasoning', id: '', summary: [], status: 'in_progress' }, out)
+}
+
+function openSlot(state: EncodeState, slot: number, item: OutputItem, out: Frame[]): ItemSnapshot {
+  openResponse(state, out)
+  closeSlot(state, slot, out)
+  finishClosing(state, 'completed', out)
+  const added = addItem(state, item, out)
+  state.open.set(slot, added)
+  return added
+}
+
+function addItem(state: EncodeState, item: OutputItem, out: Frame[]): ItemSnapshot {
+  const index = state.snapshot.items.size
+  return insertItem(state, index, { ...item, id: mintItemId(item.type, state.seed.id, index) }, out)
+}
+
+function closeSlot(state: EncodeState, slot: number, out: Frame[]): void {
+  const item = state.open.get(slot)
+  if (item === undefined) return
+  finishClosing(state, 'completed', out)
+  closeContent(state, item, false, out)
+  state.open.delete(slot)
+  state.closing = item
+}
+
+function finishClosing(state: EncodeState, status: 'completed' | 'incomplete', out: Frame[]): void {
+  const item = state.closing
+  if (item === undefined) return
+  state.closing = undefined
+  finishItem(state, item, toItem(item, status), out)
+}
+
+function finishItem(state: EncodeState, item: ItemSnapshot, final: WireObject, out: Frame[]): void {
+  const event = { type: 'response.output_item.done', sequence_number: 0, output_index: item.index, item: final }
+  closeItem(state, item, event, final, undefined, out)
+}
+
+/** @param isCut the answer was cut within the item: a call without arguments is then no call */
+function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean, out: Frame[]): void {
+  const kind = kindOfItem(item.type)
+  if (kind === undefined) return closeLastPart(state, item, out)
+  const isBlank = item.call.text.trim() === ''
+  if (kind === textKinds.arguments && isBlank && !isCut)
+    emitDelta(state, { item, kind: kind, text: item.call }, '{}', out)
+  emitTextDone(state, { item, kind, text: item.call }, undefined, out)
+}
+
+function closeLastPart(state: EncodeState, item: ItemSnapshot, out: Frame[]): void {
+  for (const container of ['summary', 'content'] as const) {
+    const part = item[container].at(-1)
+    if (part !== undefined) closePart(state, item, container, part, toPart(part), out)
+  }
+}
+
+/** The part of this kind that is open. Any other part of the item is closed first. */
+function partOf(state: EncodeState, item: ItemSnapshot, kind: PartKind, out: Frame[]): PartSnapshot {
+  const parts = item[kind.container]
+  const last = parts.at(-1)
+  if (last?.kind === kind) return last
+  closeLastPart(state, item, out)
+  const part = openPart(state, item, kind.container, parts.length, emptyParts[kind.part](), out)
+  // The emitted event keeps its own, empty list.
+  if (kind === textKinds.text) part.part = { ...part.part, logprobs: [] }
+  return part
+}
+
+type PartKind = (typeof textKinds)['text' | 'refusal' | 'summary']
+
+const emptyParts = {
+  output_text: (): OutputText => ({ type: 'output_text', text: '', annotations: [], logprobs: [] }),
+  refusal: (): Refusal => ({ type: 'refusal', refusal: '' }),
+  summary_text: (): SummaryText => ({ type: 'summary_text', text: '' }),
+}
+
+function emitDelta(
+  state: EncodeState,
+  target: TextTarget,
+  delta: string,
+  out: Frame[],
+  logprobs?: readonly LogProb[],
+): void {
+  const event = toDelta(state.next, target, delta, logprobs)
+  target.text.text += delta
+  state.next += 1
+  out.push({ type: target.kind.delta, event, rawText: undefined, json: undefined, upstreamId: undefined })
+}
+
+/** One literal for each container: the event of every token comes from here. */
+function toDelta(
+  sequence_number: number,
+  { item: { id: item_id, index: output_index }, kind: { delta: type, container }, text: { index } }: TextTarget,
+  delta: string,
+  logprobs: readonly LogProb[] | undefined,
+): WireEvent {
+  switch (container) {
+    case 'content':
+      return { type, sequence_number, item_id, output_index, content_index: index, delta, logprobs }
+    case 'summary':
+      return { type, sequence_number, item_id, output_index, summary_index: index, delta }
+    case 'item':
+      return { type, sequence_number, item_id, output_index, delta }
+  }
+}
+
+/** @param length of the text so far: it takes the place of an offset that upstream does not state */
+function toUrlCitation({ url, title, start = 0, end }: Citation, length: number): UrlCitation {
+  return { type: 'url_citation', url, title, start_index: start, end_index: end ?? length }
+}
+
+/** Token log probabilities as this dialect has them. Chat Completions has the same, where `bytes` can be null. */
+function toLogProbs(stated: readonly unknown[]): LogProb[] {
+  const all: LogProb[] = []
+  for (const { top_logprobs: top, ...entry } of objectsOf(stated)) {
+    const token = toToken(entry)
+    if (token === undefined) continue
+    const top_logprobs = objectsOf(top).flatMap((one) => toToken(one) ?? [])
+    all.push({ ...token, top_logprobs })
+  }
+  return all
+}
+
+function toToken({ token, logprob, bytes }: WireObject): Omit<LogProb, 'top_logprobs'> | undefined {
+  if (typeof token !== 'string' || typeof logprob !== 'number') return undefined
+  return { token, logprob, bytes: bytesOf(bytes) }
+}
+
+function bytesOf(bytes: unknown): number[] {
+  return Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === 'number') : []
+}

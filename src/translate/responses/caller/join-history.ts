@@ -1,0 +1,62 @@
+import type { CallerRequest } from '../../dialect.ts'
+import { refuseValue } from '../../parts/invalid.ts'
+import type { JsonObject } from '../../parts/json.ts'
+import { type Member, scanMembers, spliceMembers } from '../../parts/json-members.ts'
+import { itemTypeOf } from '../items.ts'
+import { ResponsesBody, type ResponsesRequest, responsesBodyOf } from '../wire.ts'
+import { MAX_ITEMS } from './check-request.ts'
+import { BODY_LIMITS, describeRequest } from './decode-request.ts'
+
+/**
+ * The request as it would be had the caller sent everything itself: `history` before its input, and the referenced items
+ * in place of the references. The `instructions` of earlier requests do not apply. Source: OpenAI API reference, responses, `previous_response_id`, 2026-11.
+ *
+ * @param referenced items by id, for every reference of the request
+ * @throws Fault `invalid_request` for a conversation that has grown beyond what one body may hold
+ */
+export function joinResponsesHistory(
+  request: CallerRequest,
+  history: readonly JsonObject[],
+  referenced: ReadonlyMap<string, JsonObject>,
+): CallerRequest<ResponsesBody> {
+  const body = responsesBodyOf(request)
+  const input = [...history, ...body.chain.input.map((item) => resolve(item, referenced))]
+  if (input.length > MAX_ITEMS) {
+    refuseValue('input', `the conversation has more than ${MAX_ITEMS} items`, 'array_above_max_length')
+  }
+  const { previous_response_id: previousId, ...members } = body.value
+  const value: ResponsesRequest = { ...members, input }
+  const bytes = joinBytes(body, input)
+  const chain = { previousId: undefined, references: [], keep: body.chain.keep, input }
+  const joined = describeRequest(new ResponsesBody(bytes, value, membersOf(bytes), chain, previousId || undefined))
+  const { sessionId } = request
+  return sessionId === undefined ? joined : { ...joined, sessionId }
+}
+
+function joinBytes(body: ResponsesBody, input: readonly JsonObject[]): Buffer {
+  const edits = new Map<string, unknown>([
+    ['input', input],
+    ['previous_response_id', undefined],
+  ])
+  try {
+    return spliceMembers(body, edits)
+  } catch {
+    // A stored reply may be nested more deeply than the runtime can write.
+    return refuseGrown()
+  }
+}
+
+function resolve(item: JsonObject, referenced: ReadonlyMap<string, JsonObject>): JsonObject {
+  const { id } = item
+  if (itemTypeOf(item) !== 'item_reference' || typeof id !== 'string') return item
+  return referenced.get(id) ?? item
+}
+
+function membersOf(bytes: Buffer): readonly Member[] {
+  const scan = scanMembers(bytes.toString('latin1'), BODY_LIMITS)
+  return scan.ok ? scan.members : refuseGrown()
+}
+
+function refuseGrown(): never {
+  refuseValue('input', 'the conversation has grown beyond what one request may hold', 'too_many_values')
+}

@@ -1,0 +1,100 @@
+import type { Provider } from '../model-traits.ts'
+import { type JsonObject, isObject } from '../parts/json.ts'
+import { mintId, shortName } from '../parts/ids.ts'
+
+/**
+ * The type of an input item. Without a `type`, `{role, content}` is a message (opencode 1.18 and pi 0.87 write it so,
+ * test/fixtures/responses-requests) and `{id}` a reference. Undefined for anything else. Source: OpenAI API reference, responses, input items, 2026-11.
+ */
+export function itemTypeOf(item: JsonObject): string | undefined {
+  const { type, role, id } = item
+  if (typeof type === 'string') return type
+  if (type !== undefined && type !== null) return undefined
+  if (role !== undefined) return 'message'
+  return typeof id === 'string' ? 'item_reference' : undefined
+}
+
+/** Items that configure the request and are no part of the conversation. */
+const SETTINGS = new Set(['additional_tools', 'configuration_update'])
+
+export function conversationOf(items: readonly JsonObject[]): readonly JsonObject[] {
+  return items.filter((item) => !SETTINGS.has(itemTypeOf(item) ?? ''))
+}
+
+/** Written by the model, a tool or the program that runs them. */
+export function isFromAgent(item: JsonObject): boolean {
+  const { role } = item
+  return itemTypeOf(item) !== 'message' || (role !== 'user' && role !== 'system' && role !== 'developer')
+}
+
+export function isUserMessage(item: JsonObject): boolean {
+  return itemTypeOf(item) === 'message' && item['role'] === 'user'
+}
+
+/** Image parts of Responses, Chat Completions and Messages: callers mix the three. */
+const IMAGE_TYPES = new Set(['input_image', 'image_url', 'image', 'computer_screenshot'])
+
+export function holdsImage(item: JsonObject): boolean {
+  return hasImagePart(item['content']) || hasImagePart(item['output'])
+}
+
+function hasImagePart(content: unknown): boolean {
+  return Array.isArray(content) ? content.some(isImagePart) : isImagePart(content)
+}
+
+function isImagePart(part: unknown): boolean {
+  return isObject(part) && typeof part['type'] === 'string' && IMAGE_TYPES.has(part['type'])
+}
+
+/** Prefixes of minted item ids. The request side removes such ids: no upstream knows them. */
+const prefixes: ReadonlyMap<string, string> = new Map([
+  ['message', 'msg_cpx'],
+  ['reasoning', 'rs_cpx'],
+  ['function_call', 'fc_cpx'],
+  ['custom_tool_call', 'ctc_cpx'],
+  ['web_search_call', 'ws_cpx'],
+  ['compaction', 'cmp_cpx'],
+])
+
+/** @param index the item's position in the output */
+export function mintItemId(type: string, seedId: string, index: number): string {
+  return mintId(prefixes.get(type) ?? 'item_cpx', seedId, index)
+}
+
+/**
+ * The provider of a ciphertext without an envelope, by the id of its item. Only Copilot's ciphertext is forwarded without
+ * an envelope, and its item has a minted id if Copilot's own id is not usable. Undefined for any other id.
+ */
+export function makerOfId(id: unknown): Provider | undefined {
+  return typeof id === 'string' && MINTED.test(id) ? 'copilot' : undefined
+}
+
+export function mintResponseId(seedId: string): string {
+  return mintId('resp', seedId, 0)
+}
+
+const control = /\p{Cc}/u
+
+/**
+ * An id that callers can keep and send back. A delta with an unescaped control character in its id is no JSON, and would
+ * match an event template all the same, so such ids are refused.
+ */
+export function isUsableId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID && !control.test(id)
+}
+
+/** Characters in an `id` or `call_id`; more is 400 `string_above_max_length` (anomalyco/opencode#17933). */
+const LONGEST_ID = 64
+
+/** Matches the ids of `mintItemId`: `rs_cpx…`, `msg_cpx…`. */
+const MINTED = /^[a-z]{1,8}_cpx/
+
+/** Whether upstream may know the id. */
+export function mayBeUpstreams(id: unknown): boolean {
+  return typeof id === 'string' && id.length <= LONGEST_ID && !MINTED.test(id)
+}
+
+/** Maps an id to the same short id in a call and its output, on every turn. */
+export function shortCallId(id: string): string {
+  return id.length <= LONGEST_ID ? id : shortName(id, LONGEST_ID)
+}

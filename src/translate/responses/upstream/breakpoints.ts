@@ -1,0 +1,70 @@
+import type { EncodeContext } from '../../dialect.ts'
+import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isGptFrom, modelFamily } from '../../parts/model-family.ts'
+import { itemTypeOf } from '../items.ts'
+import { NO_BREAKPOINTS } from './learned-refusals.ts'
+import { isChatgpt } from './model-profile.ts'
+
+// Source: docs/copilot-wire.md, "Prompt caching".
+
+/** Upstream caches the prompt up to this mark. */
+export const BREAKPOINT = { prompt_cache_breakpoint: { mode: 'explicit' } }
+
+const KEY = 'prompt_cache_breakpoint'
+
+/** In one request. */
+const mostBreakpoints = 4
+
+const markedParts: ReadonlySet<unknown> = new Set(['input_text', 'input_image', 'input_file'])
+
+/** GPT-5.6 and later; older models refuse the very name. */
+export function takesBreakpoints(context: EncodeContext): boolean {
+  const { model, learnedRefusals } = context
+  return !isChatgpt(context) && isGptFrom(modelFamily(model), 5, 6) && !learnedRefusals.has(NO_BREAKPOINTS)
+}
+
+/**
+ * The items with the breakpoints that upstream takes; of too many, the last ones, which cover the most. The same array if
+ * nothing changes. No warning: caching changes the price of an answer and not the answer.
+ */
+export function fitBreakpoints(items: readonly JsonObject[], context: EncodeContext): readonly JsonObject[] {
+  const takes = takesBreakpoints(context)
+  const isPlaced = (item: JsonObject, part: JsonObject): boolean =>
+    takes && itemTypeOf(item) === 'message' && item['role'] !== 'assistant' && markedParts.has(part['type'])
+  let total = 0
+  const placed = mapMarked(items, (item, part) => {
+    if (!isPlaced(item, part)) return false
+    total += 1
+    return true
+  })
+  let excess = total - mostBreakpoints
+  return excess <= 0 ? placed : mapMarked(placed, () => (excess -= 1) < 0)
+}
+
+/** Whether a part that has a breakpoint keeps it. */
+type Keeps = (item: JsonObject, part: JsonObject) => boolean
+
+function mapMarked(items: readonly JsonObject[], keeps: Keeps): readonly JsonObject[] {
+  let changed = false
+  const mapped = items.map((item) => {
+    const content = unmarkParts(item, item['content'], keeps)
+    const output = unmarkParts(item, item['output'], keeps)
+    if (content === undefined && output === undefined) return item
+    changed = true
+    return { ...item, ...(content && { content }), ...(output && { output }) }
+  })
+  return changed ? mapped : items
+}
+
+/** Undefined if nothing changes. */
+function unmarkParts(item: JsonObject, parts: unknown, keeps: Keeps): readonly unknown[] | undefined {
+  if (!Array.isArray(parts)) return undefined
+  let changed = false
+  const kept = parts.map((part: unknown) => {
+    if (!isObject(part) || part[KEY] === undefined || keeps(item, part)) return part
+    changed = true
+    const { [KEY]: _mark, ...members } = part
+    return members
+  })
+  return changed ? kept : undefined
+}

@@ -1,0 +1,222 @@
+import type { EncodeContext } from '../../dialect.ts'
+import type { ModelTraits } from '../../model-traits.ts'
+import { toErrorText } from '../../parts/tool-payload.ts'
+import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
+import type { JsonObject } from '../../parts/json.ts'
+import { isMadeFor } from '../../parts/opaque-envelope.ts'
+import type {
+  CompactionItem,
+  FileSource,
+  ImageSource,
+  MessageItem,
+  Opaque,
+  ToolResultItem,
+  TurnItem,
+  TurnPart,
+} from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { BREAKPOINT, fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
+
+export interface EncodedItems {
+  /** The system messages before any other item; '' for none. */
+  readonly instructions: string
+  readonly input: readonly JsonObject[]
+}
+
+/**
+ * The items without ids: upstream binds ids to a connection, and takes items without them
+ * (docs/copilot-wire.md, "Responses requests").
+ *
+ * @throws Fault `invalid_request` for parts that cannot be carried over
+ */
+export function encodeItems(items: readonly TurnItem[], context: EncodeContext, warnings: Warning[]): EncodedItems {
+  const marks = takesBreakpoints(context)
+  const scope = { model: context.model, customCalls: customCallsOf(items), marks, warnings }
+  const first = items.findIndex((item) => !isPlainSystem(item))
+  const system = items.slice(0, first === -1 ? items.length : first)
+  // Instructions cannot hold a mark.
+  const start = marks && system.some(isMarked) ? 0 : system.length
+  const input = items.slice(start).flatMap((item) => encodeItem(item, scope))
+  return {
+    instructions: items.slice(0, start).flatMap(textsOf).join('\n\n'),
+    input: marks ? fitBreakpoints(input, context) : input,
+  }
+}
+
+function isMarked(item: TurnItem): boolean {
+  return item.type === 'message' && item.parts.some(isMarkedPart)
+}
+
+function isMarkedPart(part: TurnPart): boolean {
+  return 'cache' in part && part.cache !== undefined
+}
+
+function isPlainSystem(item: TurnItem): boolean {
+  return item.type === 'message' && item.role === 'system' && item.parts.every(({ type }) => type === 'text')
+}
+
+function textsOf(item: TurnItem): string[] {
+  if (item.type !== 'message') return []
+  return item.parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+}
+
+interface Scope {
+  readonly model: ModelTraits
+  readonly customCalls: ReadonlySet<string>
+  /** Upstream takes cache marks. */
+  readonly marks: boolean
+  readonly warnings: Warning[]
+}
+
+/** Ids of calls of freeform tools, whose results have a type of their own. */
+function customCallsOf(items: readonly TurnItem[]): ReadonlySet<string> {
+  return new Set(items.flatMap((item) => (item.type === 'tool_call' && item.kind === 'custom' ? [item.id] : [])))
+}
+
+function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
+  const { model, marks, warnings } = scope
+  switch (item.type) {
+    case 'message':
+      return encodeMessage(item, marks, warnings)
+    case 'reasoning': {
+      const { opaque } = item
+      // Upstream cannot check readable text without its ciphertext.
+      if (opaque === undefined) return []
+      if (isReplayable(opaque, model)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
+      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it was made by another vendor or upstream' })
+      return []
+    }
+    case 'tool_call':
+      return item.kind === 'custom'
+        ? [{ type: 'custom_tool_call', call_id: item.id, name: item.name, input: item.arguments }]
+        : [{ type: 'function_call', call_id: item.id, name: item.name, arguments: item.arguments }]
+    case 'tool_result':
+      return [encodeResult(item, scope)]
+    case 'web_search':
+      // The text that follows holds the results.
+      return []
+    case 'compaction':
+      return encodeCompaction(item, scope)
+  }
+}
+
+function encodeMessage({ role, parts, phase, path }: MessageItem, marks: boolean, warnings: Warning[]): JsonObject[] {
+  if (role === 'assistant') {
+    const content = encodeOutputParts(parts, path, warnings)
+    if (content.length === 0) return []
+    return [{ type: 'message', role, ...(phase !== undefined && { phase }), content }]
+  }
+  if (parts.length === 0) return []
+  const content = parts.map((part) => ({
+    ...encodeInputPart(part, path),
+    ...(marks && isMarkedPart(part) && BREAKPOINT),
+  }))
+  // `system` inside the input is refused by some backends, `developer` by none.
+  return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
+}
+
+function isReplayable(opaque: Opaque, model: ModelTraits): boolean {
+  return opaque.form === 'encrypted_content' && isMadeFor(opaque, model)
+}
+
+function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warnings }: Scope): JsonObject[] {
+  if (opaque !== undefined) {
+    if (isReplayable(opaque, model)) return [{ type: 'compaction', encrypted_content: opaque.value }]
+    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it was made by another vendor or upstream' })
+  }
+  // The summary replaces the history, so it is a message for the model.
+  return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]
+}
+
+function encodeResult(item: ToolResultItem, { customCalls }: Scope): JsonObject {
+  const type = customCalls.has(item.callId) ? 'custom_tool_call_output' : 'function_call_output'
+  return { type, call_id: item.callId, output: encodeOutput(item) }
+}
+
+function encodeOutput({ content, isError, path }: ToolResultItem): string | readonly JsonObject[] {
+  const parts = isError ? markError(content) : content
+  if (typeof parts === 'string') return parts
+  const [first] = parts
+  if (first === undefined) return ''
+  // GitHub's own client sends plain text without parts.
+  if (parts.length === 1 && first.type === 'text') return first.text
+  return parts.map((part) => encodeInputPart(part, path))
+}
+
+type ResultContent = ToolResultItem['content']
+
+/** This dialect has no `is_error`, so the text says it. */
+function markError(content: ResultContent): ResultContent {
+  if (typeof content === 'string') return toErrorText(content)
+  const at = content.findIndex(({ type }) => type === 'text')
+  if (at === -1) return [{ type: 'text', text: toErrorText('') }, ...content]
+  return content.map((part, index): TurnPart =>
+    index === at && part.type === 'text' ? { ...part, text: toErrorText(part.text) } : part,
+  )
+}
+
+/**
+ * A part of a user message, a developer message or a tool result.
+ *
+ * @param path of the item in warnings
+ * @throws Fault `invalid_request` for audio and for uploaded files
+ */
+function encodeInputPart(part: TurnPart, path: string): JsonObject {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return { type: 'input_text', text: part.text }
+    case 'image':
+      return { type: 'input_image', image_url: urlOf(part.source, path), detail: part.detail ?? 'auto' }
+    case 'file':
+      return encodeFile(part.source, part.filename, path)
+    case 'audio':
+      return refuseValue(toFieldPath(path), 'audio is not supported by this model', 'unsupported_value')
+  }
+}
+
+/** Parts of an assistant message, which holds text only. */
+function encodeOutputParts(parts: readonly TurnPart[], path: string, warnings: Warning[]): JsonObject[] {
+  return parts.flatMap((part): JsonObject[] => {
+    switch (part.type) {
+      case 'text':
+        return [{ type: 'output_text', text: part.text, annotations: [] }]
+      case 'refusal':
+        return [{ type: 'refusal', refusal: part.text }]
+      case 'image':
+      case 'file':
+      case 'audio':
+        warnings.push({ code: 'dropped', field: path, detail: `an assistant message cannot hold ${part.type} parts` })
+        return []
+    }
+  })
+}
+
+function encodeFile(source: FileSource, name: string | undefined, path: string): JsonObject {
+  if (source.type === 'url') return { type: 'input_file', file_url: source.url }
+  const url = urlOf(source, path)
+  const filename = source.type === 'base64' ? fileName(name, source.mediaType) : name
+  return { type: 'input_file', ...(filename !== undefined && { filename }), file_data: url }
+}
+
+function urlOf(source: ImageSource | FileSource, path: string): string {
+  switch (source.type) {
+    case 'base64':
+      return `data:${source.mediaType};base64,${source.data}`
+    case 'url':
+      return source.url
+    case 'file_id':
+      return refuseValue(
+        toFieldPath(path),
+        'it refers to an uploaded file, which this model cannot reach; send the content itself',
+        'unsupported_value',
+      )
+  }
+}
+
+/** Upstream recognises a PDF by its file extension, which titles of documents lack. */
+function fileName(name: string | undefined, mediaType: string): string | undefined {
+  if (mediaType !== 'application/pdf') return name
+  if (name === undefined || name === '') return 'document.pdf'
+  return name.slice(-4).toLowerCase() === '.pdf' ? name : `${name}.pdf`
+}

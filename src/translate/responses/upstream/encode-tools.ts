@@ -1,0 +1,120 @@
+import type { EncodeContext } from '../../dialect.ts'
+import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
+import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isStrictSchema } from '../../parts/json-schema.ts'
+import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
+import type { Warning } from '../../warning.ts'
+import { hostOf } from '../search-request.ts'
+import { isRefusedTool } from './learned-refusals.ts'
+
+/**
+ * `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two without tools.
+ *
+ * @throws Fault `invalid_request` for hosted tools
+ */
+export function encodeTools(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject {
+  const offered = turn.tools.filter((tool) => isOffered(tool, context, warnings))
+  if (offered.length === 0) return {}
+  const choice = turn.toolChoice && encodeChoice(turn.toolChoice, offered)
+  return {
+    tools: offered.map((tool) => encodeTool(tool, warnings)),
+    ...(choice !== undefined && { tool_choice: choice }),
+    ...encodeParallel(turn, context, warnings),
+  }
+}
+
+function isOffered(tool: TurnTool, { learnedRefusals }: EncodeContext, warnings: Warning[]): boolean {
+  if (tool.type !== 'web_search' || !isRefusedTool(tool.type, learnedRefusals)) return true
+  warnings.push({ code: 'refused_upstream', field: tool.path, detail: 'web search is not available for this model' })
+  return false
+}
+
+function encodeTool(tool: TurnTool, warnings: Warning[]): JsonObject {
+  switch (tool.type) {
+    case 'function':
+      return encodeFunction(tool, warnings)
+    case 'custom': {
+      const { name, description, format } = tool
+      return {
+        type: 'custom',
+        name,
+        ...(description !== undefined && { description }),
+        ...(format !== undefined && { format }),
+      }
+    }
+    case 'web_search':
+      return encodeSearch(tool, warnings)
+    case 'hosted':
+      return refuseValue(toFieldPath(tool.path), 'the tool is not available for this model', 'unsupported_tool')
+  }
+}
+
+function encodeFunction(
+  { name, description, parameters, strict, path }: FunctionTool,
+  warnings: Warning[],
+): JsonObject {
+  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
+  const isStrict = strict === true && isStrictSchema(schema)
+  if (strict === true && !isStrict) {
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail: 'the schema is not one that strict mode takes' })
+  }
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    // Always stated: the default differs between the surfaces of the API.
+    strict: isStrict,
+    parameters: schema,
+  }
+}
+
+function encodeSearch(
+  { allowedDomains, userLocation, contextSize, onlyThere, path }: WebSearchTool,
+  warnings: Warning[],
+): JsonObject {
+  for (const member of onlyThere) {
+    warnings.push({
+      code: 'dropped',
+      field: `${path}.${member}`,
+      detail: 'web search of this model has no such setting',
+    })
+  }
+  // OpenAI's filter has no paths.
+  const hosts = allowedDomains?.map(hostOf)
+  if (allowedDomains?.some((domain) => domain.includes('/'))) {
+    const detail = 'web search of this model is limited to the whole domains'
+    warnings.push({ code: 'adapted', field: `${path}.allowed_domains`, detail })
+  }
+  return {
+    type: 'web_search',
+    ...(hosts !== undefined && { filters: { allowed_domains: [...new Set(hosts)] } }),
+    ...(userLocation !== undefined && { user_location: userLocation }),
+    ...(contextSize !== undefined && { search_context_size: contextSize }),
+  }
+}
+
+function encodeChoice(choice: TurnToolChoice, tools: readonly TurnTool[]): unknown {
+  const custom = new Set(tools.flatMap((tool) => (tool.type === 'custom' ? [tool.name] : [])))
+  const mention = (name: string): JsonObject => ({ type: custom.has(name) ? 'custom' : 'function', name })
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type
+    case 'tool':
+      return mention(choice.name)
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(({ name }) => mention(name)) }
+  }
+}
+
+function encodeParallel(turn: Turn, { model }: EncodeContext, warnings: Warning[]): JsonObject {
+  const parallel = turn.parallelToolCalls
+  if (parallel === undefined || turn.toolChoice?.type === 'none') return {}
+  if (model.supports.parallelToolCalls !== false) return { parallel_tool_calls: parallel }
+  if (parallel) {
+    const field = turn.fieldNames.parallelToolCalls
+    warnings.push({ code: 'dropped', field, detail: `not supported by ${model.id}` })
+  }
+  return {}
+}

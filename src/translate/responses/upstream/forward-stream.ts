@@ -1,0 +1,88 @@
+import type { ReplyFold, ReplyRecord, ReplySeed, ReplyStream } from '../../dialect.ts'
+import { encodeResponsesFailure } from '../error.ts'
+import { toBody } from '../snapshot.ts'
+import { toUsage } from '../usage.ts'
+import { type Frame, encodeFrames } from '../writer/writer.ts'
+import { endFailed, ensureOpen, requireFinalEvent, unfinishedResponse } from './normalise/lifecycle.ts'
+import { normaliseEvent } from './normalise/normalise.ts'
+import { type NormaliserState, startNormaliser } from './normalise/state.ts'
+
+/** Events that precede any output. They are held back, so that a reply that fails at once can still be a status. */
+const opening = new Set(['response.created', 'response.queued', 'response.in_progress'])
+
+/** Bounds the memory of an opening, which is a few events of a few kB. Characters. */
+const MOST_HELD = 1024 * 1024
+const MOST_HELD_EVENTS = 1000
+
+/** Upstream's events, normalised, each with its original text if it needed no repair. */
+export function createResponsesStream(seed: ReplySeed): ReplyStream {
+  const state = startNormaliser(seed, optionsOf(seed))
+  let held = ''
+  let heldEvents = 0
+  let isHolding = true
+
+  function write(frames: readonly Frame[]): string {
+    const text = encodeFrames(frames)
+    if (!isHolding) return text
+    held += text
+    heldEvents += frames.length
+    const isWithin = held.length <= MOST_HELD && heldEvents <= MOST_HELD_EVENTS
+    if (isWithin && frames.every(({ type }) => opening.has(type))) return ''
+    const all = held
+    held = ''
+    isHolding = false
+    return all
+  }
+
+  return {
+    push: (event) => write(normaliseEvent(state, event)),
+    end() {
+      requireFinalEvent(state)
+      return ''
+    },
+    fail(error, requestId) {
+      if (state.done) return ''
+      state.done = true
+      state.hasFailed = true
+      if (state.failed !== undefined) return write(endFailed(state))
+      const out: Frame[] = []
+      ensureOpen(state, out)
+      isHolding = false
+      const failure = encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next, state.error)
+      return held + encodeFrames(out) + failure
+    },
+    ...watch(state),
+  }
+}
+
+/** The body that the events of a streaming caller add up to. */
+export function createResponsesFold(seed: ReplySeed): ReplyFold {
+  const state = startNormaliser(seed, optionsOf(seed))
+  return {
+    push(event) {
+      normaliseEvent(state, event)
+    },
+    end() {
+      requireFinalEvent(state)
+      const body = toBody(state.snapshot)
+      // The final event may have it beside the response, and the body is the response alone.
+      return state.copilotUsage === undefined ? body : { ...body, copilot_usage: state.copilotUsage }
+    },
+    ...watch(state),
+  }
+}
+
+/** Copilot's ciphertext is forwarded byte by byte: one without an envelope counts as Copilot's. */
+function optionsOf({ traits }: ReplySeed) {
+  return { fillsCalls: true, wrapsCiphertext: traits.provider === 'codex' }
+}
+
+function watch(state: NormaliserState) {
+  return {
+    isDone: () => state.done,
+    usage: () => toUsage(state.usage, state.copilotUsage),
+    skipped: () => state.skipped,
+    record: (): ReplyRecord | undefined =>
+      state.done && !state.hasFailed ? { id: state.id, response: toBody(state.snapshot) } : undefined,
+  }
+}

@@ -1,0 +1,221 @@
+import type { EncodeContext } from '../../dialect.ts'
+import { refuseValue } from '../../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import type { Warning } from '../../warning.ts'
+import { nameable } from '../wire.ts'
+import {
+  fitEffort,
+  isChatgpt,
+  isCopilot,
+  knownEffort,
+  takesContextManagement,
+  takesReasoning,
+  takesSampling,
+  takesSummary,
+} from './model-profile.ts'
+import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
+
+// The members of a request that passes, besides its items and its tools.
+
+interface DroppedMember {
+  readonly member: string
+  /** Values that ask for the default, or for nothing that could change the answer. */
+  readonly isIdle?: (value: unknown) => boolean
+  /** Why the request is refused: dropping the member would change the question. Absent: the member is dropped. */
+  readonly refusal?: string
+  /** Absent: always. */
+  readonly applies?: (context: EncodeContext) => boolean
+}
+
+const always = (): boolean => true
+export const isOne = (value: unknown): boolean => value === 1
+export const isZero = (value: unknown): boolean => value === 0
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+export const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
+const refusesSampling = (context: EncodeContext): boolean => !takesSampling(context)
+
+/**
+ * Members that Copilot or OpenAI's own API refuses (docs/copilot-wire.md, "Responses requests"). `decode-request.ts` and
+ * `join-history.ts` deal with the first four.
+ */
+const droppedByApi: readonly DroppedMember[] = [
+  { member: 'previous_response_id', isIdle: always },
+  { member: 'background', isIdle: always },
+  { member: 'conversation', isIdle: always },
+  { member: 'prompt', isIdle: always },
+  // Labels: Codex CLI's own telemetry, and the end user.
+  { member: 'client_metadata', isIdle: always },
+  { member: 'safety_identifier', isIdle: always, applies: isCopilot },
+  { member: 'service_tier', isIdle: (value) => value === 'auto' || value === 'default', applies: isCopilot },
+  { member: 'temperature', isIdle: isOne, applies: refusesSampling },
+  { member: 'top_p', isIdle: isOne, applies: refusesSampling },
+  // It asks for items that hold the history in short; a caller that does not ask gets none.
+  {
+    member: 'context_management',
+    isIdle: isEmptyList,
+    applies: (context) => isCopilot(context) && !takesContextManagement(context),
+  },
+  // Open Responses has these, OpenAI's API does not.
+  { member: 'frequency_penalty', isIdle: isZero },
+  { member: 'presence_penalty', isIdle: isZero },
+]
+
+/** The ChatGPT backend refuses all others: `Unsupported parameter: x` (docs/codex-wire.md, "Request body"). */
+const takenByChatgpt: ReadonlySet<string> = new Set([
+  'model',
+  'instructions',
+  'input',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'include',
+  'store',
+  'stream',
+  'stream_options',
+  'service_tier',
+  'prompt_cache_key',
+])
+
+/** A member in neither list is dropped with a warning. */
+const droppedByChatgpt: readonly DroppedMember[] = [
+  { member: 'temperature', isIdle: isOne },
+  { member: 'top_p', isIdle: isOne },
+  { member: 'frequency_penalty', isIdle: isZero },
+  { member: 'presence_penalty', isIdle: isZero },
+  { member: 'top_logprobs', isIdle: isZero, refusal: 'log probabilities are not available from this upstream' },
+  { member: 'metadata', isIdle: isEmptyObject },
+  { member: 'truncation', isIdle: (value) => value === 'disabled' },
+  { member: 'context_management', isIdle: isEmptyList },
+  { member: 'conversation', refusal: 'there are no stored conversations here' },
+  { member: 'prompt', refusal: 'there are no stored prompts here' },
+  {
+    member: 'background',
+    isIdle: (value) => value === false,
+    refusal: 'responses are not made in the background here',
+  },
+  { member: 'moderation', refusal: 'this upstream does not moderate on request' },
+  // `join-history.ts` has resolved it.
+  { member: 'previous_response_id', isIdle: always },
+  // Codex CLI's own telemetry.
+  { member: 'client_metadata', isIdle: always },
+]
+
+/** More would not fit a header. */
+const mostWarnings = 32
+
+const NOT_TAKEN = 'the ChatGPT backend of Codex does not take it'
+
+/**
+ * The members that this upstream does not take. Each gives a warning unless dropping it loses nothing.
+ * @throws Fault `invalid_request` for a member that cannot be dropped
+ */
+export function membersToDrop(value: JsonObject, context: EncodeContext, warnings: Warning[]): readonly string[] {
+  const rows = isChatgpt(context)
+    ? droppedByChatgpt
+    : droppedByApi.filter(({ applies }) => applies?.(context) !== false)
+  const members = isChatgpt(context)
+    ? Object.keys(value).filter((member) => !takenByChatgpt.has(member))
+    : rows.flatMap(({ member }) => (value[member] === undefined ? [] : [member]))
+  const lost = members.filter((member) => {
+    const asked = value[member]
+    const row = rows.find((each) => each.member === member)
+    if (asked === null || asked === undefined || row?.isIdle?.(asked) === true) return false
+    if (row?.refusal !== undefined) refuseValue(member, row.refusal, 'unsupported_parameter')
+    return true
+  })
+  const detail = isChatgpt(context) ? NOT_TAKEN : `not supported by ${context.model.id}`
+  for (const member of lost.slice(0, mostWarnings)) {
+    warnings.push({ code: 'dropped', field: nameable(member), detail })
+  }
+  return members
+}
+
+export function fitReasoning(reasoning: unknown, context: EncodeContext, warnings: Warning[]): unknown {
+  if (!isObject(reasoning)) return reasoning
+  const { model } = context
+  const { effort } = reasoning
+  const drop = (field: string) => warnings.push({ code: 'dropped', field, detail: `not supported by ${model.id}` })
+  if (!takesReasoning(model)) {
+    if (isFilled(effort) && effort !== 'none') drop('reasoning')
+    return undefined
+  }
+  const changes = new Map<string, unknown>()
+  if (isFilled(effort)) {
+    const fitted = fitEffort(effort, context)
+    if (fitted !== effort) changes.set('effort', fitted)
+    if (fitted === undefined) drop('reasoning.effort')
+    else if (fitted !== effort) {
+      const code = fitted === knownEffort(effort, context) ? 'adapted' : 'clamped'
+      warnings.push({ code, field: 'reasoning.effort', detail: `sent as '${fitted}' to ${model.id}` })
+    }
+  }
+  for (const member of ['summary', 'generate_summary']) {
+    if (takesSummary(context) || !isFilled(reasoning[member])) continue
+    drop(`reasoning.${member}`)
+    changes.set(member, undefined)
+  }
+  const fitted = changes.size === 0 ? reasoning : { ...reasoning, ...Object.fromEntries(changes) }
+  return isChatgpt(context) ? pick(fitted, 'reasoning', ['effort', 'summary', 'context'], warnings) : fitted
+}
+
+export function fitChatgptText(text: unknown, { model }: EncodeContext, warnings: Warning[]): unknown {
+  const takesVerbosity = model.supports.verbosity !== false
+  return pick(text, 'text', takesVerbosity ? ['format', 'verbosity'] : ['format'], warnings)
+}
+
+/** The object with only these members, without nulls; undefined if none is left. */
+function pick(value: unknown, path: string, members: readonly string[], warnings: Warning[]): unknown {
+  if (!isObject(value)) return value
+  const kept = Object.entries(value).filter(([member, asked]) => {
+    if (asked === null || asked === undefined) return false
+    if (members.includes(member)) return true
+    const isDefault = path === 'reasoning' && member === 'mode' && asked === 'standard'
+    if (!isDefault) warnings.push({ code: 'dropped', field: nameable(`${path}.${member}`), detail: NOT_TAKEN })
+    return false
+  })
+  if (kept.length === Object.keys(value).length) return value
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+export function fitCap(cap: unknown, { model }: EncodeContext, warnings: Warning[]): unknown {
+  const limit = model.maxOutputTokens ?? Infinity
+  if (typeof cap !== 'number' || cap <= limit) return cap
+  warnings.push({ code: 'clamped', field: 'max_output_tokens', detail: `above the limit of ${model.id}` })
+  return limit
+}
+
+const ENCRYPTED = 'reasoning.encrypted_content'
+const LOGPROBS = 'message.output_text.logprobs'
+
+/**
+ * Nothing is stored upstream, so reasoning has to travel with the conversation. The ChatGPT backend takes no other value.
+ * @throws Fault `invalid_request` if the ChatGPT backend is asked for log probabilities
+ */
+export function fitInclude(include: unknown, context: EncodeContext, warnings: Warning[]): unknown {
+  const asked: readonly unknown[] = Array.isArray(include) ? include : []
+  if (isChatgpt(context) && asked.includes(LOGPROBS)) {
+    refuseValue('include', 'log probabilities are not available from this upstream', 'unsupported_value')
+  }
+  const taken = isChatgpt(context) ? asked.filter((value) => value === ENCRYPTED) : asked
+  if (taken.length < asked.length) warnings.push({ code: 'dropped', field: 'include', detail: NOT_TAKEN })
+  const asksForEncrypted = !context.learnedRefusals.has(NO_ENCRYPTED_CONTENT)
+  const kept = asksForEncrypted ? taken : taken.filter((value) => value !== ENCRYPTED)
+  if (asksForEncrypted && !kept.includes(ENCRYPTED)) return [...kept, ENCRYPTED]
+  if (kept.length === asked.length && !(isChatgpt(context) && kept.length === 0)) return include
+  return kept.length === 0 ? undefined : kept
+}
+
+/** Normalised events have another length than the one that upstream's obfuscation pads. */
+export function withoutObfuscation(options: unknown): unknown {
+  if (!isObject(options) || !Object.hasOwn(options, 'include_obfuscation')) return options
+  const { include_obfuscation: _padding, ...kept } = options
+  return Object.keys(kept).length === 0 ? undefined : kept
+}
+
+/** The ChatGPT backend knows one option of delivery and refuses all others. */
+export function fitChatgptStreamOptions(options: unknown): unknown {
+  const delivery = isObject(options) ? options['reasoning_summary_delivery'] : undefined
+  return delivery === undefined || delivery === null ? undefined : { reasoning_summary_delivery: delivery }
+}

@@ -1,0 +1,68 @@
+import type { ReplySeed } from '../../../dialect.ts'
+import type { ArgumentScan } from '../../../parts/argument-scan.ts'
+import {
+  type EventTemplates,
+  type TemplateField,
+  eventsBeforeLearning,
+  startTemplates,
+} from '../../../parts/event-template.ts'
+import type { WireEvent, WireObject } from '../../wire.ts'
+import type { TextTarget } from '../../writer/texts.ts'
+import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
+import { type WrapperState, startWrappers } from './wrapper-calls.ts'
+
+/** A delta that has the shape of an earlier one and belongs to the same text. */
+export interface RepeatedDelta extends TextTarget {
+  /** Holds the values of the latest such delta. */
+  readonly event: WireEvent
+}
+
+export interface NormaliserState extends ResponseWriter {
+  /** Upstream began without stating a response id. */
+  isIdMadeUp: boolean
+  /** Of arguments that are open, by output index. */
+  readonly scans: Map<number, ArgumentScan>
+  readonly wrappers: WrapperState
+  usage: WireObject | undefined
+  copilotUsage: unknown
+  /** Upstream's own `response.failed`, which ends the reply. */
+  failed: WireEvent | undefined
+  failedText: string | undefined
+  /** The error of upstream's own `error` event. */
+  error: unknown
+  /** The final event was returned. */
+  done: boolean
+  /** The final event was a failure. */
+  hasFailed: boolean
+  skipped: number
+  readonly templates: EventTemplates
+  /** The latest repeated delta. */
+  repeated: RepeatedDelta | undefined
+}
+
+/** What differs between the deltas of a text. */
+const templateFields: readonly TemplateField[] = [
+  { path: ['delta'], kind: 'text' },
+  { path: ['item_id'], kind: 'raw' },
+  { path: ['sequence_number'], kind: 'integer' },
+  { path: ['obfuscation'], kind: 'text' },
+]
+
+export function startNormaliser(seed: ReplySeed, options: Parameters<typeof startWriter>[1]): NormaliserState {
+  return {
+    ...startWriter(seed, options),
+    isIdMadeUp: false,
+    scans: new Map(),
+    wrappers: startWrappers(seed.notes.calls),
+    usage: undefined,
+    copilotUsage: undefined,
+    failed: undefined,
+    failedText: undefined,
+    error: undefined,
+    done: false,
+    hasFailed: false,
+    skipped: 0,
+    templates: startTemplates(templateFields, eventsBeforeLearning),
+    repeated: undefined,
+  }
+}

@@ -1,0 +1,160 @@
+import type { EncodeContext } from '../../dialect.ts'
+import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
+import type { Warning, WarningCode } from '../../warning.ts'
+import { decodeSummary, summaryPrompt } from '../compaction.ts'
+import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
+import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
+import { isChatgpt } from './model-profile.ts'
+import { distinctCalls, pairItems } from './pair-calls.ts'
+import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
+
+/** Whether upstream takes the item; if not, the request is translated through a `Turn`. */
+export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
+  switch (itemTypeOf(item)) {
+    case 'function_call':
+      return isPassableName(item['name']) && !(isFilled(item['namespace']) && learnedRefusals.has(NO_NAMESPACES))
+    case 'custom_tool_call':
+      return (
+        isPassableName(item['name']) &&
+        !learnedRefusals.has(NO_CUSTOM_TOOLS) &&
+        !(isFilled(item['namespace']) && learnedRefusals.has(NO_NAMESPACES))
+      )
+    case 'custom_tool_call_output':
+      return !learnedRefusals.has(NO_CUSTOM_TOOLS)
+    case 'additional_tools':
+      // A backend without namespaces has no tools in the input either.
+      return !learnedRefusals.has(NO_NAMESPACES) && arePassable(item['tools'], learnedRefusals)
+    default:
+      return true
+  }
+}
+
+/**
+ * The items as upstream takes them: without ids that it cannot know, with reasoning that it can read, with calls and
+ * outputs in pairs. The same array if nothing changes.
+ *
+ * @throws Fault `invalid_request` for an `item_reference`
+ */
+export function passItems(
+  items: readonly JsonObject[],
+  context: EncodeContext,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const fitted: JsonObject[] = []
+  let same = true
+  for (const [at, item] of items.entries()) {
+    const next = fitItem(item, { path: `input.${at}`, context, warnings })
+    same &&= next === item
+    if (next !== undefined) fitted.push(next)
+  }
+  return pairItems(distinctCalls(same ? items : fitted), warnings)
+}
+
+interface Scope {
+  /** The item's path in warnings. */
+  readonly path: string
+  readonly context: EncodeContext
+  readonly warnings: Warning[]
+}
+
+/** Undefined for an item that upstream would refuse. */
+function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
+  const { path, context, warnings } = scope
+  const type = itemTypeOf(item)
+  switch (type) {
+    case 'item_reference':
+      return refuseValue(toFieldPath(path), 'the item it refers to is not stored here', 'item_not_found')
+    case 'reasoning':
+      // Upstream cannot check readable text without its ciphertext.
+      return isFilled(item['encrypted_content']) ? fitOpaque(item, 'thinking_dropped', scope) : undefined
+    case 'compaction':
+    case 'compaction_summary':
+      return fitCompaction(item, scope)
+    case 'additional_tools': {
+      const tools = item['tools']
+      const bare = withoutIds(item, type)
+      if (!Array.isArray(tools)) return bare
+      const listed = tools.filter(isObject)
+      const toolsPath = `${path}.tools`
+      const taken = isChatgpt(context) ? fitChatgptTools(listed, toolsPath, 'auto', warnings) : listed
+      const kept = passTools(taken, toolsPath, context, warnings)
+      return kept === listed && listed.length === tools.length ? bare : { ...bare, tools: kept }
+    }
+    case 'message':
+      return isChatgpt(context) ? fitMessage(withoutIds(item, type)) : withoutIds(item, type)
+    default:
+      return withoutIds(item, type)
+  }
+}
+
+/**
+ * The ChatGPT backend wants a type and refuses the role `system`: `System messages are not allowed`
+ * (BerriAI/litellm#23698).
+ */
+function fitMessage(message: JsonObject): JsonObject {
+  const { role, type } = message
+  if (type === 'message' && role !== 'system') return message
+  return { ...message, type: 'message', role: role === 'system' ? 'developer' : role }
+}
+
+function fitCompaction(item: JsonObject, scope: Scope): JsonObject | undefined {
+  const { path, warnings } = scope
+  const value = item['encrypted_content']
+  if (!isFilled(value)) {
+    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it is empty' })
+    return undefined
+  }
+  const summary = decodeSummary(value)
+  if (summary === undefined) return fitOpaque(item, 'compaction_dropped', scope)
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summaryPrompt(summary) }] }
+}
+
+/** An item that lives by its `encrypted_content`, which leaves its envelope here. */
+function fitOpaque(item: JsonObject, lost: WarningCode, { path, context, warnings }: Scope): JsonObject | undefined {
+  const value = item['encrypted_content']
+  const type = itemTypeOf(item)
+  const drop = (): undefined => {
+    warnings.push({ code: lost, field: path, detail: 'it was made by another vendor or upstream' })
+  }
+  const takesIds = !isChatgpt(context) && !context.learnedRefusals.has(NO_ITEM_IDS)
+  if (typeof value !== 'string' || !isSealed(value)) {
+    const maker = makerOfId(item['id'])
+    if (maker !== undefined && maker !== (context.model.provider ?? 'copilot')) return drop()
+    // Upstream's own id belongs to the value; without an id, upstream finds it in the value (openclaw/openclaw#72602).
+    return takesIds && mayBeUpstreams(item['id']) ? item : withoutIds(item, type)
+  }
+  const opaque = openOpaque(value)
+  if (opaque?.form !== 'encrypted_content' || !isMadeFor(opaque, context.model)) return drop()
+  const opened = { ...item, encrypted_content: opaque.value }
+  return takesIds && isFilled(opaque.id) && item['id'] === opaque.id ? opened : withoutIds(opened, type)
+}
+
+/**
+ * Items whose `status` upstream does not ask for. It describes the item of an earlier reply, which upstream does not know
+ * without the id.
+ */
+const statusOptional: ReadonlySet<string | undefined> = new Set([
+  'message',
+  'reasoning',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+])
+
+/**
+ * Ids are bound to a connection (`401 input item ID does not belong to this connection`), may be too long, or are ours;
+ * upstream asks for none (docs/copilot-wire.md, "Responses requests"). The id of a call stays, for its output names it.
+ */
+function withoutIds(item: JsonObject, type: string | undefined): JsonObject {
+  const callId = item['call_id']
+  const shortened = typeof callId === 'string' ? shortCallId(callId) : callId
+  const renamed = shortened === callId ? item : { ...item, call_id: shortened }
+  if (!Object.hasOwn(item, 'id')) return renamed
+  const { id: _id, ...members } = renamed
+  if (!statusOptional.has(type)) return members
+  const { status: _status, ...bare } = members
+  return bare
+}

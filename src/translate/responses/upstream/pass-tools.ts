@@ -1,0 +1,218 @@
+import type { EncodeContext } from '../../dialect.ts'
+import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isStrictSchema, normaliseSchema } from '../../parts/json-schema.ts'
+import { isOfferedAnyway } from '../../fit/prepare-turn.ts'
+import { isLegalName } from '../../parts/ids.ts'
+import type { Warning } from '../../warning.ts'
+import { itemTypeOf } from '../items.ts'
+import { isWebSearchType } from '../wire.ts'
+import { NO_CUSTOM_TOOLS, NO_NAMESPACES, isRefusedTool, wireKind } from './learned-refusals.ts'
+import { isCopilot } from './model-profile.ts'
+
+/** Characters in the name of a tool. */
+const LONGEST_NAME = 64
+
+/** Whether upstream takes the name. Names that are no strings are left for upstream to refuse. */
+export function isPassableName(name: unknown): boolean {
+  return typeof name !== 'string' || isLegalName(name, LONGEST_NAME)
+}
+
+/** Whether upstream takes the tools; if not, only a translation can restore their names in the reply. */
+export function arePassable(tools: unknown, learnedRefusals: ReadonlySet<string>): boolean {
+  if (!Array.isArray(tools)) return true
+  return tools.every((tool: unknown) => !isObject(tool) || isPassable(tool, learnedRefusals))
+}
+
+function isPassable({ type, name, tools }: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
+  switch (type) {
+    case 'function':
+      return isPassableName(name)
+    case 'custom':
+      return isPassableName(name) && !learnedRefusals.has(NO_CUSTOM_TOOLS)
+    case 'namespace':
+      return isPassableName(name) && !learnedRefusals.has(NO_NAMESPACES) && arePassable(tools, learnedRefusals)
+    default:
+      return true
+  }
+}
+
+/**
+ * Clients offer it with every request; Copilot: `The requested tool image_generation is not supported.`
+ * (caozhiyuan/copilot-api#206)
+ */
+const neverTakenByCopilot: ReadonlySet<string> = new Set(['image_generation'])
+
+function isTaken(type: unknown, context: EncodeContext): boolean {
+  if (typeof type !== 'string') return true
+  return (
+    !(neverTakenByCopilot.has(type) && isCopilot(context)) && !isRefusedTool(wireKind(type), context.learnedRefusals)
+  )
+}
+
+/**
+ * The tools that upstream takes; the same array if it takes all.
+ *
+ * @param path of the list in warnings
+ */
+export function passTools(
+  tools: readonly JsonObject[],
+  path: string,
+  context: EncodeContext,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const kept = tools.filter(({ type }, at) => {
+    if (isTaken(type, context)) return true
+    warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
+    return false
+  })
+  const fitted = kept.map((tool, at) => withSchema(tool, `${path}.${at}`, warnings))
+  return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
+}
+
+/** The function with parameters that upstream takes; the same tool if nothing changes. */
+function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
+  const { type, parameters } = tool
+  if (type !== 'function') return tool
+  const { schema, removed } = normaliseSchema(parameters)
+  for (const keyword of removed) {
+    const detail = `${keyword} is not taken at the top of a tool's parameters`
+    warnings.push({ code: 'schema_simplified', field: `${path}.parameters.${keyword}`, detail })
+  }
+  return isTakenAsParameters(parameters) && removed.length === 0 ? tool : { ...tool, parameters: schema }
+}
+
+/** Upstream accepts or ignores other members, such as `$schema`. */
+function isTakenAsParameters(parameters: unknown): boolean {
+  return isObject(parameters) && parameters['type'] === 'object' && isObject(parameters['properties'])
+}
+
+/**
+ * `tool_choice` without the tools that were dropped; undefined if none is left.
+ *
+ * @throws Fault `invalid_request` (`unsupported_tool`) if it names such a tool
+ */
+export function passToolChoice(choice: unknown, context: EncodeContext): unknown {
+  if (!isObject(choice)) return choice
+  const { type, tools } = choice
+  if (!isTaken(type, context)) {
+    refuseValue('tool_choice', 'the tool it names is not available for this model', 'unsupported_tool')
+  }
+  if (!Array.isArray(tools)) return choice
+  const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], context))
+  if (kept.length === tools.length) return choice
+  return kept.length === 0 ? undefined : { ...choice, tools: kept }
+}
+
+/** Tools the caller runs. */
+const callable: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace'])
+
+function isSearch(type: unknown): boolean {
+  return typeof type === 'string' && isWebSearchType(type)
+}
+
+function isTakenByChatgpt({ type, execution }: JsonObject): boolean {
+  return callable.has(type) || isSearch(type) || (type === 'tool_search' && execution === 'client')
+}
+
+/**
+ * The tools as the ChatGPT backend takes them. A tool that it cannot run is dropped if it is one offer among others.
+ *
+ * @param path of the list in warnings
+ * @throws Fault `invalid_request` (`unsupported_tool`) if such a tool is the point of the request
+ */
+export function fitChatgptTools(
+  tools: readonly JsonObject[],
+  path: string,
+  choice: unknown,
+  warnings: Warning[],
+): readonly JsonObject[] {
+  const hasCallable = tools.some(({ type }) => callable.has(type))
+  return tools.flatMap((tool, at) => {
+    const toolPath = `${path}.${at}`
+    if (isTakenByChatgpt(tool)) return [fitTool(tool, toolPath, warnings)]
+    const type = String(tool['type'])
+    if (!hasCallable || choice === 'required' || !isOfferedAnyway(type)) {
+      refuseValue(`${toFieldPath(toolPath)}.type`, 'this upstream does not run tools of this type', 'unsupported_tool')
+    }
+    warnings.push({ code: 'dropped', field: toolPath, detail: 'the tool is not available for this model' })
+    return []
+  })
+}
+
+function fitTool(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonObject {
+  const { type, tools } = tool
+  if (type === 'function') return withStrict(withSchema(tool, toolPath, warnings), toolPath, warnings)
+  if (type === 'namespace' && Array.isArray(tools)) {
+    const fitted = tools.map((inner: unknown, at) =>
+      isObject(inner) ? fitTool(inner, `${toolPath}.tools.${at}`, warnings) : inner,
+    )
+    return fitted.every((inner, at) => inner === tools[at]) ? tool : { ...tool, tools: fitted }
+  }
+  return isSearch(type) && type !== 'web_search' ? { ...tool, type: 'web_search' } : tool
+}
+
+/** Always states `strict`: its default differs between the surfaces of the API. */
+function withStrict(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonObject {
+  const { strict, parameters } = tool
+  if (strict === false || (strict === true && isStrictSchema(parameters))) return tool
+  if (strict === true) {
+    warnings.push({
+      code: 'dropped',
+      field: `${toolPath}.strict`,
+      detail: 'the schema is not one that strict mode takes',
+    })
+  }
+  return { ...tool, strict: false }
+}
+
+/**
+ * The backend refuses other choices: `Tool choice … not found in 'tools' parameter`.
+ *
+ * @param offered all tools of the request, those among the items included
+ * @throws Fault `invalid_request` for a tool that is not offered
+ */
+export function fitChatgptChoice(choice: unknown, offered: readonly JsonObject[]): unknown {
+  if (!isObject(choice)) return choice
+  const { type, tools } = choice
+  if (type !== 'allowed_tools') return isSearch(type) ? fitMention(choice, offered) : checked(choice, offered)
+  return Array.isArray(tools)
+    ? { ...choice, tools: tools.map((tool: unknown) => (isObject(tool) ? fitMention(tool, offered) : tool)) }
+    : choice
+}
+
+function fitMention(mention: JsonObject, offered: readonly JsonObject[]): JsonObject {
+  return checked(isSearch(mention['type']) ? { ...mention, type: 'web_search' } : mention, offered)
+}
+
+function checked(mention: JsonObject, offered: readonly JsonObject[]): JsonObject {
+  const { type, name } = mention
+  const isOffered = offered.some((tool) => (isFilled(name) ? tool['name'] === name : tool['type'] === type))
+  if (!isOffered) refuseValue('tool_choice', 'it names a tool that is not among the tools', 'invalid_value')
+  return mention
+}
+
+/** Every tool of a request, those of namespaces and of items included. */
+export function offeredTools(tools: unknown, input: unknown): readonly JsonObject[] {
+  const brought = objectsOf(input).flatMap((item) => (bearers.has(itemTypeOf(item)) ? objectsOf(item['tools']) : []))
+  const outer = [...objectsOf(tools), ...brought]
+  return [...outer, ...outer.flatMap((tool) => objectsOf(tool['tools']))]
+}
+
+/** Items that bring tools. */
+const bearers: ReadonlySet<string | undefined> = new Set(['additional_tools', 'tool_search_output'])
+
+export function bringsTools(input: unknown): boolean {
+  return objectsOf(input).some((item) => bearers.has(itemTypeOf(item)))
+}
+
+/**
+ * Converts a request that Codex CLI wrote in the lite form to the usual form: `additional_tools` at the top of the input
+ * become `tools`. The two forms must not be mixed (docs/codex-wire.md, "Lite form"). Others return as they are.
+ */
+export function inUsualForm<Value extends JsonObject>(value: Value): Value | (Omit<Value, 'input'> & JsonObject) {
+  const { input, tools } = value
+  const [first, ...items]: readonly unknown[] = Array.isArray(input) ? input : []
+  if (!isObject(first) || itemTypeOf(first) !== 'additional_tools' || !Array.isArray(first['tools'])) return value
+  return { ...value, tools: [...(Array.isArray(tools) ? tools : []), ...first['tools']], input: items }
+}

@@ -1,0 +1,347 @@
+import { z } from 'zod'
+import type { CallerRequest, ChainLink } from '../dialect.ts'
+import { type JsonObject, isObject } from '../parts/json.ts'
+import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
+import type { FieldNames } from '../turn.ts'
+
+// The `error` of every schema completes the sentence "expected …" of the 400.
+const aString = z.string('a string')
+const aNumber = z.number('a number')
+const anInteger = z.int('an integer')
+const aBoolean = z.boolean('true or false')
+// `z.looseObject` would walk and copy every member.
+const anObject = z.custom<JsonObject>(isObject, 'an object')
+
+/** Source: OpenAI API reference, responses, `text.format`, 2026-11. */
+const textFormat = z
+  .object(
+    {
+      type: aString,
+      name: aString.nullish(),
+      description: aString.nullish(),
+      schema: anObject.nullish(),
+      strict: aBoolean.nullish(),
+    },
+    'an object with a type',
+  )
+  .refine(({ type, schema }) => type !== 'json_schema' || isObject(schema), {
+    path: ['schema'],
+    error: 'an object that is a JSON schema',
+  })
+
+const textConfig = z.object({ format: textFormat.nullish(), verbosity: aString.nullish() }, 'an object with a format')
+
+/** `generate_summary` is the older name of `summary`. Source: OpenAI API reference, responses, `reasoning`, 2026-11. */
+const reasoning = z.object(
+  {
+    effort: aString.nullish(),
+    summary: aString.nullish(),
+    generate_summary: aString.nullish(),
+    context: aString.nullish(),
+    mode: aString.nullish(),
+  },
+  'an object with an effort',
+)
+
+/**
+ * Body of POST /v1/responses. `caller/check-request.ts` checks items and tools, for which zod is slow and its messages
+ * are vague. Keys we do not read pass. `null` means "default", as in OpenAI's schema. zod's copy of the value is not
+ * used, so inner objects may be plain `z.object`. Source: OpenAI API reference, responses, 2026-11.
+ */
+export const responsesRequest = z.looseObject({
+  model: aString.min(1, 'a non-empty string'),
+  input: z.unknown().optional(),
+  tools: z.unknown().optional(),
+  tool_choice: z.unknown().optional(),
+  instructions: aString.nullish(),
+  previous_response_id: aString.nullish(),
+  stream: aBoolean.nullish(),
+  stream_options: anObject.nullish(),
+  store: aBoolean.nullish(),
+  background: aBoolean.nullish(),
+  include: z.custom<readonly string[]>(isStringList, 'an array of strings').nullish(),
+  max_output_tokens: anInteger.nullish(),
+  max_tool_calls: anInteger.nullish(),
+  temperature: aNumber.nullish(),
+  top_p: aNumber.nullish(),
+  top_logprobs: anInteger.nullish(),
+  /** These two are in Open Responses (2026-04-24) and not in OpenAI's API. */
+  frequency_penalty: aNumber.nullish(),
+  presence_penalty: aNumber.nullish(),
+  parallel_tool_calls: aBoolean.nullish(),
+  reasoning: reasoning.nullish(),
+  text: textConfig.nullish(),
+  truncation: aString.nullish(),
+  metadata: anObject.nullish(),
+  prompt_cache_key: aString.nullish(),
+  safety_identifier: aString.nullish(),
+  service_tier: aString.nullish(),
+  user: aString.nullish(),
+})
+export type ResponsesRequest = Readonly<z.infer<typeof responsesRequest>> & {
+  readonly input?: string | readonly ResponsesItem[] | null | undefined
+  readonly tools?: readonly ResponsesTool[] | null | undefined
+  readonly tool_choice?: ResponsesToolChoice | null | undefined
+}
+
+/** `z.array` would report each wrong element. */
+function isStringList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((word) => typeof word === 'string')
+}
+
+/**
+ * One item of `input`. In the caller's request, the members we read are well-formed (`caller/check-request.ts`); items of
+ * a stored reply are not checked. `itemTypeOf` gives the type.
+ */
+export type ResponsesItem = JsonObject
+
+/** One entry of `tools`. For types we know, the members we read are well-formed (`caller/check-request.ts`). */
+export interface ResponsesTool {
+  readonly type: string
+  readonly [key: string]: unknown
+}
+
+/** `web_search`, `web_search_preview` and their dated names. Source: OpenAI API reference, responses, tools, 2026-11. */
+export function isWebSearchType(type: string): boolean {
+  return type === 'web_search' || type.startsWith('web_search_')
+}
+
+/** A named tool, a hosted one, or `allowed_tools` with a mode and tools. */
+export type ResponsesToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | { readonly type: string; readonly [key: string]: unknown }
+
+/** `CallerRequest.body` of this dialect: the caller's JSON, as bytes and as checked value. */
+export class ResponsesBody implements JsonObjectBytes {
+  readonly bytes: Buffer
+  readonly value: ResponsesRequest
+  readonly members: readonly Member[]
+  readonly chain: ChainLink
+  /** The `previous_response_id` of a request whose history has been joined. */
+  readonly continues: string | undefined
+
+  constructor(
+    bytes: Buffer,
+    value: ResponsesRequest,
+    members: readonly Member[],
+    chain: ChainLink,
+    continues?: string,
+  ) {
+    this.bytes = bytes
+    this.value = value
+    this.members = members
+    this.chain = chain
+    this.continues = continues
+  }
+}
+
+/** @throws TypeError for a request of another dialect */
+export function responsesBodyOf(request: CallerRequest): ResponsesBody {
+  if (request.body instanceof ResponsesBody) return request.body
+  throw new TypeError('the request was not decoded by the responses dialect')
+}
+
+// What upstream sends is not trusted: all members of a `WireEvent` are unknown, and each reader checks what it reads. The
+// items and response objects of the proxy itself have exact types, assignable to those of the `openai` package. Source:
+// OpenAI API reference, responses streaming events, 2026-11.
+
+/** One event of a stream. Validating each event against a schema would cost more than forwarding it. */
+export interface WireEvent {
+  type?: unknown
+  sequence_number?: unknown
+  /** Of lifecycle events: the response object. */
+  response?: unknown
+  output_index?: unknown
+  content_index?: unknown
+  summary_index?: unknown
+  annotation_index?: unknown
+  /** Changes from event to event with Copilot (docs/copilot-wire.md, "Responses stream"); `output_index` does not. */
+  item_id?: unknown
+  item?: unknown
+  part?: unknown
+  delta?: unknown
+  text?: unknown
+  refusal?: unknown
+  arguments?: unknown
+  input?: unknown
+  logprobs?: unknown
+  annotation?: unknown
+  /** Random filling that hides the length of a delta. */
+  obfuscation?: unknown
+  /** Of `error` events: flat or, from some servers, nested under `error`. */
+  error?: unknown
+  code?: unknown
+  message?: unknown
+  [extra: string]: unknown
+}
+
+/** An output item or a content part of upstream. */
+export interface WireObject {
+  type?: unknown
+  id?: unknown
+  status?: unknown
+  [extra: string]: unknown
+}
+
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+
+export type LogProb = {
+  token: string
+  logprob: number
+  bytes: number[]
+  top_logprobs: { token: string; logprob: number; bytes: number[] }[]
+}
+
+export type UrlCitation = {
+  type: 'url_citation'
+  url: string
+  title: string
+  start_index: number
+  end_index: number
+}
+
+export type OutputText = { type: 'output_text'; text: string; annotations: UrlCitation[]; logprobs: LogProb[] }
+
+export type Refusal = { type: 'refusal'; refusal: string }
+
+export type SummaryText = { type: 'summary_text'; text: string }
+
+type MessageOutput = {
+  type: 'message'
+  id: string
+  status: ItemStatus
+  role: 'assistant'
+  content: (OutputText | Refusal)[]
+}
+
+type ReasoningOutput = {
+  type: 'reasoning'
+  id: string
+  summary: SummaryText[]
+  encrypted_content?: string
+  status: ItemStatus
+}
+
+type FunctionCallOutput = {
+  type: 'function_call'
+  id: string
+  call_id: string
+  name: string
+  namespace?: string
+  arguments: string
+  status: ItemStatus
+}
+
+type CustomCallOutput = {
+  type: 'custom_tool_call'
+  id: string
+  call_id: string
+  name: string
+  namespace?: string
+  input: string
+  status: ItemStatus
+}
+
+type WebSearchOutput = {
+  type: 'web_search_call'
+  id: string
+  status: 'in_progress' | 'completed'
+  action: { type: 'search'; query: string }
+}
+
+type CompactionOutput = { type: 'compaction'; id: string; encrypted_content: string }
+
+export type OutputItem =
+  | MessageOutput
+  | ReasoningOutput
+  | FunctionCallOutput
+  | CustomCallOutput
+  | WebSearchOutput
+  | CompactionOutput
+
+/** OpenAI's counting: input includes cache reads and writes, output includes reasoning. */
+export type ResponseUsage = {
+  input_tokens: number
+  input_tokens_details: { cached_tokens: number; cache_write_tokens: number }
+  output_tokens: number
+  output_tokens_details: { reasoning_tokens: number }
+  total_tokens: number
+}
+
+/** `code` is open here, and a closed list in the `openai` package. */
+type ResponseError = { code: string; message: string }
+
+/**
+ * The response object without what repeats the request, which is the caller's own JSON. `output_text`, which the
+ * `openai` package's type demands, is added by that package and never on the wire.
+ */
+export type ResponseState = {
+  id: string
+  object: 'response'
+  /** Seconds since epoch. */
+  created_at: number
+  /** Seconds since epoch once completed. */
+  completed_at: number | null
+  status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
+  error: ResponseError | null
+  incomplete_details: { reason: 'max_output_tokens' | 'content_filter' } | null
+  model: string
+  output: OutputItem[]
+  usage: ResponseUsage | null
+}
+
+export type ResponseObject = ResponseState & RequestEcho
+
+/** The request's members in its response: OpenAI's defaults, or the caller's values. */
+export type RequestEcho = {
+  access_programs: null
+  background: boolean
+  instructions: string | null
+  max_output_tokens: number | null
+  max_tool_calls: number | null
+  metadata: Record<string, string>
+  parallel_tool_calls: boolean
+  previous_response_id: string | null
+  prompt_cache_key: string | null
+  reasoning: { effort: null; summary: null }
+  safety_identifier: string | null
+  service_tier: 'default'
+  store: boolean
+  temperature: number | null
+  text: { format: { type: 'text' } }
+  tool_choice: 'auto' | 'none' | 'required'
+  tools: never[]
+  top_logprobs: number
+  top_p: number | null
+  truncation: 'auto' | 'disabled'
+  /** Open Responses (2026-04-24) has these; OpenAI's reference does not. */
+  presence_penalty: number
+  frequency_penalty: number
+}
+
+/** Members that this dialect does not have are named as in Chat Completions. */
+export const responsesFieldNames: FieldNames = {
+  maxOutputTokens: 'max_output_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  seed: 'seed',
+  logitBias: 'logit_bias',
+  stop: 'stop',
+  format: 'text.format',
+  verbosity: 'text.verbosity',
+  reasoning: 'reasoning',
+  effort: 'reasoning.effort',
+  logprobs: 'top_logprobs',
+  toolChoice: 'tool_choice',
+  parallelToolCalls: 'parallel_tool_calls',
+}
+
+/** The name of a caller's member as a warning header may hold it. */
+export function nameable(field: string): string {
+  return /^[\w.-]{1,64}$/.test(field) ? field : 'unknown member'
+}

@@ -1,0 +1,185 @@
+import { objectsOf } from '../../parts/json.ts'
+import { type ItemSnapshot, type PartSnapshot, type TextSnapshot, toPart } from '../snapshot.ts'
+import { type PartContainer, type TextKind, kindOfPart, partEvents, textKinds } from '../text-events.ts'
+import type { WireEvent, WireObject } from '../wire.ts'
+import { type Frame, type ResponseWriter, insert, isIndex, settle } from './writer.ts'
+
+// Upstream states some texts whole without having streamed them: summaries that appear in `output_item.done` only, items
+// that appear in the final event only (docs/copilot-wire.md, "Responses stream"). Clients that show an answer as it
+// arrives read the deltas only, so the remainder of each text is emitted as one more delta.
+
+/** A text and the item that holds it. */
+export interface TextTarget {
+  readonly item: ItemSnapshot
+  readonly kind: TextKind
+  /** The part, or the item's own text for a call. */
+  readonly text: TextSnapshot
+}
+
+/** The text that an event belongs to; its part is opened if upstream did not. Undefined if the event does not fit. */
+export function targetFor(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  kind: TextKind,
+  event: WireEvent,
+  out: Frame[],
+): TextTarget | undefined {
+  if (kind.container === 'item') return { item, kind, text: item.call }
+  const parts = item[kind.container]
+  const position = positionIn(parts, event[partEvents[kind.container].index])
+  const part = parts[position] ?? openPart(writer, item, kind.container, position, { type: kind.part }, out)
+  return part.kind === kind ? { item, kind, text: part } : undefined
+}
+
+/** Parts follow each other without gaps. */
+export function positionIn(parts: readonly PartSnapshot[], index: unknown): number {
+  return isIndex(index) && index <= parts.length ? index : Math.max(0, parts.length - 1)
+}
+
+/** Gives an event the location of its text. Returns whether it had that already. */
+export function settleLocation(event: WireEvent, { item, kind, text }: TextTarget): boolean {
+  const hasId = settle(event, 'item_id', item.id)
+  const hasIndex = settle(event, 'output_index', item.index)
+  if (kind.container === 'item') return hasId && hasIndex
+  return settle(event, partEvents[kind.container].index, text.index) && hasId && hasIndex
+}
+
+/** @param part its members, as far as they are known */
+export function openPart(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  container: PartContainer,
+  position: number,
+  part: WireObject,
+  out: Frame[],
+): PartSnapshot {
+  const opened = { ...part }
+  emptyPart(opened)
+  insert(writer, out, partEvents[container].added, { ...locationOf(item, container, position), part: opened })
+  const added = item[container][position]
+  if (added === undefined) throw new Error('the snapshot lacks a part that was added')
+  return added
+}
+
+/** Empties a part that opens: its text would be streamed twice. Returns whether it was empty. */
+export function emptyPart(part: WireObject): boolean {
+  const kind = kindOfPart(part.type)
+  if (kind === undefined) return true
+  const isText = kind === textKinds.text
+  const { annotations } = part
+  if (part[kind.key] === '' && (!isText || (Array.isArray(annotations) && annotations.length === 0))) return true
+  part[kind.key] = ''
+  if (isText) part['annotations'] = []
+  return false
+}
+
+/** Emits the remainder of an item's parts in one container, and closes them. */
+export function closeParts(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  container: PartContainer,
+  stated: unknown,
+  out: Frame[],
+): void {
+  for (const [position, part] of objectsOf(stated).entries()) {
+    const open = item[container][position] ?? openPart(writer, item, container, position, part, out)
+    if (open.kind === kindOfPart(part['type'])) closePart(writer, item, container, open, part, out)
+  }
+  for (const open of item[container]) closePart(writer, item, container, open, undefined, out)
+}
+
+/** @param stated the final part; undefined if the emitted text is all of it */
+export function closePart(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  container: PartContainer,
+  part: PartSnapshot,
+  stated: WireObject | undefined,
+  out: Frame[],
+): void {
+  emitPartRemainder(writer, item, part, stated, out)
+  if (part.isClosed) return
+  insert(writer, out, partEvents[container].done, {
+    ...locationOf(item, container, part.index),
+    part: stated ?? toPart(part),
+  })
+}
+
+/** Emits what is missing of a part's text and annotations. */
+export function emitPartRemainder(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  part: PartSnapshot,
+  stated: WireObject | undefined,
+  out: Frame[],
+): void {
+  const { kind } = part
+  if (kind === undefined) return
+  const target = { item, kind, text: part }
+  const text = stated?.[kind.key]
+  const logprobs = stated?.['logprobs']
+  if (!part.isDone) emitRemainder(writer, target, text, out, logprobs)
+  for (const annotation of objectsOf(stated?.['annotations']).slice(part.annotations.length)) {
+    if (kind === textKinds.text) emitAnnotation(writer, item, part, annotation, out)
+  }
+  emitTextDone(writer, target, text, out, logprobs)
+}
+
+export function emitAnnotation(
+  writer: ResponseWriter,
+  item: ItemSnapshot,
+  part: PartSnapshot,
+  annotation: unknown,
+  out: Frame[],
+): void {
+  insert(writer, out, 'response.output_text.annotation.added', {
+    ...locationOf(item, 'content', part.index),
+    annotation_index: part.annotations.length,
+    annotation,
+  })
+}
+
+/** Emits the remainder of a text, and the event that states it whole. */
+export function emitTextDone(
+  writer: ResponseWriter,
+  target: TextTarget,
+  stated: unknown,
+  out: Frame[],
+  logprobs: unknown = [],
+): void {
+  const { item, kind, text } = target
+  if (text.isDone) return
+  emitRemainder(writer, target, stated, out, logprobs)
+  insert(writer, out, kind.done, {
+    ...locationOfText(target),
+    ...(kind === textKinds.text && { logprobs }),
+    ...(kind === textKinds.arguments && { name: item.item['name'] }),
+    [kind.key]: typeof stated === 'string' && stated !== '' ? stated : text.text,
+  })
+}
+
+/** Emits the end of a text of which the caller has the beginning. */
+export function emitRemainder(
+  writer: ResponseWriter,
+  target: TextTarget,
+  stated: unknown,
+  out: Frame[],
+  logprobs: unknown = [],
+): void {
+  const emitted = target.text.text
+  if (typeof stated !== 'string' || stated.length <= emitted.length || !stated.startsWith(emitted)) return
+  insert(writer, out, target.kind.delta, {
+    ...locationOfText(target),
+    delta: stated.slice(emitted.length),
+    ...(target.kind === textKinds.text && { logprobs: emitted === '' ? logprobs : [] }),
+  })
+}
+
+function locationOfText({ item, kind, text }: TextTarget): WireEvent {
+  if (kind.container !== 'item') return locationOf(item, kind.container, text.index)
+  return { item_id: item.id, output_index: item.index }
+}
+
+function locationOf({ id, index }: ItemSnapshot, container: PartContainer, position: number): WireEvent {
+  return { item_id: id, output_index: index, [partEvents[container].index]: position }
+}

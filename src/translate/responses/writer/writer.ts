@@ -1,0 +1,123 @@
+import { encodeEvent, encodeJsonEvent } from '../../../sse/encode.ts'
+import type { ReplySeed } from '../../dialect.ts'
+import { makerOf } from '../../parts/opaque-envelope.ts'
+import { stringify } from '../../parts/json.ts'
+import { type ResponseSnapshot, foldEvent, startSnapshot } from '../snapshot.ts'
+import type { WireEvent } from '../wire.ts'
+
+// Writes a response in the grammar of OpenAI's API: each item is added, streamed and done once, under one id, and events
+// are numbered without gaps. Two callers use it: `upstream/normalise/` repairs the events of a Responses upstream,
+// `caller/encode-stream.ts` writes the events of a translated reply.
+
+/** One event for the caller. */
+export interface Frame {
+  readonly type: string
+  /** Valid until the next event is read: a repeated delta reuses the object. */
+  readonly event: WireEvent
+  /** Upstream's own text, if the event is unchanged. */
+  readonly rawText: string | undefined
+  /** What `JSON.stringify` would make of the event, if that is at hand; never together with `rawText`. */
+  readonly json: string | undefined
+  /** For `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
+  readonly upstreamId?: string | undefined
+}
+
+interface WriterOptions {
+  /** A function call without arguments gets `{}`. Other dialects write an empty call their own way. */
+  readonly fillsCalls: boolean
+  /** The caller receives the ciphertext itself, and may send it to a model of another provider later. */
+  readonly wrapsCiphertext: boolean
+}
+
+/** Owned by one reply, updated in place. */
+export interface ResponseWriter {
+  readonly seed: ReplySeed
+  readonly fillsCalls: boolean
+  /** Who made the ciphertext, if an envelope is to say so; undefined if it is forwarded as it came. */
+  readonly ciphertextOrigin: ReturnType<typeof makerOf> | undefined
+  /** Everything emitted so far. */
+  readonly snapshot: ResponseSnapshot
+  /** The response's id for the caller; '' until `response.created` is emitted. */
+  id: string
+  /** Item ids that are taken. */
+  readonly itemIds: Set<string>
+  /** The item's index, by the id of its call. */
+  readonly callIds: Map<string, number>
+  /** The next `sequence_number`. */
+  next: number
+  /** Index of the item that was added last, for events that name none. */
+  lastIndex: number
+  /** An emitted `output_item.done` differs from upstream's. */
+  hasChangedItems: boolean
+}
+
+export function startWriter(seed: ReplySeed, { fillsCalls, wrapsCiphertext }: WriterOptions): ResponseWriter {
+  return {
+    seed,
+    fillsCalls,
+    ciphertextOrigin: wrapsCiphertext ? makerOf(seed.traits) : undefined,
+    snapshot: startSnapshot(),
+    id: '',
+    itemIds: new Set(),
+    callIds: new Map(),
+    next: 0,
+    lastIndex: 0,
+    hasChangedItems: false,
+  }
+}
+
+/**
+ * Emits an event and adds it to the snapshot.
+ * @param rawText upstream's own, if the event is unchanged so far
+ */
+export function emit(
+  writer: ResponseWriter,
+  out: Frame[],
+  type: string,
+  event: WireEvent,
+  rawText?: string,
+  upstreamId?: string,
+): void {
+  foldEvent(writer.snapshot, type, event)
+  send(writer, out, type, event, rawText, upstreamId)
+}
+
+/** Emits an event that the snapshot already holds. */
+export function send(
+  writer: ResponseWriter,
+  out: Frame[],
+  type: string,
+  event: WireEvent,
+  rawText?: string,
+  upstreamId?: string,
+): void {
+  const isUnchanged = settle(event, 'sequence_number', writer.next) && rawText !== undefined
+  writer.next += 1
+  // Obfuscation pads the event to a length that has changed.
+  if (!isUnchanged && event.obfuscation !== undefined) event.obfuscation = undefined
+  out.push({ type, event, rawText: isUnchanged ? rawText : undefined, json: undefined, upstreamId })
+}
+
+/** Emits an event that upstream did not send. */
+export function insert(writer: ResponseWriter, out: Frame[], type: string, members: WireEvent): void {
+  emit(writer, out, type, { type, sequence_number: 0, ...members })
+}
+
+/** Sets a member. Returns whether it had the value already. */
+export function settle(object: WireEvent, key: string, value: unknown): boolean {
+  if (object[key] === value) return true
+  object[key] = value
+  return false
+}
+
+export function encodeFrames(frames: readonly Frame[]): string {
+  let text = ''
+  for (const { type, event, rawText, json } of frames) {
+    text += rawText === undefined ? encodeJsonEvent(type, json ?? stringify(event)) : encodeEvent(type, rawText)
+  }
+  return text
+}
+
+export function isIndex(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

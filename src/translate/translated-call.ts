@@ -1,0 +1,172 @@
+import type { CallerDialect } from './caller-dialect.ts'
+import type {
+  CallerRequest,
+  DecodedTurn,
+  EncodeContext,
+  EncodedRequest,
+  EventReply,
+  ReplyFold,
+  ReplyNotes,
+  ReplySeed,
+  ReplyStream,
+  TurnAccepts,
+} from './dialect.ts'
+import { limitImages } from './images.ts'
+import { pairCalls } from './fit/pair-calls.ts'
+import { prepareTurn } from './fit/prepare-turn.ts'
+import { createEventReply, createTranslatedFold, createTranslatedStream } from './reply.ts'
+import type { Turn, TurnToolChoice } from './turn.ts'
+import type { UpstreamDialect } from './upstream-dialect.ts'
+import { refuseLosses, type Warning } from './warning.ts'
+import { describeSearches, emulateSearch } from './web-search.ts'
+import type { EmulatedTurn, SearchPlan } from './web-search.ts'
+
+/** One request in the upstream's dialect, and the reader of its reply. */
+export interface TranslatedCall<Reader = ReplyReader> {
+  readonly request: EncodedRequest
+  readonly reader: Reader
+}
+
+/** Reads the reply as `TurnEvent`s. Holds nothing of the request but what the reply needs. */
+export interface EventReader {
+  readonly notes: ReplyNotes
+  /** The proxy continues an answer that upstream pauses, and keeps the request for as long as the answer lasts. */
+  readonly continuesPauses: boolean
+  readonly createEvents: (seed: ReplySeed) => EventReply
+}
+
+/** Reads the reply for a caller, in the caller's dialect. */
+export interface ReplyReader extends EventReader {
+  readonly createStream: (seed: ReplySeed) => ReplyStream
+  readonly createFold: (seed: ReplySeed) => ReplyFold
+}
+
+const noNotes: ReplyNotes = {
+  tools: new Map(),
+  stop: [],
+  hasFormat: false,
+  hidesThinking: false,
+  asksForThinking: true,
+  echo: undefined,
+}
+
+/**
+ * Encodes a caller's request for an upstream: untouched if both speak the same dialect and repairs are enough, otherwise
+ * through a `Turn`.
+ * @throws Fault `invalid_request`
+ */
+export function translateCall(
+  caller: CallerDialect,
+  upstream: UpstreamDialect,
+  asked: CallerRequest,
+  context: EncodeContext,
+): TranslatedCall {
+  const { request, warnings: imageWarnings } = limitImages(asked, caller.conversation, upstream.id, context) ?? {
+    request: asked,
+    warnings: [],
+  }
+  const passed = caller.id === upstream.id ? upstream.passRequest(request, context) : undefined
+  if (passed !== undefined) {
+    const warnings = distinct([...imageWarnings, ...passed.warnings])
+    if (context.strict) refuseLosses(warnings, caller.mandatory)
+    const { createStream, createFold } = upstream
+    return {
+      request: { ...passed, warnings },
+      reader: {
+        notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
+        continuesPauses: false,
+        createStream,
+        createFold,
+        createEvents: (seed) => createEventReply(upstream, seed),
+      },
+    }
+  }
+  const { request: encoded, reader } = translateTurn(upstream, caller.decodeTurn(request, context), context)
+  const warnings = distinct([...imageWarnings, ...encoded.warnings])
+  if (context.strict) refuseLosses(warnings, caller.mandatory)
+  return {
+    request: { ...encoded, warnings },
+    reader: {
+      ...reader,
+      createStream: (seed) => createTranslatedStream(caller, upstream, seed),
+      createFold: (seed) => createTranslatedFold(caller, upstream, seed),
+    },
+  }
+}
+
+/**
+ * Encodes a `Turn` for an upstream.
+ * @throws Fault `invalid_request`
+ */
+export function translateTurn(
+  upstream: UpstreamDialect,
+  { turn, warnings, echo }: DecodedTurn,
+  context: EncodeContext,
+): TranslatedCall<EventReader> {
+  const accepts = upstream.accepts(context.learnedRefusals)
+  const emulated = accepts.webSearch ? undefined : emulatedSearch(turn, context)
+  const prepared = prepareTurn(emulated?.turn ?? withoutSearches(turn, accepts), accepts)
+  const encoded = upstream.encodeTurn(prepared.turn, context)
+  return {
+    request: {
+      ...encoded,
+      warnings: distinct([...warnings, ...(emulated?.warnings ?? []), ...prepared.warnings, ...encoded.warnings]),
+    },
+    reader: {
+      notes: {
+        tools: prepared.tools,
+        stop: prepared.stop,
+        hasFormat: turn.format !== undefined,
+        hidesThinking: turn.reasoning?.summary === 'none',
+        asksForThinking: isThinkingOn(turn.reasoning?.mode),
+        echo,
+        calls: encoded.calls,
+        search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
+      },
+      continuesPauses: upstream.pauses === true,
+      createEvents: (seed) => createEventReply(upstream, seed),
+    },
+  }
+}
+
+/** Undefined where the caller offers no search, or none can be run here. */
+function emulatedSearch(turn: Turn, { canSearch }: EncodeContext): EmulatedTurn | undefined {
+  const tool = turn.tools.find(({ type }) => type === 'web_search')
+  if (tool?.type !== 'web_search' || canSearch?.() !== true) return undefined
+  // Codex asks by default for a search of what is stored (`external_web_access: false`); this one reads the live web.
+  return tool.onlyThere.includes('external_web_access') ? undefined : emulateSearch(turn, tool)
+}
+
+function withoutSearches(turn: Turn, { webSearch }: TurnAccepts): Turn {
+  const hasOutcome = turn.items.some((item) => item.type === 'web_search' && item.outcome !== undefined)
+  return hasOutcome ? { ...turn, items: describeSearches(turn.items, webSearch) } : turn
+}
+
+/** Holds the Turn as long as the answer lasts: each search makes a request of it. In a function of its own: nothing else. */
+function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: UpstreamDialect): SearchPlan {
+  return {
+    name,
+    tool,
+    resume(said, isLast, context) {
+      const toolChoice = isLast ? ({ type: 'none' } as const) : choiceAfterCall(turn.toolChoice)
+      const paired = pairCalls([...turn.items, ...said], upstream.accepts(context.learnedRefusals).callId)
+      return upstream.encodeTurn({ ...turn, toolChoice, items: paired.items }, context)
+    },
+  }
+}
+
+/** A call that was forced has been made: forced again, the model would never come to an answer. */
+function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
+  if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
+  return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
+}
+
+function isThinkingOn(mode: NonNullable<Turn['reasoning']>['mode']): boolean {
+  return mode !== undefined && mode !== 'disabled'
+}
+
+/** The same thing said once: two blocks of one message often share their fate. */
+function distinct(warnings: readonly Warning[]): readonly Warning[] {
+  if (warnings.length < 2) return warnings
+  return [...new Map(warnings.map((warning) => [`${warning.code};${warning.field}`, warning])).values()]
+}

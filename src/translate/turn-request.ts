@@ -1,0 +1,61 @@
+import type { CallerRequest } from './dialect.ts'
+import { promptsOf } from './parts/conversation.ts'
+import type { FieldNames, Turn, TurnItem } from './turn.ts'
+
+/** Field names for warnings about a `Turn` that this process made. */
+const fieldNames: FieldNames = {
+  maxOutputTokens: 'maxOutputTokens',
+  temperature: 'sampling.temperature',
+  topP: 'sampling.topP',
+  topK: 'sampling.topK',
+  frequencyPenalty: 'sampling.frequencyPenalty',
+  presencePenalty: 'sampling.presencePenalty',
+  seed: 'sampling.seed',
+  logitBias: 'sampling.logitBias',
+  stop: 'stop',
+  format: 'format',
+  verbosity: 'verbosity',
+  reasoning: 'reasoning',
+  effort: 'reasoning.effort',
+  logprobs: 'logprobs',
+  toolChoice: 'toolChoice',
+  parallelToolCalls: 'parallelToolCalls',
+}
+
+/** Makes a `Turn` in this process. @param parts members that differ from the defaults */
+export function createTurn(items: readonly TurnItem[], parts: Partial<Turn> = {}): Turn {
+  return { fieldNames, tools: [], sampling: {}, stop: [], ...parts, items }
+}
+
+export function userMessage(text: string): TurnItem {
+  return { type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }
+}
+
+/** The request of a program in this process. Derives from the Turn the facts that dialects read from a caller's body. */
+export function requestOfTurn(turn: Turn, model: string): CallerRequest<Turn> {
+  const { items } = turn
+  const prompts = items.map((item) => ({ isUser: isFromUser(item), content: 'parts' in item ? item.parts : undefined }))
+  const last = items.at(-1)
+  return {
+    model,
+    stream: true,
+    wantsUsage: true,
+    hasImage: items.some(hasImage),
+    hasAgentHistory: items.some((item) => item.type !== 'message' || item.role === 'assistant'),
+    endsWithUser: last !== undefined && isFromUser(last),
+    hasTools: turn.tools.length > 0,
+    isCompaction: false,
+    prompts: promptsOf(prompts, ({ isUser }) => isUser),
+    sessionId: turn.sessionId,
+    body: turn,
+  }
+}
+
+function isFromUser(item: TurnItem): boolean {
+  return item.type === 'message' && item.role === 'user'
+}
+
+function hasImage(item: TurnItem): boolean {
+  const parts = item.type === 'message' ? item.parts : item.type === 'tool_result' ? item.content : []
+  return typeof parts !== 'string' && parts.some(({ type }) => type === 'image')
+}

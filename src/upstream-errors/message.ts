@@ -1,0 +1,38 @@
+import { redactText } from '../redaction/redact.ts'
+
+/** Longer messages are cut. Characters; a caller reads the first lines of a message, and logs keep all of it. */
+const longestMessage = 4000
+
+const webPage = 'The answer was a web page, not the API (a sign-in page, a firewall or an outage page).'
+
+/**
+ * Upstream's message as a caller may read it: without credentials, never markup, not too long. Every upstream message
+ * in an answer goes through this function.
+ * @param redact removes known credentials
+ */
+export function toUpstreamMessage(text: string, redact: (text: string) => string): string {
+  // Redact known values before the first cut and shapes before the last: half a secret would not be recognised.
+  const start = redact(text.trim()).slice(0, 2 * longestMessage)
+  if (isMarkup(start)) return webPage
+  return redactText(start).slice(0, longestMessage).toWellFormed()
+}
+
+function isMarkup(text: string): boolean {
+  return text.startsWith('<') || (/<html[\s>]/i.test(text) && /<(?:head|body|\/html)[\s>]/i.test(text))
+}
+
+/** The two largest units, e.g. `3 h 51 min`. */
+export function inWords(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  if (seconds < 60) return `${seconds} s`
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+/** `2026-12-01 00:00 UTC`. */
+export function timeInWords(timeMs: number): string {
+  const time = new Date(timeMs).toISOString()
+  return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+}

@@ -1,0 +1,171 @@
+import type { ProviderId } from '../executors/executor.ts'
+import type { Credits } from '../models/credits.ts'
+import { createCounter, createHistogram, formatGauge, formatRatio } from './exposition.ts'
+
+interface EndedRequest {
+  /** One of few names: the caller's dialect, a route that has none, or `turn` for a program in this process. */
+  readonly kind: string
+  /** Absent if the request ended before its model was known. */
+  readonly model?: { readonly provider: ProviderId; readonly id: string } | undefined
+  /** `copilot/chat`; absent as `model`. */
+  readonly route?: string | undefined
+  /** Sent to the caller, also in the midst of a stream; 499 after a client disconnect. */
+  readonly status: number
+  readonly seconds: number
+  /** Until the head of the caller's stream went out; absent without a stream. */
+  readonly firstByteSeconds?: number | undefined
+  readonly tokens?: TokenCounts | undefined
+  readonly credits?: Credits | undefined
+  /** Premium requests that GitHub bills for it. */
+  readonly premiumRequests?: number | undefined
+}
+
+export interface TokenCounts {
+  /** Including those read from a cache. */
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+}
+
+/** Gauges at the moment of rendering. */
+interface MetricsNow {
+  readonly active: number
+  readonly queued: number
+  readonly version: string
+  readonly nodeVersion: string
+}
+
+export interface Metrics {
+  readonly requestEnded: (request: EndedRequest) => void
+  /** A request was refused before it reached a model route: a key, an origin, an unknown path. */
+  readonly refused: (status: number) => void
+  readonly upstreamAnswered: (provider: ProviderId, status: number) => void
+  readonly tokenRefreshed: (provider: ProviderId, ok: boolean) => void
+  readonly render: (now: MetricsNow) => string
+}
+
+/** Seconds. A model takes from half a second to some minutes. */
+const durationBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+const firstByteBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/**
+ * Counts since the daemon started. Every label has few values: models are those of the registry, and any other name that
+ * a caller asks for is `other`.
+ */
+export function createMetrics(): Metrics {
+  /** In the order of the output. */
+  const renders: (() => string)[] = []
+  const counter = (name: string, help: string, labels: readonly string[]) => {
+    const created = createCounter({ name, help }, labels)
+    renders.push(created.render)
+    return created
+  }
+  const histogram = (name: string, help: string, labels: readonly string[], bounds: readonly number[]) => {
+    const created = createHistogram({ name, help }, labels, bounds)
+    renders.push(created.render)
+    return created
+  }
+
+  const requests = counter(
+    'copilot_proxy_requests_total',
+    'Model requests, by what the caller was answered. 499: the caller left before.',
+    ['dialect', 'route', 'model', 'status'],
+  )
+  const durations = histogram(
+    'copilot_proxy_request_duration_seconds',
+    'From the arrival of a model request to the end of its answer, waiting in the queue included.',
+    ['dialect', 'route'],
+    durationBounds,
+  )
+  const firstBytes = histogram(
+    'copilot_proxy_time_to_first_byte_seconds',
+    'From the arrival of a model request to the first byte of its stream. Streams only.',
+    ['dialect', 'route'],
+    firstByteBounds,
+  )
+  const inputTokens = counter(
+    'copilot_proxy_input_tokens_total',
+    'Tokens that models have read, cached ones included.',
+    ['provider', 'model'],
+  )
+  const cachedTokens = counter(
+    'copilot_proxy_cached_input_tokens_total',
+    'Tokens among those read that came from a cache.',
+    ['provider', 'model'],
+  )
+  const cacheWriteTokens = counter(
+    'copilot_proxy_cache_write_tokens_total',
+    'Tokens among those read that were written to a cache.',
+    ['provider', 'model'],
+  )
+  const cacheHitRatio = {
+    name: 'copilot_proxy_cache_hit_ratio',
+    help: 'Share of the tokens read that came from a cache, since the daemon started.',
+  }
+  renders.push(() => formatRatio(cacheHitRatio, cachedTokens, inputTokens))
+  const outputTokens = counter('copilot_proxy_output_tokens_total', 'Tokens that models have written.', [
+    'provider',
+    'model',
+  ])
+  const aiCredits = counter(
+    'copilot_proxy_credits_total',
+    'AI credits: measured as GitHub stated them with the reply, or else estimated from prices.',
+    ['provider', 'model', 'kind'],
+  )
+  const premium = counter(
+    'copilot_proxy_premium_requests_total',
+    'Requests of users times the multiplier of the model, for plans that are billed so.',
+    ['provider', 'model'],
+  )
+  const refusals = counter(
+    'copilot_proxy_refused_requests_total',
+    'Requests that were refused before they came to a model route.',
+    ['status'],
+  )
+  const upstream = counter('copilot_proxy_upstream_responses_total', 'Answers of upstreams by their status.', [
+    'provider',
+    'status',
+  ])
+  const refreshes = counter(
+    'copilot_proxy_token_refreshes_total',
+    'Access tokens that were asked for, and what came of it.',
+    ['provider', 'outcome'],
+  )
+
+  return {
+    requestEnded({ kind, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
+      requests.add([kind, route, model?.id ?? 'other', String(status)])
+      durations.observe([kind, route], seconds)
+      if (firstByteSeconds !== undefined) firstBytes.observe([kind, route], firstByteSeconds)
+      if (model === undefined) return
+      const labels = [model.provider, model.id]
+      const { credits, premiumRequests } = cost
+      if (premiumRequests !== undefined) premium.add(labels, premiumRequests)
+      if (credits !== undefined) {
+        aiCredits.add([...labels, credits.estimated ? 'estimated' : 'measured'], credits.nanoAiu / 1e9)
+      }
+      if (tokens === undefined) return
+      inputTokens.add(labels, tokens.inputTokens)
+      cachedTokens.add(labels, tokens.cachedInputTokens)
+      cacheWriteTokens.add(labels, tokens.cacheWriteTokens)
+      outputTokens.add(labels, tokens.outputTokens)
+    },
+    refused: (status) => refusals.add([String(status)]),
+    upstreamAnswered: (provider, status) => upstream.add([provider, String(status)]),
+    tokenRefreshed: (provider, ok) => refreshes.add([provider, ok ? 'ok' : 'failed']),
+    render: ({ active, queued, version, nodeVersion }) =>
+      [
+        formatGauge({ name: 'copilot_proxy_build_info', help: 'The version that runs.' }, 1, {
+          version,
+          node: nodeVersion,
+        }),
+        formatGauge(
+          { name: 'copilot_proxy_active_requests', help: 'Model requests that are being served now.' },
+          active,
+        ),
+        formatGauge({ name: 'copilot_proxy_queued_requests', help: 'Model requests that wait for a place.' }, queued),
+        ...renders.map((render) => render()),
+      ].join(''),
+  }
+}

@@ -1,0 +1,144 @@
+import type { Logger } from '../logging/logger.ts'
+import { identify, openUsageStore, setAside, UsageStoreError } from './store.ts'
+import type { FileIdentity, UsageStore } from './store.ts'
+import { addEntry, dayOf, noSums, utcDayOf } from './tally.ts'
+import type { Mutable, Tally, UsageEntry } from './tally.ts'
+
+export interface UsageRecorderDeps {
+  /** Undefined: totals stay in memory. */
+  readonly file: string | undefined
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Returns how to cancel it. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly log: Pick<Logger, 'warn'>
+}
+
+/** Usage by model, day and key, kept over restarts. Nothing here throws or makes a request wait. */
+export interface UsageRecorder {
+  readonly note: (entry: UsageEntry) => void
+  /** From this day on, including totals that are not written yet. */
+  readonly since: (day: string) => readonly Tally[]
+  readonly close: () => void
+}
+
+/** Between writes; a killed process loses what it has not written. Ms. */
+const gatherMs = 5000
+
+/** On close, for another process to finish its write. Ms. */
+const lastWaitMs = 500
+
+/** Sums requests in memory and writes the sums later. The first request opens the file and loads SQLite (3 MB). */
+export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderDeps): UsageRecorder {
+  const pending = new Map<string, Mutable<Tally>>()
+  let store: UsageStore | undefined
+  let stopTimer: (() => void) | undefined
+  let hasWarned = false
+  let minute = Number.NaN
+  let days = { day: '', utcDay: '' }
+
+  /** Computed once a minute: no day begins within one. */
+  function today(): Pick<Tally, 'day' | 'utcDay'> {
+    const nowMs = now()
+    const thisMinute = Math.floor(nowMs / 60_000)
+    if (thisMinute !== minute) {
+      minute = thisMinute
+      days = { day: dayOf(nowMs), utcDay: utcDayOf(nowMs) }
+    }
+    return days
+  }
+
+  function arm(): void {
+    if (file === undefined || stopTimer !== undefined) return
+    stopTimer = setTimer(() => {
+      stopTimer = undefined
+      write(0)
+    }, gatherMs)
+  }
+
+  function write(waitMs: number): void {
+    if (file === undefined || pending.size === 0) return
+    const current = identifyQuietly(file)
+    // Somebody has removed the file; the open descriptor leads nowhere.
+    if (current === undefined) closeStore()
+    try {
+      if (waitMs > 0) closeStore()
+      store ??= openUsageStore(file, { waitMs })
+      store.add([...pending.values()])
+      pending.clear()
+    } catch (error) {
+      if (!(error instanceof UsageStoreError)) throw error
+      if (error.problem === 'busy') {
+        arm()
+        return
+      }
+      closeStore()
+      const aside = error.problem === 'damaged' && current !== undefined ? trySetAside(file, current) : undefined
+      warnOnce(error, aside)
+      if (aside !== undefined) arm()
+    }
+  }
+
+  function closeStore(): void {
+    store?.close()
+    store = undefined
+  }
+
+  function warnOnce({ message }: UsageStoreError, aside: string | undefined): void {
+    if (hasWarned) return
+    hasWarned = true
+    if (aside === undefined) log.warn(`totals are kept in memory only: ${message}`)
+    else log.warn({ file: aside }, 'the totals of usage were damaged and have been put aside; counting starts anew')
+  }
+
+  function stored(day: string): readonly Tally[] {
+    // Reading creates no file.
+    if (file === undefined || (store === undefined && identifyQuietly(file) === undefined)) return []
+    try {
+      store ??= openUsageStore(file, { waitMs: 0 })
+      return store.since(day)
+    } catch (error) {
+      if (!(error instanceof UsageStoreError)) throw error
+      if (error.problem !== 'busy') closeStore()
+      return []
+    }
+  }
+
+  return {
+    note(entry) {
+      const { day, utcDay } = today()
+      const { provider, model, key } = entry
+      const name = `${day}/${utcDay}/${provider}/${model}/${key}`
+      let tally = pending.get(name)
+      if (tally === undefined) {
+        tally = { day, utcDay, provider, model, key, ...noSums }
+        pending.set(name, tally)
+      }
+      addEntry(tally, entry)
+      arm()
+    },
+    since: (day) => stored(day).concat(structuredClone([...pending.values()].filter((tally) => tally.day >= day))),
+    close() {
+      stopTimer?.()
+      stopTimer = undefined
+      write(lastWaitMs)
+      closeStore()
+    },
+  }
+}
+
+function identifyQuietly(file: string): FileIdentity | undefined {
+  try {
+    return identify(file)
+  } catch {
+    return undefined
+  }
+}
+
+function trySetAside(file: string, damaged: FileIdentity): string | undefined {
+  try {
+    return setAside(file, damaged)
+  } catch {
+    return undefined
+  }
+}

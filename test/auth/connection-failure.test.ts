@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { ProxyFailure, describeConnectionFailure } from '../../src/auth/connection-failure.ts'
+
+/** As fetch throws it. */
+function failedFetch(code: unknown): Error {
+  return new TypeError('fetch failed', { cause: Object.assign(new Error('inner'), { code }) })
+}
+
+test.each([
+  ['ECONNREFUSED', 'the connection was refused (ECONNREFUSED)'],
+  ['ENOTFOUND', 'its name is not known (ENOTFOUND)'],
+  ['EBRANDNEW', 'the connection failed (EBRANDNEW)'],
+  ['constructor', 'the connection failed (constructor)'],
+  ['UND_ERR_SOCKET', 'the connection was cut'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
+  ['UND_ERR_BRAND_NEW', 'the connection failed'],
+  ['HPE_INVALID_CONSTANT', 'what it answered is not HTTP'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'no secure connection could be agreed on (ERR_SSL_WRONG_VERSION_NUMBER)'],
+])('%s is told as: %s', (code, words) => {
+  expect(describeConnectionFailure(failedFetch(code))).toBe(words)
+})
+
+test.each(['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])(
+  'a certificate of a company’s own (%s) names the variable that helps',
+  (code) => {
+    expect(describeConnectionFailure(failedFetch(code))).toContain('NODE_EXTRA_CA_CERTS')
+  },
+)
+
+test('the reason is found some levels down, a code that is no text is passed over, and nothing is made up', () => {
+  const cancelled = Object.assign(new Error('cancelled', { cause: failedFetch('UND_ERR_ABORTED') }), { code: 0 })
+  expect(describeConnectionFailure(cancelled)).toContain('proxy')
+  expect(describeConnectionFailure(new TypeError('fetch failed'))).toBe('')
+  expect(describeConnectionFailure('text')).toBe('')
+  const circle = new Error('circle')
+  circle.cause = circle
+  expect(describeConnectionFailure(circle)).toBe('')
+})
+
+test('a proxy that is the one in trouble is named', () => {
+  const failed = new TypeError('fetch failed', {
+    cause: new ProxyFailure('http://proxy.example:3128', failedFetch('ENOTFOUND')),
+  })
+  expect(describeConnectionFailure(failed)).toBe(
+    'the proxy http://proxy.example:3128 on the way failed: its name is not known (ENOTFOUND)',
+  )
+})

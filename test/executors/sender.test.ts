@@ -1,0 +1,160 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import { createServer as createTcpServer } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { expect, onTestFinished, test } from 'vitest'
+import { createPool } from '../../src/executors/agent.ts'
+import { createSender, toTarget } from '../../src/executors/sender.ts'
+import { createAuthority, createCertificate } from '../tls-certificate.ts'
+import { textOf } from './bodies.ts'
+
+const deadlines = { connectMs: 5000, headersMs: 5000 }
+
+/** Listens until the test ends, and keeps its connections in order. */
+async function listen(server: Server) {
+  const sockets: Socket[] = []
+  server.on('connection', (socket: Socket) => sockets.push(socket.on('error', () => {})))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  // A TCP server that listens has an address with a port.
+  const { port } = server.address() as AddressInfo
+  return { sockets, host: `127.0.0.1:${port}` }
+}
+
+function askerOf(origin: string) {
+  const pool = createPool({ connectMs: deadlines.connectMs, env: {} })
+  onTestFinished(() => pool.agent.destroy())
+  const send = createSender(pool, deadlines)
+  return async (path = '/'): Promise<string> => {
+    const { signal } = new AbortController()
+    const reply = await send({
+      target: toTarget(origin),
+      path,
+      method: 'POST',
+      headers: () => ({}),
+      body: '{}',
+      signal,
+    })
+    const text = await textOf(reply.body)
+    // The pool takes a connection back a moment after its reply was complete.
+    await new Promise(setImmediate)
+    return text
+  }
+}
+
+async function startUpstream(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+  let requests = 0
+  const { sockets, host } = await listen(
+    createServer((request, response) => {
+      requests += 1
+      handle(request, response)
+    }),
+  )
+  return { sockets, requests: () => requests, ask: askerOf(`http://${host}`) }
+}
+
+test('E19 a request is not repeated on another kept connection', async () => {
+  const gone = new Set<Socket>()
+  let longResponse: ServerResponse | undefined
+  const upstream = await startUpstream(({ socket, url }, response) => {
+    if (gone.has(socket)) socket.resetAndDestroy()
+    else if (url === '/long') longResponse = response
+    else if (url === '/breaks' && upstream.requests() === 3) {
+      // The connection of the long answer is free and kept by the time this one breaks.
+      for (const each of upstream.sockets) gone.add(each)
+      longResponse?.end('long')
+      void long.then(() => socket.resetAndDestroy())
+    } else response.end('short')
+  })
+  const long = upstream.ask('/long')
+  await expect.poll(() => upstream.requests()).toBe(1)
+  expect(await upstream.ask('/short')).toBe('short')
+  expect(await upstream.ask('/breaks')).toBe('short')
+  expect(upstream.sockets).toHaveLength(3)
+})
+
+test('E18 the answer to a repeated request is read to its end, and then its connection is closed', async () => {
+  const goOn = Promise.withResolvers<void>()
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 1) response.end('whole')
+    else if (upstream.requests() === 2) socket.resetAndDestroy()
+    else {
+      response.write('first, ')
+      void goOn.promise.then(() => response.end('last'))
+    }
+  })
+  await upstream.ask()
+  const asked = upstream.ask()
+  await expect.poll(() => upstream.sockets[1]?.bytesWritten).toBeGreaterThan(0)
+  // The pool of that one request has been told to close by then.
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  goOn.resolve()
+  expect(await asked).toBe('first, last')
+  await expect.poll(() => upstream.sockets[1]?.destroyed).toBe(true)
+})
+
+test('E19 nor one whose kept connection breaks in the middle of the response head', async () => {
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 1) response.end('whole')
+    else socket.end('HTTP/1.1 200 OK\r\ncontent-ty')
+  })
+  await upstream.ask()
+  await expect(upstream.ask()).rejects.toMatchObject({ error: { kind: 'upstream_unreachable' } })
+  expect(upstream.requests()).toBe(2)
+})
+
+test('E19 nor one that is announced, and then its kept connection breaks', async () => {
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 1) response.end('whole')
+    else response.writeEarlyHints({ link: '</style.css>; rel=preload' }, () => socket.destroy())
+  })
+  await upstream.ask()
+  await expect(upstream.ask()).rejects.toMatchObject({ error: { kind: 'upstream_unreachable' } })
+  expect(upstream.requests()).toBe(2)
+})
+
+test('E18 a kept connection that is reset before anything is written to it costs no request', async () => {
+  const upstream = await startUpstream((_, response) => response.end('whole'))
+  for (let round = 0; round < 20; round += 1) {
+    // Not yet heard of when the next request is handed over.
+    upstream.sockets.at(-1)?.resetAndDestroy()
+    expect(await upstream.ask()).toBe('whole')
+  }
+})
+
+test('E19 a new connection that is cut while it is being made is asked for once', async () => {
+  const { sockets, host } = await listen(
+    createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
+  )
+  await expect(askerOf(`https://${host}`)()).rejects.toMatchObject({ error: { kind: 'upstream_unreachable' } })
+  expect(sockets).toHaveLength(1)
+})
+
+test('E19 of HTTP/2 requests at once on a kept connection that is gone all are repeated', async () => {
+  const authority = createAuthority()
+  const usual = getCACertificates('default')
+  setDefaultCACertificates([...usual, authority.cert])
+  onTestFinished(() => setDefaultCACertificates(usual))
+  const gone = new Set<unknown>()
+  const versions: string[] = []
+  const server = createSecureServer(createCertificate({ authority }), (request, response) => {
+    versions.push(request.httpVersion)
+    const { session } = request.stream
+    if (gone.has(session)) session?.destroy()
+    else response.end('whole')
+  })
+  server.on('session', (session) => session.on('error', () => {}))
+  const { sockets, host } = await listen(server)
+  const ask = askerOf(`https://${host}`)
+  server.once('session', (session) => server.once('request', () => gone.add(session)))
+  await ask()
+  expect(await Promise.all(Array.from({ length: 10 }, () => ask()))).toEqual(Array.from({ length: 10 }, () => 'whole'))
+  expect(new Set(versions)).toEqual(new Set(['2.0']))
+  expect(sockets.length).toBeGreaterThan(1)
+})

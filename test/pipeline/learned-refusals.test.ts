@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { createLearnedRefusals } from '../../src/pipeline/learned-refusals.ts'
+
+test('learned refusals are kept for each route and model, the newest last', () => {
+  const { learn, of } = createLearnedRefusals()
+  for (const learnedRefusal of ['a', 'b', 'a']) learn('copilot/messages', 'claude', learnedRefusal)
+  learn('copilot/chat', 'claude', 'c')
+  expect([...of('copilot/messages', 'claude')]).toEqual(['b', 'a'])
+  expect([...of('copilot/chat', 'claude')]).toEqual(['c'])
+  expect(of('copilot/messages', 'gpt').size).toBe(0)
+})
+
+test('where there are too many the oldest goes', () => {
+  const { learn, of } = createLearnedRefusals()
+  for (let at = 0; at < 100; at += 1) learn('r', 'm', `field:x${at}`)
+  const kept = [...of('r', 'm')]
+  expect(kept).toHaveLength(64)
+  expect(kept.at(0)).toBe('field:x36')
+  expect(kept.at(-1)).toBe('field:x99')
+})

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
+import type { AnswerEvent } from '../../src/pipeline/model-answer.ts'
+import { foldTurn } from '../../src/translate/fold-turn.ts'
+import type { TurnEvent } from '../../src/translate/turn.ts'
+import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
+import { openProxy } from '../http/harness.ts'
+import type { Proxy } from '../http/harness.ts'
+
+// A program inside the daemon makes model turns without HTTP.
+
+const call = (proxy: Proxy, prompt: string, model = 'gpt-5-mini', signal = new AbortController().signal) =>
+  proxy.daemon.runTurn({ id: 'in-process', turn: createTurn([userMessage(prompt)]), model, signal })
+
+const textIn = (events: readonly TurnEvent[]): string =>
+  events.map((event) => (event.type === 'text.delta' ? event.text : '')).join('')
+
+async function eventsOf(answer: { readonly events: AsyncIterable<AnswerEvent> }): Promise<readonly AnswerEvent[]> {
+  const events: AnswerEvent[] = []
+  for await (const event of answer.events) events.push(event)
+  return events
+}
+
+describe.each([
+  ['chat', 'gemini-2.5-pro'],
+  ['responses', 'gpt-5.3-codex'],
+  ['messages', 'claude-opus-4.7'],
+])('over the %s upstream', (dialect, model) => {
+  test('a turn streams as events, each with the text that upstream sent', async () => {
+    const proxy = await openProxy()
+    const answer = await call(proxy, 'Say hello', model)
+    const events = await eventsOf(answer)
+    expect(answer.route).toBe(`copilot/${dialect}`)
+    expect(events[0]?.event.type).toBe('start')
+    expect(events.at(-1)?.event).toMatchObject({ type: 'stop', reason: 'end' })
+    const told = textIn(events.map(({ event }) => event))
+    expect(told).not.toBe('')
+    const raw = events.flatMap(({ rawText }) => rawText ?? [])
+    expect(raw.length).toBeGreaterThan(1)
+    for (const text of raw) expect(text).toMatch(/^(?:event: [\w.]+\n)?data: (?:\{.*\}|\[DONE\])\n\n$/)
+  })
+
+  test('a turn folds into the items that the next turn sends back', async () => {
+    const proxy = await openProxy()
+    const { items, stop, usage } = await foldTurn((await call(proxy, 'Say hello', model)).events)
+    expect(stop).toBe('end')
+    expect(usage?.outputTokens).toBeGreaterThan(0)
+    expect(items.at(-1)).toMatchObject({ type: 'message', role: 'assistant' })
+    const next = createTurn([userMessage('Say hello'), ...items, userMessage('And again')])
+    const signal = new AbortController().signal
+    const again = await proxy.daemon.runTurn({ id: 'in-process-2', turn: next, model, signal })
+    expect((await foldTurn(again.events)).stop).toBe('end')
+    expect(proxy.demo.log.at(-1)?.headers).toMatchObject({ 'x-initiator': 'agent' })
+  })
+})
+
+test('a turn is counted and logged like a request', async () => {
+  const proxy = await openProxy()
+  await foldTurn((await call(proxy, 'Say hello')).events)
+  expect(proxy.log.filter(({ message }) => message === 'request served')).toMatchObject([
+    { fields: { requestId: 'in-process', model: 'gpt-5-mini', status: 200 } },
+  ])
+  const { text } = await proxy.send('/metrics')
+  expect(text).toContain('copilot_proxy_requests_total{dialect="turn"')
+})
+
+test('a tool call comes back as an item, and its result goes up', async () => {
+  const proxy = await openProxy()
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, path: '' }] as const
+  const turn = createTurn([userMessage('Look around')], { tools, toolChoice: { type: 'required' } })
+  const answer = await proxy.daemon.runTurn({
+    id: 'tools',
+    turn,
+    model: 'gpt-5-mini',
+    signal: new AbortController().signal,
+  })
+  const { items, stop } = await foldTurn(answer.events)
+  expect(stop).toBe('tool_calls')
+  const asked = items.find(({ type }) => type === 'tool_call')
+  expect(asked).toMatchObject({ name: 'look', kind: 'function' })
+})
+
+test('leaving the loop early cancels the upstream request and ends the admission', async () => {
+  const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1 }' })
+  const event = `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: null }] })}\n\n`
+  proxy.demo.script('/chat/completions', { outcome: streamReply([event], { ending: 'hold' }) })
+  const answer = await call(proxy, 'Say hello', 'gemini-2.5-pro')
+  for await (const { event: said } of answer.events) if (said.type === 'text.delta') break
+  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
+  expect(stop).toBe('end')
+})
+
+test('a refusal of upstream is thrown before there is an answer', async () => {
+  const proxy = await openProxy()
+  proxy.demo.script('/chat/completions', {
+    outcome: jsonReply(429, { error: { message: 'slow down', code: 'rate_limited' } }),
+  })
+  await expect(call(proxy, 'Say hello', 'gemini-2.5-pro')).rejects.toMatchObject({
+    error: { kind: 'upstream_status', status: 429 },
+  })
+})
+
+test('an answer that is cut off throws after its events', async () => {
+  const proxy = await openProxy()
+  const event = `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: null }] })}\n\n`
+  proxy.demo.script('/chat/completions', { outcome: streamReply([event], { ending: 'cut' }) })
+  const answer = await call(proxy, 'Say hello', 'gemini-2.5-pro')
+  const events: TurnEvent[] = []
+  const reading = (async () => {
+    for await (const { event: said } of answer.events) events.push(said)
+  })()
+  await expect(reading).rejects.toMatchObject({ error: { kind: 'upstream_truncated' } })
+  expect(textIn(events)).toBe('one')
+})
+
+test('an abort ends the turn', async () => {
+  const proxy = await openProxy()
+  proxy.demo.script('/chat/completions', { outcome: { kind: 'silent' } })
+  const controller = new AbortController()
+  const asking = call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
+  controller.abort()
+  await expect(asking).rejects.toMatchObject({ name: 'AbortError' })
+})

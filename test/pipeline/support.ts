@@ -1,0 +1,30 @@
+import type { Config } from '../../src/config/schema.ts'
+import type { Executor } from '../../src/executors/executor.ts'
+import type { ModelRegistry } from '../../src/models/registry.ts'
+import { createPipeline } from '../../src/pipeline/pipeline.ts'
+import { createMetrics } from '../../src/usage/metrics.ts'
+import { createUsageRecorder } from '../../src/usage/recorder.ts'
+import type { recordingLog } from '../recording-log.ts'
+
+export interface PartsOptions {
+  readonly config: Config
+  readonly registry: ModelRegistry
+  readonly log: ReturnType<typeof recordingLog>
+  readonly executorOf: () => Executor
+}
+
+const completeModels = () => Promise.resolve(undefined)
+
+/** A pipeline in memory, and what it shares with the HTTP surface. */
+export function pipelineParts({ config, registry, log, executorOf }: PartsOptions) {
+  const common = {
+    config: () => config,
+    registry,
+    log,
+    redact: (text: string) => text,
+    now: Date.now,
+    metrics: createMetrics(),
+    totals: createUsageRecorder({ file: undefined, now: Date.now, setTimer: () => () => {}, log }),
+  }
+  return { ...common, pipeline: createPipeline({ ...common, completeModels, executorOf, salt: 'salt' }) }
+}

@@ -1,0 +1,1139 @@
+import { fc } from '../../../fast-check.ts'
+import { describe, expect, test } from 'vitest'
+import { rules } from '../../../../src/translate/chat/upstream/adapt/adapt.ts'
+import { passChatRequest } from '../../../../src/translate/chat/upstream/pass-request.ts'
+import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
+import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
+import { callOf, contextOf, errorOf, hello, pass, traits } from '../request-helpers.ts'
+
+interface Case {
+  /** The rule's name; every rule needs a case. */
+  readonly rule: string
+  readonly model: ModelTraits
+  readonly body: Readonly<Record<string, unknown>>
+  /** Members as upstream gets them; `undefined`: not there. */
+  readonly sent: Readonly<Record<string, unknown>>
+  readonly warnings: readonly string[]
+  /** The 400 under `chat.strict`: its path, where the rule changes the meaning. */
+  readonly strictPath?: string
+  readonly learnedRefusals?: readonly string[]
+}
+
+const gpt5 = traits('gpt-5-mini')
+const gpt4 = traits('gpt-4.1')
+const sonnet = traits('claude-sonnet-4.5')
+const opus47 = traits('claude-opus-4.7')
+const gemini = traits('gemini-2.5-pro')
+const grok = traits('grok-code-fast-1')
+const kimi2 = traits('kimi-k2.6')
+const kimi3 = traits('kimi-k3')
+
+const user = (content: unknown) => ({ role: 'user', content })
+const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
+const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a": 1}' } })
+const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' })
+const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
+const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
+const synthesised = (id: string) => `tool_result_synthesised;${id}: a result was put in its place`
+const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
+const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
+
+const sampling: readonly Case[] = [
+  ...['gpt-5-mini', 'gpt-5.6-luna', 'o4-mini', 'o1'].map((id) => ({
+    rule: 'temperature dropped',
+    model: traits(id),
+    body: { temperature: 0 },
+    sent: { temperature: undefined },
+    warnings: [`dropped;temperature: not supported by ${id}`],
+    strictPath: 'temperature',
+  })),
+  {
+    rule: 'top_p dropped',
+    model: gpt5,
+    body: { top_p: 0.9 },
+    sent: { top_p: undefined },
+    warnings: ['dropped;top_p: not supported by gpt-5-mini'],
+    strictPath: 'top_p',
+  },
+  { rule: 'temperature dropped', model: gpt5, body: { temperature: 1 }, sent: { temperature: 1 }, warnings: [] },
+  ...[gpt4, gemini, grok, sonnet, traits('claude-opus-4.6')].map((model) => ({
+    rule: 'temperature dropped',
+    model,
+    body: { temperature: 0, top_p: 0.5, top_k: 3 },
+    sent: { temperature: 0, top_p: 0.5, top_k: 3 },
+    warnings: [],
+  })),
+  {
+    rule: 'top_k dropped',
+    model: opus47,
+    body: { temperature: 0, top_p: 0.5, top_k: 3 },
+    sent: { temperature: undefined, top_p: undefined, top_k: undefined },
+    warnings: ['temperature', 'top_p', 'top_k'].map((name) => `dropped;${name}: not supported by claude-opus-4.7`),
+    strictPath: 'temperature',
+  },
+  ...[{ thinking: { type: 'adaptive' } }, { thinking_budget: 2048 }, { reasoning_effort: 'low' }].map((thinking) => ({
+    rule: 'temperature dropped',
+    model: sonnet,
+    body: { temperature: 0, top_p: 1, ...thinking },
+    sent: { temperature: undefined, top_p: 1, ...thinking },
+    warnings: ['dropped;temperature: not supported by claude-sonnet-4.5 together with thinking'],
+    strictPath: 'temperature',
+  })),
+  {
+    rule: 'temperature dropped',
+    model: sonnet,
+    body: { temperature: 0, thinking: { type: 'disabled' }, thinking_budget: 0, reasoning_effort: 'none' },
+    sent: { temperature: 0, reasoning_effort: 'none' },
+    warnings: [],
+  },
+  {
+    rule: 'top_p dropped',
+    model: sonnet,
+    body: { top_p: 0.9, reasoning_effort: 'high' },
+    sent: { top_p: undefined, reasoning_effort: 'high' },
+    warnings: ['dropped;top_p: not supported by claude-sonnet-4.5 together with thinking'],
+    strictPath: 'top_p',
+  },
+  {
+    // Without the effort nothing asks for thinking, so that sampling may stay.
+    rule: 'temperature dropped',
+    model: traits('claude-sonnet-4.5', { supports: { reasoningEffort: [] } }),
+    body: { temperature: 0, reasoning_effort: 'high' },
+    sent: { temperature: 0, reasoning_effort: undefined },
+    warnings: ['dropped;reasoning_effort: not supported by claude-sonnet-4.5'],
+    strictPath: 'reasoning_effort',
+  },
+  ...[gpt4, grok].map((model) => ({
+    rule: 'temperature dropped',
+    model,
+    body: { temperature: 0, reasoning_effort: 'high' },
+    sent: { temperature: 0, reasoning_effort: 'high' },
+    warnings: [],
+  })),
+]
+
+const unsupported: readonly Case[] = [
+  {
+    rule: 'prediction dropped',
+    model: gpt4,
+    body: { prediction: { type: 'content', content: 'x' } },
+    sent: { prediction: undefined },
+    warnings: ['dropped;prediction: not supported by gpt-4.1'],
+    strictPath: 'prediction',
+  },
+  {
+    rule: 'prediction dropped',
+    model: traits('gpt-4o', { supports: { prediction: true } }),
+    body: { prediction: { type: 'content', content: 'x' } },
+    sent: { prediction: { type: 'content', content: 'x' } },
+    warnings: [],
+  },
+  {
+    rule: 'store dropped',
+    model: gpt4,
+    body: { store: true },
+    sent: { store: undefined },
+    warnings: ['dropped;store: not supported by Copilot'],
+    strictPath: 'store',
+  },
+  {
+    rule: 'store dropped',
+    model: gpt4,
+    body: { store: false },
+    sent: { store: undefined },
+    warnings: ['adapted;store: not supported by Copilot, dropped'],
+  },
+  {
+    rule: 'service_tier dropped',
+    model: gpt4,
+    body: { service_tier: 'priority' },
+    sent: { service_tier: undefined },
+    warnings: ['dropped;service_tier: not supported by Copilot'],
+    strictPath: 'service_tier',
+  },
+  {
+    rule: 'service_tier dropped',
+    model: gpt4,
+    body: { service_tier: 'auto' },
+    sent: { service_tier: undefined },
+    warnings: ['adapted;service_tier: not supported by Copilot, dropped'],
+  },
+  {
+    rule: 'metadata dropped',
+    model: gpt4,
+    body: { metadata: { run: '7' } },
+    sent: { metadata: undefined },
+    warnings: ['dropped;metadata: not supported by Copilot'],
+    strictPath: 'metadata',
+  },
+]
+
+const outputCaps: readonly Case[] = [
+  ...['gpt-5-mini', 'o3'].map((id) => ({
+    rule: 'max_tokens as max_completion_tokens',
+    model: traits(id),
+    body: { max_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
+  })),
+  ...['gpt-4.1', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1', 'mai-code-1-flash'].map((id) => ({
+    rule: 'max_completion_tokens as max_tokens',
+    model: traits(id),
+    body: { max_completion_tokens: 100 },
+    sent: { max_tokens: 100, max_completion_tokens: undefined },
+    warnings: ['adapted;max_completion_tokens: sent as max_tokens'],
+  })),
+  {
+    rule: 'one output cap of two',
+    model: gpt4,
+    body: { max_tokens: 5, max_completion_tokens: 100 },
+    sent: { max_tokens: 100, max_completion_tokens: undefined },
+    warnings: [
+      'dropped;max_tokens: max_completion_tokens is given too',
+      'adapted;max_completion_tokens: sent as max_tokens',
+    ],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'one output cap of two',
+    model: gpt5,
+    body: { max_tokens: 5, max_completion_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'one output cap of two',
+    model: traits('gpt-5-mini', { maxOutputTokens: 1000 }),
+    body: { max_tokens: 2000, max_completion_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'one output cap of two',
+    model: gpt5,
+    body: { max_tokens: 100, max_completion_tokens: 100 },
+    sent: { max_tokens: undefined, max_completion_tokens: 100 },
+    warnings: ['adapted;max_tokens: max_completion_tokens is given too, dropped'],
+  },
+  {
+    rule: 'one output cap of two',
+    model: gpt4,
+    body: { max_tokens: 100, max_completion_tokens: null },
+    sent: { max_tokens: 100, max_completion_tokens: undefined },
+    warnings: [],
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('claude-sonnet-4.5', { maxOutputTokens: 32_000 }),
+    body: { max_tokens: 64_000 },
+    sent: { max_tokens: 32_000 },
+    warnings: ['clamped;max_tokens: above the limit of claude-sonnet-4.5, lowered to 32000'],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('gpt-5-mini', { maxOutputTokens: 64_000 }),
+    body: { max_tokens: 100_000 },
+    sent: { max_tokens: undefined, max_completion_tokens: 64_000 },
+    warnings: [
+      'clamped;max_tokens: above the limit of gpt-5-mini, lowered to 64000',
+      'adapted;max_tokens: sent as max_completion_tokens',
+    ],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'output cap within the limit',
+    model: traits('gpt-4.1', { maxOutputTokens: 100 }),
+    body: { max_tokens: 100 },
+    sent: { max_tokens: 100 },
+    warnings: [],
+  },
+]
+
+const effort: readonly Case[] = [
+  ...[
+    ['xhigh', 'high'],
+    ['max', 'high'],
+    ['minimal', 'low'],
+    ['none', 'low'],
+  ].map(([asked, sent]) => ({
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts('low', 'medium', 'high'),
+    body: { reasoning_effort: asked },
+    sent: { reasoning_effort: sent },
+    warnings: [`clamped;reasoning_effort: '${asked}' is not offered by gpt-5.1, sent as '${sent}'`],
+    strictPath: 'reasoning_effort',
+  })),
+  {
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts('low', 'high'),
+    body: { reasoning_effort: 'medium' },
+    sent: { reasoning_effort: 'low' },
+    warnings: ["clamped;reasoning_effort: 'medium' is not offered by gpt-5.1, sent as 'low'"],
+    strictPath: 'reasoning_effort',
+  },
+  {
+    rule: 'reasoning_effort among the listed levels',
+    model: efforts(),
+    body: { reasoning_effort: 'low' },
+    sent: { reasoning_effort: undefined },
+    warnings: ['dropped;reasoning_effort: not supported by gpt-5.1'],
+    strictPath: 'reasoning_effort',
+  },
+  ...[
+    [efforts('low', 'high'), 'high'],
+    [efforts('low', 'turbo'), 'turbo'],
+    [efforts('low', 'high'), 'unheard-of'],
+    [efforts('turbo'), 'low'],
+    [gpt5, 'xhigh'],
+  ].map(([model, asked]) => ({
+    rule: 'reasoning_effort among the listed levels',
+    model: model as ModelTraits,
+    body: { reasoning_effort: asked },
+    sent: { reasoning_effort: asked },
+    warnings: [],
+  })),
+]
+
+const tools: readonly Case[] = [
+  {
+    rule: 'empty tools dropped',
+    model: gpt4,
+    body: { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
+    sent: { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined },
+    warnings: [
+      'adapted;tools: empty, dropped',
+      'adapted;tool_choice: there are no tools, dropped',
+      'adapted;parallel_tool_calls: there are no tools, dropped',
+    ],
+  },
+  {
+    rule: 'tool_choice without tools dropped',
+    model: gpt4,
+    body: { tool_choice: 'required' },
+    sent: { tool_choice: undefined },
+    warnings: ['dropped;tool_choice: there are no tools'],
+    strictPath: 'tool_choice',
+  },
+  {
+    rule: 'parallel_tool_calls without tools dropped',
+    model: gpt4,
+    body: { parallel_tool_calls: false },
+    sent: { parallel_tool_calls: undefined },
+    warnings: ['adapted;parallel_tool_calls: there are no tools, dropped'],
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
+    body: { tools: [tool()], parallel_tool_calls: true },
+    sent: { tools: [tool()], parallel_tool_calls: undefined },
+    warnings: ['dropped;parallel_tool_calls: not supported by gemini-2.5-pro'],
+    strictPath: 'parallel_tool_calls',
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
+    body: { tools: [tool()], parallel_tool_calls: false },
+    sent: { parallel_tool_calls: undefined },
+    warnings: ['adapted;parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+  },
+  {
+    rule: 'parallel_tool_calls dropped',
+    model: gpt4,
+    body: { tools: [tool()], parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'f' } } },
+    sent: { parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'f' } } },
+    warnings: [],
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: gemini,
+    body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
+    sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
+    warnings: ['adapted;tools.0.function.parameters: $schema, const not supported by Gemini, left out'],
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: gemini,
+    body: {
+      tools: [tool({ $comment: 'x' }), { type: 'hosted' }, tool({ additionalProperties: false })],
+    },
+    sent: { tools: [tool({}), { type: 'hosted' }, tool({})] },
+    warnings: [
+      'schema_simplified;tools.2.function.parameters: $comment, additionalProperties not supported by Gemini, left out (2 places)',
+    ],
+    strictPath: 'tools.2.function.parameters',
+  },
+  {
+    rule: 'tool schemas without keywords Gemini refuses',
+    model: sonnet,
+    body: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    sent: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    warnings: [],
+  },
+  {
+    rule: 'functions as tools',
+    model: gpt4,
+    body: {
+      functions: [{ name: 'f', parameters: { type: 'object' } }],
+      function_call: { name: 'f' },
+      messages: [
+        user('u'),
+        assistant(null, { function_call: { name: 'f', arguments: '{ }' } }),
+        { role: 'function', name: 'f', content: 'r' },
+        assistant('ok'),
+        { role: 'function', name: 'g', content: null },
+      ],
+    },
+    sent: {
+      functions: undefined,
+      function_call: undefined,
+      tools: [tool()],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      messages: [
+        user('u'),
+        assistant(null, {
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{ }' } }],
+        }),
+        { role: 'tool', tool_call_id: 'call_1', content: 'r' },
+        assistant('ok'),
+      ],
+    },
+    warnings: [
+      'adapted;functions: deprecated, sent as tools',
+      'adapted;function_call: deprecated, sent as tool_choice',
+      'adapted;messages.1: deprecated, sent as a tool message (3 places)',
+      'tool_result_orphan_dropped;call_4: no call before it has this id',
+    ],
+  },
+  {
+    rule: 'functions as tools',
+    model: gpt4,
+    body: { functions: [{ name: 'f', parameters: { type: 'object' } }], function_call: 'none', tools: [tool()] },
+    sent: { functions: undefined, tools: [tool(), tool()], tool_choice: 'none' },
+    warnings: [
+      'adapted;functions: deprecated, sent as tools',
+      'adapted;function_call: deprecated, sent as tool_choice',
+    ],
+  },
+]
+
+const image = { image_url: { url: 'data:image/png;base64,iVBORw0=' } }
+
+const messages: readonly Case[] = [
+  {
+    rule: 'content parts completed',
+    model: gpt4,
+    body: { messages: [user('a'), user([{ type: 'text', text: 'b', image_url: null, file: null }, image])] },
+    sent: {
+      messages: [
+        user('a'),
+        user([
+          { type: 'text', text: 'b' },
+          { type: 'image_url', ...image },
+        ]),
+      ],
+    },
+    warnings: ['adapted;messages.1.content: parts given a type, null members left out'],
+  },
+  {
+    rule: 'content parts completed',
+    model: gpt4,
+    body: {
+      messages: [
+        user([
+          { type: 'new', text: null },
+          { type: 'text', text: 'x', cache: null },
+        ]),
+      ],
+    },
+    sent: {
+      messages: [
+        user([
+          { type: 'new', text: null },
+          { type: 'text', text: 'x', cache: null },
+        ]),
+      ],
+    },
+    warnings: [],
+  },
+  {
+    rule: 'unknown keys of assistant messages dropped',
+    model: gpt4,
+    body: {
+      messages: [
+        user('u'),
+        assistant('a', { refusal: null, audio: null, annotations: [], function_call: null, tool_calls: null }),
+        { ...user('u'), annotations: [1] },
+        assistant('b', { tool_calls: [], reasoning_opaque: 'keep', phase: null }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('a'),
+        { ...user('u'), annotations: [1] },
+        assistant('b', { reasoning_opaque: 'keep', phase: null }),
+        user('u'),
+      ],
+    },
+    warnings: ['adapted;messages.1: keys that only replies have, dropped (2 places)'],
+  },
+  {
+    rule: 'unknown keys of assistant messages dropped',
+    model: gpt4,
+    body: { messages: [user('u'), assistant(null, { refusal: 'I will not' }), user('u')] },
+    sent: { messages: [user('u'), assistant(null, { refusal: 'I will not' }), user('u')] },
+    warnings: [],
+  },
+  ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
+    rule: 'refusals as text',
+    model: traits(id),
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { refusal: 'I will not' }),
+        user('u'),
+        assistant([{ type: 'refusal', refusal: 'No' }]),
+        user('u'),
+        assistant('a', { refusal: 'beside' }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('I will not'),
+        user('u'),
+        assistant([{ type: 'text', text: 'No' }]),
+        user('u'),
+        assistant('a'),
+        user('u'),
+      ],
+    },
+    warnings: ['adapted;messages.1: words of refusal sent as text (3 places)'],
+  })),
+  ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
+    rule: 'developer as system',
+    model: traits(id),
+    body: { messages: [{ role: 'developer', content: [{ type: 'text', text: 'd' }] }, ...hello] },
+    sent: { messages: [{ role: 'system', content: [{ type: 'text', text: 'd' }] }, ...hello] },
+    warnings: ['adapted;messages.0.role: developer sent as system'],
+  })),
+  ...['gpt-4.1', 'gpt-5-mini', 'o3-mini'].map((id) => ({
+    rule: 'developer as system',
+    model: traits(id),
+    body: { messages: [{ role: 'developer', content: 'd' }, { role: 'system', content: 's' }, ...hello] },
+    sent: { messages: [{ role: 'developer', content: 'd' }, { role: 'system', content: 's' }, ...hello] },
+    warnings: [],
+  })),
+  {
+    rule: 'system as user',
+    model: traits('o1-preview'),
+    body: { messages: [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, ...hello] },
+    sent: { messages: [user('s'), user('d'), ...hello] },
+    warnings: ['clamped;messages.0.role: system text is not supported by o1-preview, sent as user (2 places)'],
+    strictPath: 'messages.0.role',
+  },
+  {
+    rule: 'empty text parts dropped',
+    model: sonnet,
+    body: {
+      messages: [
+        user([
+          { type: 'text', text: ' \n' },
+          { type: 'text', text: 'x ' },
+          { type: 'text', text: '' },
+        ]),
+      ],
+    },
+    sent: { messages: [user([{ type: 'text', text: 'x ' }])] },
+    warnings: ['adapted;messages.0.content: empty text part, dropped'],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: sonnet,
+    body: {
+      messages: [
+        { role: 'system', content: '' },
+        user('u'),
+        assistant(null),
+        user([{ type: 'text', text: '' }]),
+        assistant('', { tool_calls: [call('c')] }),
+        result('c'),
+        assistant('', { reasoning_opaque: 'x' }),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant('', { tool_calls: [call('c')] }),
+        result('c'),
+        assistant('', { reasoning_opaque: 'x' }),
+        user('u'),
+      ],
+    },
+    warnings: [
+      'adapted;messages.3.content: empty text part, dropped',
+      'adapted;messages.0: empty message, dropped (3 places)',
+    ],
+  },
+  ...['', ' \n', [], [{ type: 'text', text: '' }]].map((content) => ({
+    rule: 'empty tool results given words',
+    model: sonnet,
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content },
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '(no output)' },
+        user('u'),
+      ],
+    },
+    warnings: [
+      ...(typeof content === 'object' && content.length > 0
+        ? ['adapted;messages.2.content: empty text part, dropped']
+        : []),
+      'adapted;messages.2.content: empty tool result, sent as (no output)',
+    ],
+  })),
+  {
+    rule: 'empty tool results given words',
+    model: gpt4,
+    body: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(null, { tool_calls: [call('c')] }),
+        { role: 'tool', tool_call_id: 'c', content: '' },
+      ],
+    },
+    warnings: [],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: sonnet,
+    body: { messages: [user('')] },
+    sent: { messages: [user('')] },
+    warnings: [],
+  },
+  {
+    rule: 'empty messages dropped',
+    model: gpt4,
+    body: { messages: [user([{ type: 'text', text: '' }]), assistant(''), assistant('')] },
+    sent: { messages: [user([{ type: 'text', text: '' }]), assistant(''), assistant('')] },
+    warnings: [],
+  },
+  {
+    rule: 'assistant messages in a row merged',
+    model: sonnet,
+    body: {
+      messages: [
+        user('u'),
+        assistant('one'),
+        assistant([{ type: 'text', text: 'two' }], { tool_calls: [call('c')] }),
+        assistant(null, { tool_calls: [call('d')] }),
+        result('c'),
+        result('d'),
+        assistant('three'),
+        assistant('four'),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        user('u'),
+        assistant(
+          [
+            { type: 'text', text: 'one' },
+            { type: 'text', text: 'two' },
+          ],
+          { tool_calls: [call('c'), call('d')] },
+        ),
+        result('c'),
+        result('d'),
+        assistant('three\n\nfour'),
+        user('u'),
+      ],
+    },
+    warnings: ['adapted;messages: assistant messages in a row merged (3 places)'],
+  },
+  {
+    rule: 'assistant messages in a row merged',
+    model: sonnet,
+    body: {
+      messages: [
+        assistant(null, { reasoning_text: 'r', reasoning_opaque: 'o', tool_calls: [call('c')] }),
+        assistant('x', { reasoning_text: 'lost' }),
+        result('c'),
+        assistant('y', { reasoning_text: 'kept' }),
+        assistant('z'),
+        user('u'),
+      ],
+    },
+    sent: {
+      messages: [
+        assistant('x', { reasoning_text: 'r', reasoning_opaque: 'o', tool_calls: [call('c')] }),
+        result('c'),
+        assistant('y\n\nz', { reasoning_text: 'kept' }),
+        user('u'),
+      ],
+    },
+    warnings: ['adapted;messages: assistant messages in a row merged (2 places)'],
+  },
+  ...['claude-opus-4.6', 'claude-opus-4-7-20260401', 'claude-sonnet-5'].map((id) => ({
+    rule: 'user turn after a final assistant message',
+    model: traits(id),
+    body: { messages: [user('u'), assistant('{')] },
+    sent: { messages: [user('u'), assistant('{'), user('Continue.')] },
+    warnings: [
+      `clamped;messages: ${id} does not continue a final assistant message, a user message "Continue." was added`,
+    ],
+    strictPath: 'messages',
+  })),
+  ...[sonnet, gpt4, traits('claude-next')].map((model) => ({
+    rule: 'user turn after a final assistant message',
+    model,
+    body: { messages: [user('u'), assistant('{')] },
+    sent: { messages: [user('u'), assistant('{')] },
+    warnings: [],
+  })),
+  {
+    rule: 'user turn after a final assistant message',
+    model: opus47,
+    body: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] })] },
+    sent: { messages: [user('u'), assistant(null, { tool_calls: [call('c')] }), missing('c')] },
+    warnings: [synthesised('c')],
+  },
+]
+
+const sealed = (form: 'reasoning_opaque' | 'encrypted_content' | 'signature', vendor: 'openai' | 'anthropic') =>
+  sealOpaque({ form, vendor, family: '', value: 'RAW' })
+const thinker = (opaque: string) => assistant('a', { reasoning_text: 't', reasoning_opaque: opaque })
+const reasoning: readonly Case[] = [
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: {
+      messages: [user('u'), thinker(sealed('reasoning_opaque', 'openai')), user('v'), thinker('native'), user('w')],
+    },
+    sent: { messages: [user('u'), thinker('RAW'), user('v'), thinker('native'), user('w')] },
+    warnings: [],
+  },
+  ...[
+    sealed('reasoning_opaque', 'anthropic'),
+    sealed('encrypted_content', 'openai'),
+    sealed('signature', 'openai'),
+    'cpx1.damaged',
+    'cpa1.',
+  ].map((opaque) => ({
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: [user('u'), thinker(opaque), user('v')] },
+    sent: { messages: [user('u'), assistant('a'), user('v')] },
+    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+  })),
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: [user('u'), { ...thinker('cpx1.damaged'), reasoning_content: 't' }, user('v')] },
+    sent: { messages: [user('u'), assistant('a'), user('v')] },
+    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+  },
+  {
+    rule: 'sealed reasoning opened or dropped',
+    model: gpt4,
+    body: { messages: Array.from({ length: 50 }, () => thinker('cpx1.')) },
+    sent: { messages: Array.from({ length: 50 }, () => assistant('a')) },
+    warnings: [
+      ...Array.from({ length: 20 }, (_, n) => `thinking_dropped;messages.${n}: reasoning of another upstream dropped`),
+      'thinking_dropped;messages: reasoning of another upstream dropped, with others (50 in all)',
+    ],
+  },
+]
+
+const pairing: readonly Case[] = [
+  ...[
+    {
+      // A call without a result, and a result without a call.
+      script: [user('u'), calls('a', 'b'), result('a'), result('zz'), user('v')],
+      sent: [user('u'), calls('a', 'b'), result('a'), missing('b'), user('v')],
+      warnings: [synthesised('b'), 'tool_result_orphan_dropped;zz: no call before it has this id'],
+    },
+    {
+      // A result behind something else.
+      script: [calls('a', 'b'), result('b'), user('v'), result('a'), user('w')],
+      sent: [calls('a', 'b'), result('b'), result('a'), user('v'), user('w')],
+      warnings: ['tool_result_moved;a: moved behind its call'],
+    },
+    {
+      // An id that is used again before its result came.
+      script: [calls('a'), user('v'), calls('a'), result('a'), user('w')],
+      sent: [calls('a'), missing('a'), user('v'), calls('a'), result('a'), user('w')],
+      warnings: [synthesised('a')],
+    },
+    {
+      // A result before its call.
+      script: [user('u'), result('a'), calls('a'), user('w')],
+      sent: [user('u'), calls('a'), missing('a'), user('w')],
+      warnings: ['tool_result_orphan_dropped;a: no call before it has this id', synthesised('a')],
+    },
+    {
+      // More results than calls.
+      script: [calls('a'), result('a'), result('a'), user('w')],
+      sent: [calls('a'), result('a'), user('w')],
+      warnings: ['tool_result_orphan_dropped;a: no call before it has this id'],
+    },
+    {
+      // What is right, in any order.
+      script: [calls('a', 'b'), result('b'), result('a'), calls('a'), result('a'), user('w')],
+      sent: [calls('a', 'b'), result('b'), result('a'), calls('a'), result('a'), user('w')],
+      warnings: [],
+    },
+    {
+      // Nothing but a result.
+      script: [result('a')],
+      sent: [result('a')],
+      warnings: [],
+    },
+    {
+      // Calls that are not the assistant's.
+      script: [{ ...user('u'), tool_calls: 5 }],
+      sent: [{ ...user('u'), tool_calls: 5 }],
+      warnings: [],
+    },
+    {
+      // Calls of several messages in a row.
+      script: [calls('a'), calls('b'), result('a'), result('b'), user('w')],
+      sent: [calls('a'), result('a'), calls('b'), result('b'), user('w')],
+      warnings: ['tool_result_moved;a: moved behind its call'],
+    },
+    {
+      // The same with the results in another order.
+      script: [calls('a'), calls('b'), result('b'), result('a'), user('w')],
+      sent: [calls('a'), result('a'), calls('b'), result('b'), user('w')],
+      warnings: ['tool_result_moved;a: moved behind its call'],
+    },
+  ].map(({ script, sent, warnings }) => ({
+    rule: 'tool results behind their calls',
+    model: gpt4,
+    body: { messages: script },
+    sent: { messages: sent },
+    warnings,
+  })),
+  {
+    // Merged into one message afterwards.
+    rule: 'tool results behind their calls',
+    model: sonnet,
+    body: { messages: [user('u'), calls('a'), result('zz'), calls('b'), result('a'), result('b'), user('w')] },
+    sent: { messages: [user('u'), calls('a', 'b'), result('a'), result('b'), user('w')] },
+    warnings: [
+      'tool_result_orphan_dropped;zz: no call before it has this id',
+      'adapted;messages: assistant messages in a row merged',
+    ],
+  },
+]
+
+/** Two rounds of calls whose ids are used again. */
+const rounds = (first: string, second: string, third: string) => [
+  user('u'),
+  calls(first, second),
+  result(second),
+  result(first),
+  user('v'),
+  calls(third),
+  result(third),
+]
+const counted = (prefix: string) => [
+  user('u'),
+  calls(`${prefix}f:0`, `${prefix}f:1`),
+  result(`${prefix}f:1`),
+  result(`${prefix}f:0`),
+  user('v'),
+  calls(`${prefix}f:2`),
+  result(`${prefix}f:2`),
+]
+const renamed = 'adapted;messages.1: ids of calls sent as Kimi counts them (5 places)'
+
+const kimi: readonly Case[] = [
+  ...[kimi2, kimi3].flatMap((model) => [
+    { rule: 'sampling that Kimi needs', model, body: {}, sent: { temperature: 1, top_p: 0.95 }, warnings: [] },
+    {
+      rule: 'sampling that Kimi needs',
+      model,
+      body: { temperature: 0, top_p: 0.95 },
+      sent: { temperature: 1, top_p: 0.95 },
+      warnings: [`clamped;temperature: ${model.id} takes one value only, sent as 1`],
+      strictPath: 'temperature',
+    },
+    {
+      rule: 'sampling that Kimi needs',
+      model,
+      body: { temperature: 1, top_p: 1 },
+      sent: { temperature: 1, top_p: 0.95 },
+      warnings: [`clamped;top_p: ${model.id} takes one value only, sent as 0.95`],
+      strictPath: 'top_p',
+    },
+  ]),
+  {
+    rule: 'sampling that Kimi needs',
+    model: traits('kimi-latest'),
+    body: { temperature: 0 },
+    sent: { temperature: 0, top_p: undefined },
+    warnings: [],
+  },
+  ...(
+    [
+      [kimi2, 'functions.'],
+      [kimi3, ''],
+    ] as const
+  ).flatMap(([model, prefix]) => [
+    {
+      rule: 'ids of calls as Kimi counts them',
+      model,
+      body: { messages: rounds('call_a', 'call_b', 'call_a') },
+      sent: { messages: counted(prefix) },
+      warnings: [renamed],
+    },
+    {
+      rule: 'ids of calls as Kimi counts them',
+      model,
+      body: { messages: counted(prefix) },
+      sent: { messages: counted(prefix) },
+      warnings: [],
+    },
+  ]),
+  {
+    // The other generation's, and a history that was cut.
+    rule: 'ids of calls as Kimi counts them',
+    model: kimi2,
+    body: { messages: [user('u'), calls('f:7'), result('f:7')] },
+    sent: { messages: [user('u'), calls('functions.f:0'), result('functions.f:0')] },
+    warnings: ['adapted;messages.1: ids of calls sent as Kimi counts them (2 places)'],
+  },
+  {
+    rule: 'ids of calls as Kimi counts them',
+    model: grok,
+    body: { messages: rounds('call_a', 'call_b', 'call_a') },
+    sent: { messages: rounds('call_a', 'call_b', 'call_a') },
+    warnings: [],
+  },
+]
+
+const many = (count: number) => Array.from({ length: count }, () => tool())
+
+const limits: readonly Case[] = [
+  { rule: 'too many tools refused', model: gpt4, body: { tools: many(128) }, sent: { tools: many(128) }, warnings: [] },
+  {
+    rule: 'too many tools refused',
+    model: traits('kimi-k3', { supports: { toolSearch: true } }),
+    body: { tools: many(129) },
+    sent: { tools: many(129) },
+    warnings: [],
+  },
+]
+
+test.each([
+  ['tools', { tools: 129 }, 'tools'],
+  ['functions', { functions: 129 }, 'functions'],
+  ['tools and functions', { tools: 100, functions: 29 }, 'tools'],
+])('refuses more %s than upstream takes', (_, counts: { tools?: number; functions?: number }, path) => {
+  const functions = Array.from({ length: counts.functions ?? 0 }, () => ({ name: 'f' }))
+  const body = { model: 'm', messages: hello, tools: many(counts.tools ?? 0), functions }
+  expect(errorOf(() => pass(body, { model: gpt4 }))).toEqual({
+    kind: 'invalid_request',
+    path,
+    detail: 'expected at most 128 tools for gpt-4.1, got 129',
+    code: 'array_above_max_length',
+  })
+})
+
+const learnedRefusals: readonly Case[] = [
+  {
+    rule: 'what upstream refused before left out',
+    model: gpt4,
+    learnedRefusals: ['field:top_p', 'field:seed', 'field:stop', 'field:stream_options'],
+    body: { top_p: 0.5, seed: 1, temperature: 0 },
+    sent: { top_p: undefined, seed: undefined, temperature: 0, stream_options: undefined },
+    warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: left out, because upstream refused it before`),
+  },
+  {
+    rule: 'max_tokens as max_completion_tokens',
+    model: gpt4,
+    learnedRefusals: ['rename:max_tokens'],
+    body: { max_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: 5 },
+    warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
+  },
+  {
+    rule: 'max_completion_tokens as max_tokens',
+    model: gpt4,
+    learnedRefusals: ['rename:max_tokens'],
+    body: { max_completion_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: 5 },
+    warnings: [],
+  },
+  {
+    rule: 'what upstream refused before left out',
+    model: gpt5,
+    learnedRefusals: ['field:max_completion_tokens'],
+    body: { max_tokens: 5 },
+    sent: { max_tokens: undefined, max_completion_tokens: undefined },
+    warnings: [
+      'adapted;max_tokens: sent as max_completion_tokens',
+      'refused_upstream;max_completion_tokens: left out, because upstream refused it before',
+    ],
+  },
+]
+
+/** Parameters that some model refuses, that are renamed or replaced, that pass, and one that nothing is known of. */
+const nullable =
+  'temperature top_p top_k max_tokens max_completion_tokens reasoning_effort tools tool_choice parallel_tool_calls ' +
+  'functions function_call store service_tier metadata prediction stop x_unknown'
+
+const nulls: readonly Case[] = [gpt4, gpt5, opus47, efforts()].map((model) => ({
+  rule: 'null left out',
+  model,
+  body: Object.fromEntries(nullable.split(' ').map((name) => [name, null])),
+  sent: Object.fromEntries(nullable.split(' ').map((name) => [name, undefined])),
+  warnings: [],
+}))
+
+const parameters = [...nulls, ...sampling, ...unsupported, ...outputCaps, ...effort, ...tools]
+const cases = [...parameters, ...messages, ...reasoning, ...pairing, ...kimi, ...limits, ...learnedRefusals]
+
+describe.each(cases)(
+  '$rule, $model.id: $body',
+  ({ model, body, sent, warnings, strictPath, learnedRefusals: known = [] }) => {
+    const request = { model: 'asked', messages: hello, ...body }
+
+    test('sends what the model takes, and says what was changed', () => {
+      const passed = pass(request, { model, learnedRefusals: known })
+      for (const [key, value] of Object.entries(sent)) expect(passed.value[key], key).toEqual(value)
+      expect(passed.warnings).toEqual(warnings)
+    })
+
+    test(strictPath === undefined ? 'does the same when strict' : 'refuses when strict', () => {
+      const strict = () => pass(request, { model, strict: true, learnedRefusals: known })
+      if (strictPath === undefined) expect(strict()).toEqual(pass(request, { model, learnedRefusals: known }))
+      else
+        expect(errorOf(strict)).toMatchObject({ kind: 'invalid_request', path: strictPath, code: 'unsupported_value' })
+    })
+  },
+)
+
+test('every rule has a case and a source', () => {
+  expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)))
+  for (const { source } of rules) expect(source).toMatch(/parameters|OpenAI API reference/)
+})
+
+test('says under strict what is refused and why', () => {
+  const error = errorOf(() => pass({ model: 'm', messages: hello, temperature: 0 }, { model: gpt5, strict: true }))
+  expect(error).toMatchObject({ detail: 'not supported by gpt-5-mini (refused because chat.strict is on)' })
+})
+
+test('leaves tool calls, tool choice, images and structured content as they are', () => {
+  const body = {
+    model: 'm',
+    messages: [
+      user([
+        { type: 'text', text: ' a ' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,A=', detail: 'high' } },
+      ]),
+      assistant(null, { tool_calls: [call('toolu_1')], reasoning_text: 'r', reasoning_opaque: 'o' }),
+      { ...result('toolu_1'), content: [{ type: 'text', text: '{"x":\n1}' }] },
+    ],
+    tools: [{ ...tool(), copilot_cache_control: { type: 'ephemeral' } }],
+    tool_choice: { type: 'function', function: { name: 'f' } },
+  }
+  for (const id of ['gpt-5-mini', 'gpt-4.1', 'claude-opus-4.8', 'gemini-3-pro-preview', 'grok-code-fast-1', 'o3']) {
+    const { value, warnings } = pass(body, { model: traits(id) })
+    expect(value).toMatchObject({ messages: body.messages, tools: body.tools, tool_choice: body.tool_choice })
+    expect(warnings).toEqual([])
+  }
+})
+
+test('what was adapted once needs no adapting again', () => {
+  const text = fc.constantFrom('', ' ', 'x')
+  const content = fc.oneof(
+    text,
+    fc.array(
+      fc.oneof(
+        text.map((value) => ({ type: 'text', text: value })),
+        fc.constant(image),
+      ),
+      { maxLength: 3 },
+    ),
+  )
+  const message = fc.oneof(
+    fc.record({ role: fc.constantFrom('system', 'developer', 'user'), content }),
+    fc.record(
+      {
+        role: fc.constant('assistant'),
+        content: fc.option(content),
+        tool_calls: fc.constantFrom(null, [], [call('a')]),
+        refusal: fc.constant(null),
+        function_call: fc.constantFrom(null, { name: 'f', arguments: '' }),
+        reasoning_opaque: fc.constant('o'),
+      },
+      { requiredKeys: ['role'] },
+    ),
+    fc.record({ role: fc.constant('tool'), content, tool_call_id: fc.constantFrom('a', 'b') }),
+    fc.record({ role: fc.constant('function'), content: text, name: fc.constant('f') }),
+  )
+  const request = fc.record(
+    {
+      model: fc.constant('m'),
+      messages: fc.array(message, { minLength: 1, maxLength: 6 }),
+      max_tokens: fc.integer({ min: 1, max: 200 }),
+      max_completion_tokens: fc.option(fc.integer({ min: 1, max: 200 })),
+      temperature: fc.constantFrom(null, 0, 1),
+      tools: fc.constantFrom(null, [], [tool({ $schema: 'x', properties: { const: { const: 1 } } })]),
+      tool_choice: fc.constantFrom('auto', 'required', null),
+      functions: fc.constantFrom(null, [{ name: 'g' }]),
+      reasoning_effort: fc.constantFrom('max', 'none', 'medium'),
+      store: fc.boolean(),
+    },
+    { requiredKeys: ['model', 'messages'] },
+  )
+  const model = fc
+    .constantFrom(
+      'gpt-5',
+      'gpt-4o',
+      'o1',
+      'claude-sonnet-4',
+      'claude-opus-4.8',
+      'gemini-3-pro-preview',
+      'grok-4.5',
+      'kimi-k2.6',
+      'kimi-k3',
+    )
+    .map((id) => traits(id, { maxOutputTokens: 100, supports: { reasoningEffort: ['low', 'high'] } }))
+  fc.assert(
+    fc.property(request, model, (body, target) => {
+      const once = pass(body, { model: target })
+      // Messages that were merged may call twice under one id, and are translated then.
+      fc.pre(passChatRequest(callOf(once.json), contextOf({ model: target })) !== undefined)
+      const twice = pass(once.json, { model: target })
+      expect(twice.warnings).toEqual([])
+      expect(twice.json).toBe(once.json)
+    }),
+    { numRuns: 1000 },
+  )
+})

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { isObject } from '../../../src/translate/parts/json.ts'
+
+test.each([
+  [{}, true],
+  [Object.create(null), true],
+  [[], false],
+  [null, false],
+  [undefined, false],
+  ['x', false],
+  [1, false],
+])('%j is an object: %j', (value, expected) => {
+  expect(isObject(value)).toBe(expected)
+})

@@ -1,0 +1,126 @@
+import { fc } from '../../../fast-check.ts'
+import { expect, test } from 'vitest'
+import { Fault } from '../../../../src/errors.ts'
+import type { JsonObject } from '../../../../src/translate/parts/json.ts'
+import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
+import { decodeResponsesTurn } from '../../../../src/translate/responses/caller/decode-turn.ts'
+import { arbitraryItems } from '../arbitrary-bodies.ts'
+import { decode, errorOf } from '../caller-requests.ts'
+
+const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
+const assistant = (text: string) => ({
+  type: 'message',
+  id: 'msg_7',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text, annotations: [] }],
+})
+const none: ReadonlyMap<string, JsonObject> = new Map()
+
+function join(body: JsonObject, history: readonly JsonObject[], referenced = none) {
+  const request = joinResponsesHistory(decode(body), history, referenced)
+  // The bytes of a joined body are JSON: it was written a moment ago.
+  return { ...request, sent: JSON.parse(request.body.bytes.toString()) as JsonObject }
+}
+
+test('what came before stands before what is new, and the reference to it is gone', () => {
+  const { sent, body } = join({ previous_response_id: 'resp_7', input: 'and now?' }, [user('hi'), assistant('yo')])
+  const input = [user('hi'), assistant('yo'), user('and now?')]
+  expect(sent).toEqual({ model: 'gpt-5-mini', input })
+  expect(body.value).toEqual(sent)
+  expect(body.chain).toEqual({ previousId: undefined, references: [], keep: true, input })
+})
+
+test('items that were referred to stand where their references stood', () => {
+  const { sent } = join(
+    { input: [{ type: 'item_reference', id: 'msg_7' }, user('go on'), { id: 'fc_1' }] },
+    [],
+    new Map<string, JsonObject>([
+      ['msg_7', assistant('yo')],
+      ['fc_1', { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }],
+    ]),
+  )
+  expect(sent['input']).toEqual([
+    assistant('yo'),
+    user('go on'),
+    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+  ])
+})
+
+test('what the history holds counts as the request does', () => {
+  const image = {
+    type: 'message',
+    role: 'user',
+    content: [{ type: 'input_image', image_url: 'data:image/png;base64,AA' }],
+  }
+  const before = decode({ previous_response_id: 'resp_7', store: false })
+  expect(before).toMatchObject({ hasImage: false, hasAgentHistory: false })
+  const joined = join({ previous_response_id: 'resp_7', store: false }, [image, assistant('a cat')])
+  expect(joined).toMatchObject({
+    hasImage: true,
+    hasAgentHistory: true,
+    endsWithUser: true,
+    body: { chain: { keep: false } },
+  })
+})
+
+test('instructions of earlier requests are not carried on', () => {
+  const { sent } = join({ previous_response_id: 'resp_7', instructions: 'be brief' }, [user('hi')])
+  expect(sent['instructions']).toBe('be brief')
+  expect(join({ previous_response_id: 'resp_7' }, [user('hi')]).sent).not.toHaveProperty('instructions')
+})
+
+test('a later request can be built on the whole of it', () => {
+  const first = join({ previous_response_id: 'resp_1', input: 'two' }, [user('one'), assistant('1')])
+  const second = join({ previous_response_id: 'resp_2', input: 'three' }, [...first.body.chain.input, assistant('2')])
+  expect(second.sent['input']).toEqual([user('one'), assistant('1'), user('two'), assistant('2'), user('three')])
+})
+
+test('all other members keep their bytes', () => {
+  const request = decode({ previous_response_id: 'resp_7', temperature: 1, metadata: { big: '12345678901234567890' } })
+  const { body } = joinResponsesHistory(request, [user('hi')], none)
+  expect(body.bytes.toString()).toContain('"metadata":{"big":"12345678901234567890"}')
+  for (const member of body.members) expect(body.bytes.subarray(member.start, member.start + 1).toString()).toBe('"')
+  expect(body.members.map(({ start, keyEnd }) => body.bytes.toString('utf8', start, keyEnd))).toEqual(
+    Object.keys(body.value).map((key) => `"${key}"`),
+  )
+})
+
+test('the reply says which response it goes on from', () => {
+  const joined = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), [user('hi')], none)
+  expect(decodeResponsesTurn(joined).echo).toMatchObject({ previous_response_id: 'resp_7' })
+})
+
+test('a conversation that has grown too large is refused', () => {
+  const history = Array.from({ length: 250_000 }, () => user('x'))
+  expect(errorOf(() => join({ previous_response_id: 'resp_7' }, history))).toMatchObject({
+    path: 'input',
+    code: 'array_above_max_length',
+  })
+})
+
+test('a stored reply nested without end is refused', () => {
+  let deep: JsonObject = {}
+  for (let level = 0; level < 100_000; level += 1) deep = { deep }
+  for (const item of [deep, { type: 'x', deep: nested(600) }]) {
+    expect(errorOf(() => join({ previous_response_id: 'resp_7' }, [item]))).toMatchObject({ code: 'too_many_values' })
+  }
+})
+
+function nested(levels: number): JsonObject {
+  return levels === 0 ? {} : { deep: nested(levels - 1) }
+}
+
+test('whatever a reply held, bytes and value agree and a Turn is made or refused', () => {
+  fc.assert(
+    fc.property(arbitraryItems, (history) => {
+      const request = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), history, none)
+      expect(JSON.parse(request.body.bytes.toString())).toEqual(JSON.parse(JSON.stringify(request.body.value)))
+      try {
+        decodeResponsesTurn(request)
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+      }
+    }),
+  )
+})

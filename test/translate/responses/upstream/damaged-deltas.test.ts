@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { Fault } from '../../../../src/errors.ts'
+import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
+import { translateCall } from '../../../../src/translate/translated-call.ts'
+import { encodeContext, replySeed, traits } from '../../turns.ts'
+
+const model = traits('some-model')
+
+function openReply() {
+  const caller = callerDialects.responses
+  const request = caller.decodeRequest(JSON.stringify({ model: model.id, input: 'hello' }))
+  const { reader } = translateCall(caller, upstreamDialects.responses, request, encodeContext(model))
+  return reader.createStream(replySeed(model, { notes: reader.notes }))
+}
+
+function delta(at: number, id = 'msg_1', obfuscation = 'x'): string {
+  const text = JSON.stringify({ type: 'response.output_text.delta', item_id: 'ID', output_index: 0, content_index: 0 })
+  return `${text.slice(0, -1)},"sequence_number":${at},"delta":"a${at}","obfuscation":"PAD"}`
+    .replace('ID', () => id)
+    .replace('PAD', () => obfuscation)
+}
+
+/** What a caller is sent for these deltas, the repeated ones of which are matched and not parsed. */
+function tell(deltas: readonly string[]): string {
+  const reply = openReply()
+  const created = { type: 'response.created', sequence_number: 0, response: { id: 'resp_1', output: [] } }
+  let text = reply.push({ event: created.type, data: JSON.stringify(created) })
+  for (const data of deltas) text += reply.push({ event: 'response.output_text.delta', data })
+  return text
+}
+
+test('a delta with a control character in its padding ends the answer, also where it is one of many', () => {
+  const right = [1, 2, 3, 4, 5, 6, 7].map((at) => delta(at))
+  expect(() => tell([...right, delta(8, 'msg_1', 'x\u0000')])).toThrow(Fault)
+  expect(() => tell([...right, delta(8, 'msg_1', 'x\t')])).toThrow(Fault)
+})
+
+test('of upstream’s ids that change, whatever is in them, nothing reaches the caller', () => {
+  const ids = Array.from('123456')
+    .map((one) => one.repeat(300))
+    .concat(['a'.repeat(300), 'b"'.replace('"', '\\"'), 'c\u0000', 'd\t', 'e\\u0000', '', 'f'.repeat(400)])
+  const text = tell(ids.map((id, at) => delta(at + 1, id)))
+  const events = text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line): Record<string, unknown> => JSON.parse(line.slice(6)))
+  const told = events.filter(({ type }) => type === 'response.output_text.delta')
+  expect(told.map((event) => event['delta'])).toEqual(ids.map((_id, at) => `a${at + 1}`))
+  expect(new Set(told.map((event) => event['item_id'])).size).toBe(1)
+})
+
+test('an id with a control character is not kept, so that deltas which repeat it raw are rendered anew', () => {
+  const item = { type: 'message', id: 'it\u0001', role: 'assistant', content: [] }
+  const added = { type: 'response.output_item.added', sequence_number: 1, output_index: 0, item }
+  const part = { type: 'output_text', text: '', annotations: [] }
+  const opened = { type: 'response.content_part.added', sequence_number: 2, output_index: 0, content_index: 0, part }
+  const escaped = [3, 4, 5, 6, 7, 8, 9].map((at) => delta(at, 'it\\u0001'))
+  const openings = [added, { ...opened, item_id: item.id }].map((event) => JSON.stringify(event))
+  const text = tell([...openings, ...escaped, delta(10, 'it\u0001')])
+  const events = text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line): Record<string, unknown> => JSON.parse(line.slice(6)))
+  const ids = events.filter(({ type }) => type === 'response.output_text.delta').map((event) => event['item_id'])
+  expect(ids).toHaveLength(8)
+  expect(new Set(ids).size).toBe(1)
+})

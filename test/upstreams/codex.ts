@@ -1,0 +1,172 @@
+import { headerOf, openHost } from '../../src/demo/host.ts'
+import type { Host, HostedRequest } from '../../src/demo/host.ts'
+import { detail, openaiError, tooLarge } from '../../src/demo/codex/failures.ts'
+import { codexHeaders, createCodexRoutes } from '../../src/demo/codex/routes.ts'
+import { codexAddresses, DEMO_PERSON } from '../../src/demo/codex/server.ts'
+import type { CodexLogin, DemoCodex } from '../../src/demo/codex/server.ts'
+import { jsonReply } from '../../src/demo/outcome.ts'
+import type { Outcome } from '../../src/demo/outcome.ts'
+import { chatgptAccess, keyAccess } from './codex/access.ts'
+import { createCodexChecks } from './codex/checks.ts'
+import { createIssuer } from './codex/issuer.ts'
+import { answerKeyApi, answerKeyModels } from './codex/key-api.ts'
+import { createLogins } from './codex/logins.ts'
+import type { CodexLogins, CodexPerson } from './codex/logins.ts'
+import { routeOf, STREAMING_ROUTES } from './codex/routes.ts'
+import type { CodexRoute } from './codex/routes.ts'
+import { refuseCopilotTraces } from './codex/separation.ts'
+import { DEFAULT_UPSTREAM_SETTINGS } from './codex/settings.ts'
+import type { CodexPollAnswer, CodexUpstreamSettings } from './codex/settings.ts'
+import { createControl } from './control.ts'
+import type { Controls } from './control.ts'
+import type { StreamGate } from './gate.ts'
+
+export interface CodexOptions {
+  /** 0 or absent picks a free one. Always on 127.0.0.1. */
+  readonly port?: number
+  readonly settings?: Partial<CodexUpstreamSettings>
+  /** Answers to the first polls of the device flow; after them every poll is approved. */
+  readonly polls?: readonly CodexPollAnswer[]
+  /** Keep this many of the newest requests in `log`; default 0. */
+  readonly record?: number
+  /** Ms since epoch; default `Date.now`. */
+  readonly now?: () => number
+}
+
+interface LoginOptions extends Partial<CodexPerson> {
+  /** Of the access token; may be negative. */
+  readonly lifetimeSeconds?: number
+}
+
+/** The simulated issuer, ChatGPT backend and key API, as strict as the real ones, with controls for tests. */
+export interface CodexUpstream extends Omit<DemoCodex, 'login'>, Omit<Controls<CodexRoute>, 'gateNext'> {
+  /** For `codex.api-key`. */
+  readonly apiKey: string
+  readonly login: (options?: LoginOptions) => CodexLogin
+  readonly logins: Pick<CodexLogins, 'accessState' | 'revoke' | 'revokeAll' | 'expireAccess' | 'expireRefresh'>
+  readonly configure: (change: Partial<CodexUpstreamSettings>) => void
+  readonly answerPolls: (...answers: readonly CodexPollAnswer[]) => void
+  /** Holds the next streamed reply of the route between its pieces; default the ChatGPT backend's. */
+  readonly gateNext: (route?: CodexRoute) => StreamGate
+}
+
+/** Starts the strict simulated Codex. Rejects with node's own error when the port is taken. */
+export async function startCodex({
+  port: wantedPort,
+  settings: given,
+  polls = [],
+  record = 0,
+  now = Date.now,
+}: CodexOptions = {}): Promise<CodexUpstream> {
+  let current: CodexUpstreamSettings = { ...DEFAULT_UPSTREAM_SETTINGS, ...given }
+  const settings = (): CodexUpstreamSettings => current
+  const pollAnswers = [...polls]
+  const apiKey = 'sk-demo-key'
+  const person = (): CodexPerson => {
+    const { email, plan, isFedramp } = current
+    return { accountId: DEMO_PERSON.accountId, email, plan, isFedramp }
+  }
+  const { controls, hookReplies, watch } = createControl<CodexRoute>({
+    routeOf,
+    streamingRoutes: STREAMING_ROUTES,
+    record,
+    maxBodyBytes: () => current.maxBodyBytes,
+    tooLarge: tooLarge(),
+  })
+
+  const { promise: loginsMade, resolve: loginsAreMade } = Promise.withResolvers<CodexLogins>()
+  const host: Host = await openHost({ port: wantedPort, hookReplies }, ({ url, port }) => {
+    const logins = createLogins({ now, scope: String(port), issuer: url, clientId: () => current.clientId })
+    loginsAreMade(logins)
+    const issuer = createIssuer({ settings, logins, now, url, person, pollAnswers })
+    const checks = createCodexChecks(settings)
+    const answerChatgpt = createCodexRoutes({
+      settings,
+      now,
+      checks,
+      personOf: (token) => {
+        const state = logins.accessState(token)
+        return state.is === 'live' ? state.person : undefined
+      },
+    })
+
+    const answer = (route: CodexRoute, hosted: HostedRequest): Outcome => {
+      const { request, path, body, number } = hosted
+      const { headers, method = '', url: target = '' } = request
+      const contentType = headers['content-type'] ?? ''
+      switch (route) {
+        case '/backend-api/codex/responses':
+        case '/backend-api/codex/models':
+          return (
+            chatgptAccess(headers, logins) ??
+            (method === 'POST' ? refuseMediaType(contentType) : undefined) ??
+            answerChatgpt(hosted)
+          )
+        case '/v1/responses': {
+          const header = (name: string): string | undefined => headerOf(request, name)
+          const call = {
+            person: NOBODY,
+            account: apiKey,
+            header,
+            bodyText: body,
+            number,
+            nowMs: now(),
+            settings: current,
+          }
+          return (
+            keyAccess(headers, apiKey) ??
+            refuseMediaType(contentType) ??
+            answerKeyApi({ ...call, api: 'api-key' }, checks)
+          )
+        }
+        case '/v1/models':
+          return keyAccess(headers, apiKey) ?? answerKeyModels()
+        case 'other':
+          return path.startsWith('/v1')
+            ? openaiError(404, { message: `Invalid URL (${method} ${target})`, code: null })
+            : detail(404, 'Not Found')
+        default:
+          return issuer({ route, path: target, contentType, body, number }) ?? detail(404, 'Not Found')
+      }
+    }
+
+    return {
+      headers: codexHeaders,
+      answer: (hosted) => {
+        const route = routeOf(hosted.request)
+        const isApi = route.startsWith('/backend-api') || route.startsWith('/v1')
+        return refuseCopilotTraces(hosted.request.headers, isApi) ?? answer(route, hosted)
+      },
+    }
+  })
+  const logins = await loginsMade
+
+  return {
+    ...watch(host),
+    ...controls,
+    ...codexAddresses(host.url),
+    apiKey,
+    login: ({ lifetimeSeconds = current.accessTokenLifetimeSeconds, ...change } = {}) => {
+      const who = { ...person(), ...change }
+      const { accessToken, refreshToken, idToken } = logins.start(who, { lifetimeSeconds })
+      return { accessToken, refreshToken, idToken, accountId: who.accountId, email: who.email }
+    },
+    logins,
+    configure: (change) => {
+      current = { ...current, ...change }
+    },
+    answerPolls: (...answers) => {
+      pollAnswers.push(...answers)
+    },
+    gateNext: (route = '/backend-api/codex/responses') => controls.gateNext(route),
+  }
+}
+
+/** A key belongs to a project, not to a person. */
+const NOBODY = { accountId: '', email: '', plan: '' }
+
+function refuseMediaType(given: string): Outcome | undefined {
+  return given.startsWith('application/json')
+    ? undefined
+    : jsonReply(415, { detail: `Unsupported media type '${given}'` })
+}

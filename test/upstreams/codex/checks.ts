@@ -1,0 +1,43 @@
+import { openaiError } from '../../../src/demo/codex/failures.ts'
+import type { CodexChecks } from '../../../src/demo/codex/request.ts'
+import type { Markers } from '../../../src/demo/markers.ts'
+import { paramOf } from '../copilot/responses/refusals.ts'
+import { firstIssue } from '../refusals.ts'
+import { refuseChatgptMembers, refusePublicMembers, refuseRequest } from './body-checks.ts'
+import { refuseUnknownModel } from './key-api.ts'
+import { isLite } from './lite-checks.ts'
+import { invalid, missing } from './refusals.ts'
+import type { CodexUpstreamSettings } from './settings.ts'
+
+/** Everything that the real ChatGPT backend and key API refuse in a prompt, first reason first. */
+export function createCodexChecks(settings: () => CodexUpstreamSettings): CodexChecks {
+  return {
+    refuseMembers: (members, call) => {
+      if (call.api === 'api-key') return refusePublicMembers(members) ?? refuseUnknownModel(members.model)
+      return refuseChatgptMembers(members, settings().acceptsEmptyInstructions || isLite(call))
+    },
+    wrongShape: (issues, body) => {
+      const { path, got, want = 'something else' } = firstIssue(issues, body)
+      const param = paramOf(path)
+      if (got === 'nothing' || param === 'model') return missing(param)
+      const message = `Invalid type for '${param}': expected ${want}, but got ${got} instead.`
+      return openaiError(400, { message, code: 'invalid_type', param })
+    },
+    refuse: (subject) => {
+      const { call, request } = subject
+      // The real key API answers these in one piece; the simulated one only streams, as the proxy always asks for.
+      if (call.api === 'api-key' && request.stream !== true) return invalid('Simulated Codex only streams.', 'stream')
+      return refuseRequest(subject, settings().liteOnly)
+    },
+    amendMarkers: (markers) => withFailure(markers, settings().failure),
+  }
+}
+
+/** A failure that was configured is one that a marker asks for: inside of a 200, or instead of it. */
+function withFailure(markers: Markers, failure: CodexUpstreamSettings['failure']): Markers {
+  if (failure === undefined) return markers
+  const { status, code } = failure
+  const codes = code === undefined ? [] : [code]
+  if (status === 200) return { ...markers, asked: new Map([...markers.asked, ['failed', codes]]) }
+  return { ...markers, asked: new Map([['error', [String(status), ...codes]], ...markers.asked]) }
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { htmlReply, jsonReply } from '../../../src/demo/outcome.ts'
+import { tokenFields } from '../../../src/demo/codex/server.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { CodexLogins, CodexPerson } from './logins.ts'
+import type { CodexPollAnswer, CodexUpstreamSettings } from './settings.ts'
+import type { CodexRoute } from './routes.ts'
+
+/** A request to the issuer, as far as its routes read it. */
+interface IssuerCall {
+  readonly route: CodexRoute
+  /** With query. */
+  readonly path: string
+  readonly contentType: string
+  readonly body: string
+  /** Counts the requests of the route from 1. */
+  readonly number: number
+}
+
+export interface IssuerDeps {
+  readonly settings: () => CodexUpstreamSettings
+  readonly logins: CodexLogins
+  readonly now: () => number
+  /** The issuer's base URL, without a trailing slash. */
+  readonly url: string
+  /** The person who approves. */
+  readonly person: () => CodexPerson
+  /** What the next polls are answered with, first one first; consumed as they come. Empty = `approve`. */
+  readonly pollAnswers: CodexPollAnswer[]
+}
+
+type IssuerRoute = (call: IssuerCall) => Outcome
+
+/** Undefined on paths that are not the issuer's. */
+type Issuer = (call: IssuerCall) => Outcome | undefined
+
+/** An authorization code that was given out and not used yet. */
+interface Grant {
+  readonly redirectUri: string
+  /** base64url of the SHA-256 of the verifier. */
+  readonly challenge: string
+}
+
+/** The simulated auth.openai.com: PKCE in the browser, device code, renewal, revocation (docs/codex-wire.md, "Login"). */
+export function createIssuer({ settings, logins, now, url, person, pollAnswers }: IssuerDeps): Issuer {
+  const grants = new Map<string, Grant>()
+  const deviceCodes = new Map<string, { readonly userCode: string; readonly expiresAtMs: number }>()
+
+  let grantCount = 0
+
+  const grant = (given: Grant): string => {
+    grantCount += 1
+    const code = `ac_demo_${grantCount}`
+    grants.set(code, given)
+    return code
+  }
+
+  const authorize: IssuerRoute = ({ path }) => {
+    const query = new URL(path, url).searchParams
+    const { clientId, redirectPorts, authorization } = settings()
+    const redirectUri = query.get('redirect_uri') ?? ''
+    const wrong = isListedRedirect(redirectUri, redirectPorts) ? wrongParameter(query, clientId) : 'redirect_uri'
+    // A wrong request never goes back to the address it names.
+    if (wrong !== undefined) return htmlReply(400, `Authentication error: invalid ${wrong}`)
+    const state = query.get('state') ?? ''
+    const answer =
+      authorization === 'deny'
+        ? { error: 'access_denied', error_description: 'The simulated person said no', state }
+        : {
+            code: grant({ redirectUri, challenge: query.get('code_challenge') ?? '' }),
+            scope: query.get('scope') ?? '',
+            state: authorization === 'wrong_state' ? `not-${state}` : state,
+          }
+    const location = `${redirectUri}?${new URLSearchParams(answer).toString()}`
+    return { kind: 'whole', status: 302, headers: { location }, body: '' }
+  }
+
+  const exchange = (fields: URLSearchParams): Outcome => {
+    const code = fields.get('code') ?? ''
+    const given = grants.get(code)
+    grants.delete(code)
+    const isRight =
+      given !== undefined &&
+      given.redirectUri === fields.get('redirect_uri') &&
+      given.challenge === challengeOf(fields.get('code_verifier') ?? '') &&
+      fields.get('client_id') === settings().clientId
+    if (!isRight) return jsonReply(400, { error: 'invalid_grant', error_description: 'Could not validate the code.' })
+    const issued = logins.start(person(), { lifetimeSeconds: settings().accessTokenLifetimeSeconds })
+    return jsonReply(200, tokenFields(issued, issued.expiresInSeconds))
+  }
+
+  const renew = (fields: URLSearchParams): Outcome => {
+    const { clientId, renewalFailure, losesTokenReply, omittedTokenFields, accessTokenLifetimeSeconds } = settings()
+    if (fields.get('client_id') !== clientId) return jsonReply(401, { error: 'invalid_client' })
+    if (renewalFailure !== undefined) return refusedRenewal(renewalFailure)
+    const issued = logins.renew(fields.get('refresh_token') ?? '', {
+      lifetimeSeconds: accessTokenLifetimeSeconds,
+      keepsRefreshToken: omittedTokenFields.includes('refresh_token'),
+    })
+    if (typeof issued === 'string') return refusedRenewal({ status: 401, code: issued })
+    if (losesTokenReply) return { kind: 'drop' }
+    const kept = Object.entries(tokenFields(issued, issued.expiresInSeconds)).filter(
+      ([name]) => !omittedTokenFields.some((each) => each === name),
+    )
+    return jsonReply(200, Object.fromEntries(kept))
+  }
+
+  const token: IssuerRoute = ({ contentType, body }) => {
+    const isJson = contentType.startsWith('application/json')
+    const fields = isJson ? fieldsOfJson(body) : new URLSearchParams(body)
+    switch (fields.get('grant_type')) {
+      case 'authorization_code':
+        return isJson ? jsonReply(400, { error: 'invalid_request' }) : exchange(fields)
+      case 'refresh_token':
+        return renew(fields)
+      default:
+        return jsonReply(400, { error: 'unsupported_grant_type' })
+    }
+  }
+
+  const userCode: IssuerRoute = ({ body, number }) => {
+    const { hasDeviceFlow, deviceInterval, clientId } = settings()
+    if (!hasDeviceFlow) return jsonReply(404, { error: { message: 'Not found', code: 'not_found' } })
+    if (fieldsOfJson(body).get('client_id') !== clientId) return jsonReply(400, { error: { code: 'invalid_client' } })
+    const id = `deviceauth_demo_${number}`
+    const code = `DEMO-${String(number).padStart(5, '0')}`
+    deviceCodes.set(id, { userCode: code, expiresAtMs: now() + DEVICE_CODE_MS })
+    return jsonReply(200, { device_auth_id: id, user_code: code, interval: deviceInterval })
+  }
+
+  const deviceToken: IssuerRoute = ({ body, number }) => {
+    const fields = fieldsOfJson(body)
+    const id = fields.get('device_auth_id') ?? ''
+    const known = deviceCodes.get(id)
+    const isKnown = known !== undefined && known.userCode === fields.get('user_code') && now() < known.expiresAtMs
+    // Pending and wrong look alike (docs/codex-wire.md, "Login").
+    if (!isKnown) return jsonReply(404, { error: { code: 'deviceauth_authorization_unknown' } })
+    switch (pollAnswers.shift() ?? 'approve') {
+      case 'approve': {
+        deviceCodes.delete(id)
+        // The server makes both halves of the pair here.
+        const verifier = createHash('sha512').update(`demo verifier ${number}`).digest('base64url')
+        const challenge = challengeOf(verifier)
+        const code = grant({ redirectUri: `${url}/deviceauth/callback`, challenge })
+        return jsonReply(200, { authorization_code: code, code_challenge: challenge, code_verifier: verifier })
+      }
+      case 'pending':
+        return jsonReply(403, { error: { code: 'deviceauth_authorization_pending' } })
+      case 'unknown':
+        return jsonReply(404, { error: { code: 'deviceauth_authorization_unknown' } })
+      case 'unavailable':
+        return jsonReply(503, { error: { code: 'service_unavailable' } })
+      case 'html':
+        return htmlReply(502, '502 Bad Gateway')
+      case 'drop':
+        return { kind: 'drop' }
+    }
+  }
+
+  const revoke: IssuerRoute = ({ contentType, body }) => {
+    const isJson = contentType.startsWith('application/json')
+    const fields = isJson ? fieldsOfJson(body) : new URLSearchParams(body)
+    // As RFC 7009 has it, a token nobody knows is no fault.
+    logins.revoke(fields.get('token') ?? '')
+    return jsonReply(200, {})
+  }
+
+  return (call) => {
+    switch (call.route) {
+      case '/oauth/authorize':
+        return authorize(call)
+      case '/oauth/token':
+        return token(call)
+      case '/oauth/revoke':
+        return revoke(call)
+      case '/api/accounts/deviceauth/usercode':
+        return userCode(call)
+      case '/api/accounts/deviceauth/token':
+        return deviceToken(call)
+      case '/codex/device':
+        return htmlReply(200, 'Simulated OpenAI: the demo account approves every code by itself')
+      default:
+        return undefined
+    }
+  }
+}
+
+/** Life of a device code. */
+const DEVICE_CODE_MS = 15 * 60_000
+
+const SCOPES = ['openid', 'profile', 'email', 'offline_access']
+
+/** The first parameter that is not as docs/codex-wire.md, "Login", has it. */
+function wrongParameter(query: URLSearchParams, clientId: string): string | undefined {
+  const exact: Readonly<Record<string, string>> = {
+    response_type: 'code',
+    client_id: clientId,
+    code_challenge_method: 'S256',
+    id_token_add_organizations: 'true',
+    codex_cli_simplified_flow: 'true',
+  }
+  const wrong = Object.entries(exact).find(([name, value]) => query.get(name) !== value)
+  if (wrong !== undefined) return wrong[0]
+  const scopes = (query.get('scope') ?? '').split(' ')
+  if (!SCOPES.every((each) => scopes.includes(each))) return 'scope'
+  if (!/^[\w-]{43}$/.test(query.get('code_challenge') ?? '')) return 'code_challenge'
+  return ['state', 'originator'].find((name) => (query.get(name) ?? '') === '')
+}
+
+/** The list has the literal `localhost`, not its address. */
+function isListedRedirect(uri: string, ports: CodexUpstreamSettings['redirectPorts']): boolean {
+  const port = /^http:\/\/localhost:(\d+)\/auth\/callback$/.exec(uri)?.[1]
+  return port !== undefined && (ports === 'any' || ports.includes(Number(port)))
+}
+
+function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+function refusedRenewal({
+  status,
+  code,
+  shape = 'object',
+}: NonNullable<CodexUpstreamSettings['renewalFailure']>): Outcome {
+  const message = 'Your refresh token cannot be used. Please try signing in again.'
+  const error = { message, type: 'invalid_request_error', param: null, code }
+  switch (shape) {
+    case 'object':
+      return jsonReply(status, { error })
+    case 'text':
+      return jsonReply(status, { error: code, error_description: message })
+    case 'top':
+      return jsonReply(status, { code, message })
+  }
+}
+
+/** The texts of a JSON object; none where the body is no such thing. */
+function fieldsOfJson(body: string): URLSearchParams {
+  try {
+    const value: unknown = JSON.parse(body)
+    const pairs = typeof value === 'object' && value !== null ? Object.entries(value) : []
+    return new URLSearchParams(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
+  } catch {
+    return new URLSearchParams()
+  }
+}

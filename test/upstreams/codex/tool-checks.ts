@@ -1,0 +1,57 @@
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { ResponsesTool } from '../../../src/demo/responses/request.ts'
+import { checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
+import { inJson, invalid, missing } from './refusals.ts'
+import type { CodexCall, CodexSubject } from '../../../src/demo/codex/request.ts'
+
+const CHATGPT_TOOLS = ['function', 'custom', 'namespace', 'web_search', 'tool_search']
+
+/** Tools that OpenAI runs are taken from those with a key, though none of them does anything here. */
+const PUBLIC_TOOLS = [
+  ...CHATGPT_TOOLS,
+  'web_search_preview',
+  'code_interpreter',
+  'file_search',
+  'image_generation',
+  'mcp',
+]
+const HOSTED = new Set(['code_interpreter', 'file_search', 'image_generation', 'mcp'])
+
+const ACCEPTED: Readonly<Record<CodexCall['api'], readonly string[]>> = {
+  chatgpt: CHATGPT_TOOLS,
+  'api-key': PUBLIC_TOOLS,
+}
+
+export function checkTools({ call: { api }, request: { tools = [] } }: CodexSubject): Outcome | undefined {
+  for (const [at, tool] of tools.entries()) {
+    const refusal = refuse(tool, `tools[${at}]`, api)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+function refuse(tool: ResponsesTool, path: string, api: CodexCall['api']): Outcome | undefined {
+  const accepted = ACCEPTED[api]
+  if (accepted.includes(tool.type) && HOSTED.has(tool.type)) return undefined
+  if (tool.type === 'tool_search') {
+    return tool['execution'] === 'client' ? undefined : invalid(`'${path}.execution' must be 'client'.`, path)
+  }
+  // The names and schemas of tools are OpenAI's rules wherever its API is spoken.
+  return inJson(refuseTool(tool, path, accepted)) ?? (api === 'chatgpt' ? refuseVague(tool, path) : undefined)
+}
+
+/** A function that leaves open whether its schema is strict. */
+function refuseVague({ type, strict, tools = [] }: ResponsesTool, path: string): Outcome | undefined {
+  if (type === 'function' && strict === undefined) {
+    return missing(`${path}.strict`)
+  }
+  for (const [at, inner] of tools.entries()) {
+    const refusal = refuseVague(inner, `${path}.tools[${at}]`)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+export function checkToolChoice(subject: CodexSubject): Outcome | undefined {
+  return inJson(checkChoice(subject))
+}

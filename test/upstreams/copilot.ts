@@ -1,0 +1,116 @@
+import { createAutoMode } from '../../src/demo/auto.ts'
+import type { AutoSession } from '../../src/demo/auto.ts'
+import { bodyTooLarge } from '../../src/demo/failures.ts'
+import { headerOf, openHost } from '../../src/demo/host.ts'
+import type { Host } from '../../src/demo/host.ts'
+import { textReply } from '../../src/demo/outcome.ts'
+import { copilotHeaders, createCopilotRoutes } from '../../src/demo/routes.ts'
+import { createTokenStore } from '../../src/demo/tokens.ts'
+import type { TokenStore } from '../../src/demo/tokens.ts'
+import { createControl } from './control.ts'
+import type { Controls } from './control.ts'
+import { refuseAccess } from './copilot/access.ts'
+import { answerAuto } from './copilot/auto.ts'
+import { createCopilotChecks } from './copilot/checks.ts'
+import { createGithub } from './copilot/github.ts'
+import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
+import type { CopilotRoute } from './copilot/routes.ts'
+import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
+import type { CopilotSettings, PollAnswer } from './copilot/settings.ts'
+import type { StreamGate } from './gate.ts'
+
+export interface CopilotOptions {
+  /** 0 or absent picks a free one. Always on 127.0.0.1. */
+  readonly port?: number
+  readonly settings?: Partial<CopilotSettings>
+  /** Answers to the first polls of the device flow; after them every poll is approved. */
+  readonly polls?: readonly PollAnswer[]
+  /** Keep this many of the newest requests in `log`; default 0. */
+  readonly record?: number
+  /** Ms since epoch; default `Date.now`. */
+  readonly now?: () => number
+}
+
+/** The simulated GitHub and Copilot, as strict as the real ones, with controls for tests. */
+export interface CopilotUpstream extends Host, Omit<Controls<CopilotRoute>, 'gateNext'> {
+  /** Token exchanges asked for so far, refused ones included. */
+  readonly exchanges: () => number
+  readonly tokens: TokenStore & {
+    /** Every Copilot token issued so far is expired from now on. */
+    readonly expireAll: () => void
+    /** Every GitHub token issued so far is revoked, as after "Sign out of all applications". */
+    readonly revokeAll: () => void
+  }
+  /** Every choice of a model for `auto` so far is forgotten. */
+  readonly forgetAutoSessions: () => void
+  readonly configure: (change: Partial<CopilotSettings>) => void
+  readonly answerPolls: (...answers: readonly PollAnswer[]) => void
+  /** Holds the next streamed reply of the route between its pieces. */
+  readonly gateNext: (route?: CopilotRoute) => StreamGate
+}
+
+/** Starts the strict simulated Copilot. Rejects with node's own error when the port is taken. */
+export async function startCopilot({
+  port: wantedPort,
+  settings: given,
+  polls = [],
+  record = 0,
+  now = Date.now,
+}: CopilotOptions = {}): Promise<CopilotUpstream> {
+  let current: CopilotSettings = { ...DEFAULT_COPILOT_SETTINGS, ...given }
+  const settings = (): CopilotSettings => current
+  const pollAnswers = [...polls]
+  const githubTokens = new Set<string>()
+  const copilotExpiryMs = new Map<string, number>()
+  const autoSessions = new Map<string, AutoSession>()
+  const { controls, hookReplies, watch } = createControl<CopilotRoute>({
+    routeOf,
+    streamingRoutes: STREAMING_ROUTES,
+    record,
+    maxBodyBytes: () => current.maxBodyBytes,
+    tooLarge: bodyTooLarge(),
+  })
+
+  const { promise: tokensMade, resolve: tokensAreMade } = Promise.withResolvers<TokenStore>()
+  const host = await openHost({ port: wantedPort, hookReplies }, ({ url, port }) => {
+    const tokens = createTokenStore({ now, scope: String(port), github: githubTokens, copilotExpiryMs })
+    tokensAreMade(tokens)
+    const auto = createAutoMode(now, autoSessions)
+    const github = createGithub({ settings, tokens, now, url, pollAnswers })
+    const checks = createCopilotChecks({ settings, autoSessions, now })
+    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, checks })
+    return {
+      headers: copilotHeaders,
+      answer: (hosted) => {
+        const { request, body } = hosted
+        const route = routeOf(request)
+        if (route === undefined) return textReply(404, '404 page not found')
+        if (route === '/_ping') return textReply(200, 'OK')
+        const call = { header: (name: string) => headerOf(request, name), body }
+        const ofGithub = github(route, call)
+        if (ofGithub !== undefined) return ofGithub
+        return (
+          refuseAccess(request, tokens, current.misdirectedHosts) ??
+          answerAuto(route, call, { auto, available: current.autoWays }) ??
+          answer(hosted)
+        )
+      },
+    }
+  })
+  const tokens = await tokensMade
+
+  return {
+    ...watch(host),
+    ...controls,
+    exchanges: () => controls.count('/copilot_internal/v2/token'),
+    tokens: { ...tokens, expireAll: () => copilotExpiryMs.clear(), revokeAll: () => githubTokens.clear() },
+    forgetAutoSessions: () => autoSessions.clear(),
+    configure: (change) => {
+      current = { ...current, ...change }
+    },
+    answerPolls: (...answers) => {
+      pollAnswers.push(...answers)
+    },
+    gateNext: (route = '/chat/completions') => controls.gateNext(route),
+  }
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage } from 'node:http'
+import { failure, misdirected, tokenExpired } from '../../../src/demo/failures.ts'
+import { textReply } from '../../../src/demo/outcome.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { TokenStore } from '../../../src/demo/tokens.ts'
+
+/** API versions that the model host takes (docs/copilot-wire.md, "Request headers"); another one counts as retired. */
+const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-01-09', '2026-06-01', '2026-08-01'])
+
+/** The oldest VS Code that Codex models are for (opencode-copilot-auth#1). */
+const OLDEST_FOR_CODEX = [1, 104, 1]
+
+/** What a Codex model answers to an editor that is too old; undefined where all is well. */
+export function refuseEditor(editor: string, modelId: string): Outcome | undefined {
+  const version = /^vscode\/(\d+)(?:\.(\d+))?(?:\.(\d+))?/
+    .exec(editor)
+    ?.slice(1)
+    .map((part) => Number(part ?? 0))
+  if (version === undefined || !/-codex\b/.test(modelId)) return undefined
+  const differs = OLDEST_FOR_CODEX.findIndex((part, at) => part !== version[at])
+  if (differs === -1 || (version[differs] ?? 0) > (OLDEST_FOR_CODEX[differs] ?? 0)) return undefined
+  const advice = `Please update it to version ${OLDEST_FOR_CODEX.join('.')} or newer`
+  return failure(400, { message: `model ${modelId} is not supported in this VS Code version. ${advice}`, code: '' })
+}
+
+/**
+ * What every route of the Copilot API looks at before the body, with the texts of docs/copilot-wire.md, "Errors":
+ * host, identity headers, token, API version, `X-Initiator`. Undefined when all is well.
+ */
+export function refuseAccess(
+  request: IncomingMessage,
+  tokens: TokenStore,
+  misdirectedHosts: readonly string[],
+): Outcome | undefined {
+  const { headers } = request
+  if (misdirectedHosts.includes(headers.host ?? '')) return misdirected()
+
+  const bearer = /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (bearer === undefined || countHeader(request, 'authorization') > 1) {
+    return textReply(400, 'bad request: Authorization header is badly formatted')
+  }
+  const isDirect = takesDirectly(bearer, headers['copilot-integration-id'])
+  if (!isDirect && /^(?:ghp_|github_pat_)/.test(bearer)) {
+    return textReply(400, 'bad request: Personal Access Tokens are not supported for this endpoint')
+  }
+  const editor = headers['editor-version']
+  if (editor === undefined && !isDirect)
+    return textReply(400, 'bad request: missing Editor-Version header for IDE auth')
+  if (!isDirect && (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor))) {
+    return textReply(400, 'bad request: unknown Editor-Version header for IDE auth')
+  }
+  if (!(isDirect ? tokens.isGithubLive(bearer) : tokens.isCopilotLive(bearer))) return tokenExpired()
+
+  const version = headers['x-github-api-version']
+  if (version !== undefined && !API_VERSIONS.has(String(version))) {
+    return textReply(
+      466,
+      'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
+    )
+  }
+  const initiator = headers['x-initiator']
+  if (initiator !== undefined && initiator !== 'user' && initiator !== 'agent') {
+    return textReply(400, 'bad request: invalid X-Initiator header')
+  }
+  return undefined
+}
+
+/**
+ * Whether a GitHub token is taken without an exchange (docs/copilot-wire.md, "Without exchange"). NOTE: of a `ghu_` token
+ * the integration is a guess; without one a proxy that forgets the exchange would not be noticed here.
+ */
+function takesDirectly(bearer: string, integration: unknown): boolean {
+  return bearer.startsWith('gho_') || (/^(?:ghu_|github_pat_)/.test(bearer) && integration === 'copilot-developer-cli')
+}
+
+/** Node keeps only the first of some repeated headers; the raw list has them all. */
+function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() === name) count += 1
+  }
+  return count
+}

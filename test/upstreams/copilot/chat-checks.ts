@@ -1,0 +1,195 @@
+import { estimateTokens, imagesOf } from '../../../src/demo/chat/request.ts'
+import type { ChatMessage, ChatRequest } from '../../../src/demo/chat/request.ts'
+import {
+  failure,
+  gptPromptTooLong,
+  invalidBody,
+  invalidEffort,
+  missingVisionHeader,
+  schemaFailure,
+} from '../../../src/demo/failures.ts'
+import { firstIssue, firstRefusal, hasVisionHeader } from '../refusals.ts'
+import type { Checks, InferenceSubject } from '../../../src/demo/inference.ts'
+import { textReply } from '../../../src/demo/outcome.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+
+type Check = (subject: InferenceSubject<ChatRequest>) => Outcome | undefined
+
+/** The 400 that the real service's schema validation gives. */
+export const chatShapeRefusal: Checks<ChatRequest>['wrongShape'] = (issues, body) => {
+  const { reason, got, want, path } = firstIssue(issues, body)
+  return schemaFailure(want === undefined ? reason : `got ${got}, want ${want}`, locationOf(path))
+}
+
+/** Path of the offending schema, e.g. `/properties/messages/items/properties/content`. */
+function locationOf(path: readonly PropertyKey[]): string {
+  return path.map((key) => (typeof key === 'number' ? '/items' : `/properties/${String(key)}`)).join('')
+}
+
+/**
+ * Refuses what the real chat route refuses (docs/copilot-wire.md, "Parameters by model" and "Errors"), first reason
+ * first. Undefined when all is well. Messages that no capture shows are worded after the neighbouring ones.
+ */
+export function refuseChat(subject: InferenceSubject<ChatRequest>): Outcome | undefined {
+  return firstRefusal(CHECKS, subject)
+}
+
+const checkImages: Check = ({ call, request }) => {
+  const urls = request.messages.flatMap(imagesOf)
+  if (urls.length === 0) return undefined
+  if (!hasVisionHeader(call)) return missingVisionHeader()
+  return urls.every((url) => url.startsWith('data:image/'))
+    ? undefined
+    : invalidBody('external image URLs are not supported, send a data: URL')
+}
+
+const checkPromptSize: Check = ({ request, model }) => {
+  const count = estimateTokens(request)
+  return count > model.maxPromptTokens ? gptPromptTooLong(count, model.maxPromptTokens) : undefined
+}
+
+const checkOutputSize: Check = ({ request, model }) => {
+  if (request.max_tokens !== undefined && model.profile === 'gpt-5') {
+    return invalidBody(
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    )
+  }
+  const asked = request.max_tokens ?? request.max_completion_tokens ?? 0
+  return asked > model.maxOutputTokens
+    ? invalidBody(`max_tokens is too large: ${asked}. This model supports at most ${model.maxOutputTokens} tokens.`)
+    : undefined
+}
+
+/** All that Kimi takes, in the words of its maker's own API. */
+const KIMI_SAMPLING = { temperature: 1, top_p: 0.95 } as const
+
+const checkSampling: Check = ({ request, model }) => {
+  if (model.profile === 'kimi') {
+    for (const name of ['temperature', 'top_p'] as const) {
+      const only = KIMI_SAMPLING[name]
+      if ((request[name] ?? only) !== only)
+        return invalidBody(`invalid ${name}: only ${only} is allowed for this model`)
+    }
+  }
+  if (model.profile !== 'gpt-5') return undefined
+  for (const name of ['temperature', 'top_p'] as const) {
+    const value = request[name]
+    if (value !== undefined && value !== 1) {
+      return failure(400, {
+        message: `Unsupported value: '${name}' does not support ${value} with this model. Only the default (1) value is supported.`,
+        code: 'unsupported_value',
+        param: name,
+      })
+    }
+  }
+  return undefined
+}
+
+const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
+  effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
+
+const checkTools: Check = ({ request, model }) => {
+  const count = request.tools?.length ?? 0
+  if (count > model.mostTools) {
+    return schemaFailure(`maxItems: got ${count}, want ${model.mostTools}`, '/properties/tools')
+  }
+  return request.tool_choice !== undefined && request.tools === undefined
+    ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
+    : undefined
+}
+
+/**
+ * Kimi knows its calls by name and number alone (docs/copilot-wire.md, "Parameters by model"). The real one takes others
+ * and writes its next calls into the text; refusing them shows it at once.
+ */
+const checkKimiIds: Check = ({ request, model }) => {
+  if (model.profile !== 'kimi') return undefined
+  const prefix = model.id.startsWith('kimi-k2') ? 'functions.' : ''
+  const calls = request.messages.flatMap(({ tool_calls: own }) => own ?? [])
+  const wrong = calls.find(({ id, function: { name } }, at) => id !== `${prefix}${name}:${at}`)
+  return wrong && invalidBody(`tool call id '${wrong.id}' is not of the form '${prefix}NAME:IDX'`)
+}
+
+/** Every call is answered right after the message that made it, and nothing else is. */
+const checkToolPairs: Check = ({ request, model }) => {
+  let open = new Set<string>()
+  for (const message of request.messages) {
+    if (message.role === 'tool') {
+      if (!open.delete(message.tool_call_id ?? '')) {
+        return invalidBody("messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
+      }
+    } else if (open.size > 0) {
+      break
+    } else {
+      open = new Set(message.tool_calls?.map((call) => call.id))
+    }
+  }
+  if (open.size === 0) return undefined
+  return invalidBody(
+    model.profile === 'claude'
+      ? `tool_use ids were found without tool_result blocks immediately after: ${[...open].join(', ')}`
+      : "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+  )
+}
+
+const checkUserMessage: Check = ({ request: { messages } }) =>
+  messages.length === 1 && messages[0]?.role === 'system'
+    ? textReply(400, 'bad request: no user message, only message was a "system" message')
+    : undefined
+
+/** Keys of OpenAI's own replies that GPT takes back and others do not know. */
+const FOREIGN_KEYS = ['refusal', 'audio', 'annotations']
+
+const checkForeignShapes: Check = ({ request, model }) => {
+  if (model.profile === 'gpt-4' || model.profile === 'gpt-5') return undefined
+  for (const message of request.messages) {
+    if (message.role === 'developer') {
+      return schemaFailure(
+        "value must be one of 'system', 'user', 'assistant', 'tool'",
+        '/properties/messages/items/properties/role',
+      )
+    }
+    const key = FOREIGN_KEYS.find((each) => each in message)
+    if (key !== undefined) {
+      return schemaFailure(`additional properties '${key}' not allowed`, '/properties/messages/items')
+    }
+  }
+  return undefined
+}
+
+const checkClaudeTexts: Check = ({ request: { messages }, model }) => {
+  if (model.profile !== 'claude') return undefined
+  if (messages.some(hasEmptyText)) return invalidBody('messages: text content blocks must be non-empty')
+  return model.version >= 4.6 && messages.at(-1)?.role === 'assistant'
+    ? invalidBody(
+        'This model does not support assistant message prefill. The conversation must end with a user message.',
+      )
+    : undefined
+}
+
+function hasEmptyText({ content, tool_calls: calls }: ChatMessage): boolean {
+  if (Array.isArray(content)) return content.some((part) => part.type === 'text' && (part.text ?? '') === '')
+  return (content ?? '') === '' && calls === undefined
+}
+
+/** Gemini 3 wants its own opaque thought back with every call (docs/copilot-wire.md, quirk 12). */
+const checkThoughtSignature: Check = ({ request, model }) =>
+  model.profile === 'gemini-3' &&
+  request.messages.some((message) => message.tool_calls !== undefined && message.reasoning_opaque === undefined)
+    ? invalidBody('Function call is missing a thought_signature in functionCall parts.')
+    : undefined
+
+const CHECKS: readonly Check[] = [
+  checkImages,
+  checkPromptSize,
+  checkOutputSize,
+  checkSampling,
+  checkEffort,
+  checkTools,
+  checkUserMessage,
+  checkForeignShapes,
+  checkClaudeTexts,
+  checkToolPairs,
+  checkKimiIds,
+  checkThoughtSignature,
+]

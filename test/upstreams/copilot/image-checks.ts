@@ -1,0 +1,31 @@
+import type { Conversation, SeenImage } from '../../../src/demo/conversation.ts'
+import { failure, invalidBody } from '../../../src/demo/failures.ts'
+import { LARGEST_IMAGE } from '../../../src/demo/models.ts'
+import type { DemoModel } from '../../../src/demo/models.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+
+interface Subject {
+  readonly conversation: Conversation
+  readonly model: DemoModel
+}
+
+/**
+ * The limits of images, the same on every route (docs/copilot-wire.md, "Images"). The words for one that is too large
+ * are worded after the neighbouring ones; that upstream itself keeps Gemini to 10 is assumed.
+ */
+export function refuseImages(
+  { conversation: { history }, model }: Subject,
+  maxTotalBytes: number,
+): Outcome | undefined {
+  const images = history.flatMap((said): readonly SeenImage[] => {
+    if ('images' in said) return said.images
+    return 'image' in said ? [said.image] : []
+  })
+  if (images.length === 0) return undefined
+  const total = images.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (total > maxTotalBytes) return failure(413, { message: 'failed to parse request', code: '' })
+  const most = model.profile.startsWith('gemini') ? 10 : 20
+  if (images.length > most) return invalidBody(`too many URL images in request (max ${most})`)
+  const large = images.find(({ bytes }) => bytes > LARGEST_IMAGE)
+  return large && invalidBody(`image exceeds the maximum size: ${large.bytes} bytes > ${LARGEST_IMAGE} bytes`)
+}

@@ -1,0 +1,143 @@
+import { claudePromptTooLong, invalidBody, invalidEffort } from '../../../../src/demo/failures.ts'
+import { betasOf, firstIssue, firstRefusal } from '../../refusals.ts'
+import type { Checks, InferenceSubject } from '../../../../src/demo/inference.ts'
+import { jsonReply } from '../../../../src/demo/outcome.ts'
+import type { Outcome } from '../../../../src/demo/outcome.ts'
+import { checkBlocks, checkCacheMarks, checkImages, checkThoughts } from './block-checks.ts'
+import { checkLastMessage, checkPairs, checkRoles, checkTexts } from './message-checks.ts'
+import type { MessagesRequest } from '../../../../src/demo/messages/request.ts'
+import { checkThinking } from './thinking-checks.ts'
+import { checkToolChoice, checkTools } from './tool-checks.ts'
+import { extraInput } from './refusals.ts'
+
+type Subject = InferenceSubject<MessagesRequest>
+type Check = (subject: Subject) => Outcome | undefined
+
+/** The 400 of Anthropic's validation. */
+export const messagesShapeRefusal: Checks<MessagesRequest>['wrongShape'] = (issues, body) => {
+  const { path, got, want } = firstIssue(issues, body)
+  const reason = got === 'nothing' ? 'Field required' : `Input should be a valid ${KINDS.get(want ?? '') ?? 'value'}`
+  return invalidBody(`${path.map(String).join('.')}: ${reason}`)
+}
+
+/** Pydantic's names for JSON's kinds. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['string', 'string'],
+  ['number', 'number'],
+  ['boolean', 'boolean'],
+  ['array', 'list'],
+  ['object', 'dictionary'],
+])
+
+/**
+ * Refuses what the real route refuses (docs/copilot-wire.md, "Messages requests"), first reason first. Undefined when
+ * all is well. Messages that no capture shows are worded after those of Anthropic's API.
+ */
+export function refuseMessages(subject: Subject): Outcome | undefined {
+  return firstRefusal(CHECKS, subject)
+}
+
+/** What GitHub's own clients send, and the one for system texts inside a conversation. */
+const BETAS = new Set([
+  'interleaved-thinking-2025-05-14',
+  'context-management-2025-06-27',
+  'advanced-tool-use-2025-11-20',
+  'extended-cache-ttl-2025-04-11',
+  'mid-conversation-system-2026-04-07',
+])
+
+/** Of no use to a model whose entry in the list denies them. That they are refused then is a guess. */
+const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-use-2025-11-20'])
+
+/** Some of the backends do not say which one they do not know. */
+const checkBetas: Check = ({ call, markers, model }) => {
+  const refused = betasOf(call).filter((beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !model.takesBetas))
+  if (refused.length === 0) return undefined
+  return markers.asked.has('vertex')
+    ? jsonReply(400, { message: 'invalid beta flag' })
+    : invalidBody(`unsupported beta header(s): ${refused.join(', ')}`)
+}
+
+const KNOWN = new Set([
+  'max_tokens',
+  'messages',
+  'metadata',
+  'model',
+  'output_config',
+  'stop_sequences',
+  'stream',
+  'system',
+  'temperature',
+  'thinking',
+  'tool_choice',
+  'tools',
+  'top_k',
+  'top_p',
+])
+
+const checkFields: Check = ({ call, request }) => {
+  const isManaged = betasOf(call).includes('context-management-2025-06-27')
+  const extra = Object.keys(request).find((name) => !KNOWN.has(name) && !(name === 'context_management' && isManaged))
+  return extra === undefined ? undefined : extraInput(extra)
+}
+
+const checkMaxTokens: Check = ({ request: { max_tokens: most }, model }) => {
+  if (most === undefined) return invalidBody('max_tokens: Field required')
+  if (most < 1) return invalidBody('max_tokens: Input should be greater than or equal to 1')
+  return most > model.maxOutputTokens
+    ? invalidBody(
+        `max_tokens: ${most} > ${model.maxOutputTokens}, which is the maximum allowed number of output tokens for ${model.id}`,
+      )
+    : undefined
+}
+
+/** From 4.7 on nothing of the kind is taken; before, not both, and none beside thinking. */
+const checkSampling: Check = ({ request, model }) => {
+  const given = (['temperature', 'top_p', 'top_k'] as const).filter((name) => request[name] !== undefined)
+  const [first] = given
+  if (first === undefined) return undefined
+  if (model.version >= 4.7) return invalidBody(`\`${first}\` is deprecated for this model.`)
+  if (given.includes('temperature') && given.includes('top_p')) {
+    return invalidBody('`temperature` and `top_p` cannot both be specified for this model. Please use only one.')
+  }
+  const isThinking = request.thinking !== undefined && request.thinking.type !== 'disabled'
+  return isThinking && request.temperature !== undefined && request.temperature !== 1
+    ? invalidBody('`temperature` may only be set to 1 when thinking is enabled.')
+    : undefined
+}
+
+const checkOutputConfig: Check = ({ request: { output_config: config }, model }) => {
+  if (config === undefined) return undefined
+  if (!model.takesOutputConfig) return extraInput('output_config')
+  const { effort, format, ...rest } = config
+  const [extra] = Object.keys(rest)
+  if (extra !== undefined) return extraInput(`output_config.${extra}`)
+  if (effort !== undefined && !model.efforts.includes(effort)) return invalidEffort(effort, model)
+  if (format === undefined) return undefined
+  const unknown = Object.keys(format).find((key) => key !== 'type' && key !== 'schema')
+  if (unknown !== undefined) return extraInput(`output_config.format.${unknown}`)
+  return undefined
+}
+
+const checkPromptSize: Check = ({ conversation: { promptTokens }, model }) =>
+  promptTokens > model.contextTokens ? claudePromptTooLong(promptTokens, model.contextTokens, true) : undefined
+
+const CHECKS: readonly Check[] = [
+  checkBetas,
+  checkFields,
+  checkMaxTokens,
+  checkSampling,
+  checkThinking,
+  checkOutputConfig,
+  checkTools,
+  checkToolChoice,
+  checkRoles,
+  checkBlocks,
+  checkCacheMarks,
+  checkTexts,
+  checkImages,
+  checkThoughts,
+  checkPairs,
+  checkLastMessage,
+  checkPromptSize,
+]

@@ -1,0 +1,36 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Paths of the simulated GitHub and Copilot; `/models/{id}` stands for every single model. */
+const ROUTES = {
+  '/login/device': 'GET',
+  '/login/device/code': 'POST',
+  '/login/oauth/access_token': 'POST',
+  '/user': 'GET',
+  '/copilot_internal/v2/token': 'GET',
+  '/copilot_internal/user': 'GET',
+  '/_ping': 'GET',
+  '/models': 'GET',
+  '/models/{id}': 'GET',
+  '/models/session': 'POST',
+  '/auto': 'POST',
+  '/chat/completions': 'POST',
+  '/responses': 'POST',
+  '/v1/messages': 'POST',
+  '/v1/messages/count_tokens': 'POST',
+  '/embeddings': 'POST',
+} as const
+export type CopilotRoute = keyof typeof ROUTES
+
+/** Routes whose replies may be streams of a model's answer. */
+export const STREAMING_ROUTES: ReadonlySet<CopilotRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
+
+/** The route a request names; undefined where the path or the method is not served. */
+export function routeOf({ method = '', url = '' }: IncomingMessage): CopilotRoute | undefined {
+  const [path = ''] = url.split('?', 1)
+  const route = isRoute(path) ? path : /^\/models\/[^/]+$/.test(path) ? '/models/{id}' : undefined
+  return route !== undefined && ROUTES[route] === method ? route : undefined
+}
+
+function isRoute(path: string): path is CopilotRoute {
+  return Object.hasOwn(ROUTES, path)
+}

@@ -1,0 +1,275 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { identify, openUsageStore, setAside } from '../../src/usage/store.ts'
+import type { UsageStore } from '../../src/usage/store.ts'
+import { noSums } from '../../src/usage/tally.ts'
+import type { Tally } from '../../src/usage/tally.ts'
+import { newFile } from './folder.ts'
+
+const tally: Tally = {
+  day: '2026-11-20',
+  utcDay: '2026-11-19',
+  provider: 'copilot',
+  model: 'gpt-5-mini',
+  key: 'work',
+  requests: 2,
+  errors: 1,
+  inputTokens: 30,
+  outputTokens: 7,
+  cachedInputTokens: 20,
+  cacheWriteTokens: 5,
+  premiumRequests: 0.33,
+  measuredNanoAiu: 1e15,
+  estimatedNanoAiu: null,
+}
+
+const doubled = {
+  requests: 4,
+  errors: 2,
+  inputTokens: 60,
+  outputTokens: 14,
+  cachedInputTokens: 40,
+  cacheWriteTokens: 10,
+}
+
+function open(file: string, waitMs = 0): UsageStore {
+  const store = openUsageStore(file, { waitMs })
+  onTestFinished(() => {
+    try {
+      store.close()
+    } catch {
+      // The test has closed it.
+    }
+  })
+  return store
+}
+
+test('adds to what is there, by day, provider, model and key, and keeps it', async () => {
+  const file = await newFile()
+  const store = open(file)
+  const other = { ...tally, provider: 'codex', key: '', premiumRequests: null, measuredNanoAiu: null }
+  store.add([tally, { ...tally, day: '2026-11-19' }, other])
+  store.add([tally, { ...other, estimatedNanoAiu: 3 }])
+  store.close()
+  const rows = openUsageStore(file, { readOnly: true, waitMs: 0 })
+  onTestFinished(() => rows.close())
+  expect(rows.since('2026-11-20')).toEqual([
+    { ...other, ...doubled, estimatedNanoAiu: 3 },
+    { ...tally, ...doubled, premiumRequests: 0.66, measuredNanoAiu: 2e15 },
+  ])
+  expect(rows.since('2026-11-19')).toHaveLength(3)
+})
+
+test('file, companions and folder are this user’s alone, whatever the umask', async () => {
+  const file = await newFile()
+  const umask = process.umask(0)
+  onTestFinished(() => void process.umask(umask))
+  const store = open(file)
+  store.add([tally])
+  const modes = readdirSync(dirname(file)).map((name) => statSync(`${dirname(file)}/${name}`).mode & 0o777)
+  expect(modes).toEqual([0o600, 0o600, 0o600])
+  expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
+})
+
+test('adds all of it or nothing', async () => {
+  const store = open(await newFile())
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the type forbids is what is tested
+  const wrong = { ...tally, requests: 'many' } as unknown as Tally
+  expect(() => store.add([tally, wrong])).toThrow(expect.objectContaining({ name: 'UsageStoreError' }))
+  expect(store.since('')).toEqual([])
+  store.add([tally])
+  expect(store.since('')).toEqual([tally])
+})
+
+test.each([
+  ['text', (file: string) => writeFileSync(file, 'not a database at all, and longer than its header'.repeat(9))],
+  [
+    'a table of another form',
+    (file: string) => {
+      const other = new DatabaseSync(file)
+      other.exec('CREATE TABLE totals (other TEXT)')
+      other.close()
+    },
+  ],
+])('%s in place of the file is damaged, and can be put aside', async (_what, make) => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  make(file)
+  const found = identify(file)
+  expect(() => open(file).add([tally])).toThrow(expect.objectContaining({ problem: 'damaged' }))
+  expect(setAside(file, { inode: (found?.inode ?? 0n) + 1n })).toBeUndefined()
+  expect(setAside(file, found ?? { inode: 0n })).toBe(`${file}.damaged`)
+  const store = open(file)
+  store.add([tally])
+  expect(store.since('')).toEqual([tally])
+})
+
+test('what a newer version made is left alone', async () => {
+  const file = await newFile()
+  open(file).close()
+  const newer = new DatabaseSync(file)
+  newer.exec('PRAGMA user_version = 3')
+  newer.close()
+  expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'newer' }))
+})
+
+/** As version 1 of the program made it. */
+async function makeFirst() {
+  const file = await newFile()
+  mkdirSync(dirname(file), { recursive: true })
+  const database = new DatabaseSync(file)
+  database.exec(`
+    CREATE TABLE totals (
+      day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL,
+      errors INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+      cached_input_tokens INTEGER NOT NULL, PRIMARY KEY (day, provider, model)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO totals VALUES ('2026-11-20', 'copilot', 'gpt-5-mini', 2, 1, 30, 7, 20);
+    INSERT INTO totals VALUES ('2026-11-19', 'codex', 'gpt-5.5', 1, 0, 3, 2, 0);
+    PRAGMA user_version = 1;
+  `)
+  onTestFinished(() => database.close())
+  return { file, database }
+}
+
+describe('a file of version 1', () => {
+  const first: Tally = {
+    ...noSums,
+    day: '2026-11-20',
+    utcDay: '2026-11-20',
+    provider: 'copilot',
+    model: 'gpt-5-mini',
+    key: '',
+    requests: 2,
+    errors: 1,
+    inputTokens: 30,
+    outputTokens: 7,
+    cachedInputTokens: 20,
+  }
+
+  test('is read as it is by who may not change it', async () => {
+    const { file, database } = await makeFirst()
+    const store = openUsageStore(file, { readOnly: true, waitMs: 0 })
+    onTestFinished(() => store.close())
+    expect(store.since('2026-11-20')).toEqual([first])
+    expect(store.since('')).toHaveLength(2)
+    expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+  })
+
+  test('keeps what it has when it becomes one of version 2, once', async () => {
+    const { file } = await makeFirst()
+    open(file).close()
+    const store = open(file)
+    store.add([{ ...first, measuredNanoAiu: 5 }])
+    expect(store.since('2026-11-20')).toEqual([
+      {
+        ...first,
+        requests: 4,
+        errors: 2,
+        inputTokens: 60,
+        outputTokens: 14,
+        cachedInputTokens: 40,
+        measuredNanoAiu: 5,
+      },
+    ])
+    expect(store.since('')).toHaveLength(2)
+  })
+
+  test('can still be added to by the daemon that had it open, which would put it aside as damaged otherwise', async () => {
+    const { file, database } = await makeFirst()
+    open(file).close()
+    const old = database.prepare('INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+    expect(() => old.run('2026-11-20', 'copilot', 'gpt-5-mini', 1, 0, 0, 0, 0)).not.toThrow()
+  })
+
+  test('waits unchanged while another process writes', async () => {
+    const { file, database } = await makeFirst()
+    database.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+    expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'busy' }))
+    database.exec('COMMIT')
+    expect(open(file).since('2026-11-20')).toEqual([first])
+  })
+})
+
+test('a link is not followed', async () => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  writeFileSync(`${file}.other`, '')
+  symlinkSync(`${file}.other`, file)
+  expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'unusable' }))
+})
+
+test('somebody else’s write is waited for no longer than asked', async () => {
+  const file = await newFile()
+  const store = open(file)
+  const writer = new DatabaseSync(file)
+  writer.exec('BEGIN IMMEDIATE')
+  expect(() => store.add([tally])).toThrow(expect.objectContaining({ problem: 'busy' }))
+  writer.exec('COMMIT')
+  writer.close()
+  store.add([tally])
+  expect(store.since('')).toEqual([tally])
+})
+
+function count(file: string, most?: number) {
+  const program = fileURLToPath(new URL('children/count.ts', import.meta.url))
+  const args = most === undefined ? [program, file] : [program, file, String(most)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return { child, lines: createInterface(child.stdout) }
+}
+
+test('a process that is killed in the midst of writing costs nothing that it had stored', async () => {
+  const file = await newFile()
+  const { child, lines } = count(file)
+  let told = 0
+  const ended = once(child, 'close')
+  for await (const line of lines) {
+    told = Number(line)
+    if (told === 50) child.kill('SIGKILL')
+  }
+  await ended
+  const rows = open(file).since('')
+  const [one, other] = rows
+  expect(rows).toHaveLength(2)
+  // What was told is stored; one more may have been, whole.
+  expect([told, told + 1]).toContain(one?.requests)
+  expect(other?.requests).toBe(one?.requests)
+  expect(one?.inputTokens).toBe(10 * (one?.requests ?? 0))
+})
+
+test('two processes add to one file', async () => {
+  const file = await newFile()
+  open(file).close()
+  const children = [count(file, 40), count(file, 40)].map(({ child }) => child)
+  const codes = await Promise.all(children.map((child) => once(child, 'close')))
+  expect(codes.map(([code]) => code)).toEqual([0, 0])
+  expect(
+    open(file)
+      .since('')
+      .map(({ requests }) => requests),
+  ).toEqual([80, 80])
+})
+
+test('what Node says of SQLite while it is loaded is not told, and other warnings are', async () => {
+  const file = await newFile()
+  const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockImplementation(() => {
+    process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
+    return undefined
+  })
+  onTestFinished(() => {
+    emitWarning.mockRestore()
+    getBuiltinModule.mockRestore()
+  })
+  expect(() => openUsageStore(file, { waitMs: 0 })).toThrow('this Node.js was built without SQLite')
+  expect(emitWarning).not.toHaveBeenCalled()
+  process.emitWarning('something else')
+  expect(emitWarning).toHaveBeenCalledOnce()
+})
