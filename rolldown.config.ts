@@ -38,8 +38,10 @@ function unused(): Plugin {
   const entry = `
     import Agent from '${undici}lib/dispatcher/agent.js'
     import Client from '${undici}lib/dispatcher/client.js'
+    import Dispatcher from '${undici}lib/dispatcher/dispatcher.js'
     import EnvHttpProxyAgent from '${undici}lib/dispatcher/env-http-proxy-agent.js'
     import Pool from '${undici}lib/dispatcher/pool.js'
+    import api from '${undici}lib/api/index.js'
     import buildConnector from '${undici}lib/core/connect.js'
     import errors from '${undici}lib/core/errors.js'
     import global from '${undici}lib/global.js'
@@ -48,6 +50,7 @@ function unused(): Plugin {
     import { Headers } from '${undici}lib/web/fetch/headers.js'
     import { Request } from '${undici}lib/web/fetch/request.js'
     import { Response } from '${undici}lib/web/fetch/response.js'
+    Object.assign(Dispatcher.prototype, api)
     export { Agent, Client, EnvHttpProxyAgent, Pool, buildConnector, errors }
     export const { setGlobalDispatcher } = global
     export function install() {

@@ -6,6 +6,7 @@ export default defineConfig({
     // A guard against hanging and no measure: a machine may be busy with other things.
     testTimeout: 30_000,
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/build-program.ts'],
     setupFiles: ['test/setup.ts'],
     // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
     maxWorkers: Math.max(3, availableParallelism()),

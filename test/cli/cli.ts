@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const mainFile = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
 
 interface Ended {
   /** Undefined when a signal ended it. */
@@ -24,7 +24,7 @@ interface StartOptions {
   readonly cwd?: string
 }
 
-/** Starts the program from its sources as a process of its own, with this environment only. */
+/** Starts the program as a process of its own, with this environment only. */
 export function startCli(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -33,7 +33,7 @@ export function startCli(
   return startProcess([mainFile, ...args], env, options)
 }
 
-/** Starts a shell script, in which "$@" is the program from its sources with these arguments. */
+/** Starts a shell script, in which "$@" is the program with these arguments. */
 export function startShell(
   script: string,
   args: readonly string[],
@@ -59,8 +59,12 @@ export function startProcess(
   return start(process.execPath, args, env, options)
 }
 
-/** Lines as on a terminal: most tests read them, and a pipe would get JSON. An empty variable is the program's default. */
-const logForPeople = { COPILOT_PROXY_LOG_FORMAT: 'pretty' }
+const defaults = {
+  // Lines as on a terminal: most tests read them, and a pipe would get JSON. An empty variable is the program's default.
+  COPILOT_PROXY_LOG_FORMAT: 'pretty',
+  // Every test has a home of its own, in which no code is cached yet.
+  NODE_DISABLE_COMPILE_CACHE: '1',
+}
 
 function start(
   command: string,
@@ -68,7 +72,7 @@ function start(
   env: Readonly<Record<string, string | undefined>>,
   { cwd }: StartOptions = {},
 ): RunningCli {
-  const child = spawn(command, args, { env: { ...logForPeople, ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env: { ...defaults, ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   const lookers = new Set<() => void>()
   for (const stream of ['stdout', 'stderr'] as const) {

@@ -15,7 +15,7 @@ let files: readonly string[] = []
 // What `npm pack` makes, unpacked in a folder without any other package: all it runs on is inside.
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-package-'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: root })
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', dir], { cwd: root })
   // npm prints what its scripts say before the JSON.
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('\n[') + 1)) as [
     { filename: string; files: { path: string }[] },

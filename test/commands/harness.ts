@@ -11,7 +11,7 @@ import { startCopilot } from '../upstreams/copilot.ts'
 import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 import type { Output } from '../../src/terminal/output.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const mainFile = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
 
 interface Ran {
   readonly code: number

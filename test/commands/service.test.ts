@@ -130,7 +130,7 @@ describe('with systemd', () => {
       'systemctl --user restart copilot-proxy.service',
     ])
     const text = await readFile(unit, 'utf8')
-    expect(text).toMatch(/^ExecStart="\/.*node.*" ".*main\.ts" "serve" "--background=service"$/m)
+    expect(text).toMatch(/^ExecStart="\/.*node.*" ".*copilot-proxy\.cjs" "serve" "--background=service"$/m)
   })
 
   test('--dry-run prints the unit and touches nothing', async () => {
