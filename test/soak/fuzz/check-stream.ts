@@ -238,9 +238,9 @@ function plainNotes({ notes }: ReplySeed): ReplySeed['notes'] {
 }
 
 /**
- * Without what a stream says only when it is asked for; without the reason of a chat answer, because `stop` beside calls
- * is mended when it is read as upstream's; and without what a search found, which a stream cannot say any more once the
- * text cites it.
+ * Leaves out usage, which a stream states only on request; the finish reason of a chat answer, because reading it again
+ * normalises `stop` beside tool calls; and the place and content of search results: a stream writes them last, because
+ * upstream states the pages only with the citations of the text.
  */
 function comparable(id: UpstreamDialectId, body: unknown): unknown {
   if (!isObject(body)) return body
@@ -248,7 +248,8 @@ function comparable(id: UpstreamDialectId, body: unknown): unknown {
   if (id === 'responses') return rest
   if (id === 'messages') {
     const content = objectsOf(body['content'])
-    return { ...rest, content: content.map((block) => (block['type'] === 'web_search_tool_result' ? 'found' : block)) }
+    const answer = content.filter((block) => block['type'] !== 'web_search_tool_result')
+    return { ...rest, content: answer, searchResults: content.length - answer.length }
   }
   return { ...rest, choices: objectsOf(body['choices']).map(({ finish_reason: _reason, ...choice }) => choice) }
 }
