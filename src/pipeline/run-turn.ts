@@ -141,11 +141,13 @@ async function openRouted(
   { model, path }: Route,
   choice?: AutoChoice,
 ): Promise<ModelAnswer> {
-  const dialect = dialectOfPath(path)
+  const executor = state.executorOf(model.provider)
+  const { copilot, codex, log } = state.config()
+  const { profile } = executor
+  const dialect = dialectOfPath(path, profile && { profile, lite: codex.responsesLite })
   if (dialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${dialect.id}`
   meter.routed(model, route)
-  const executor = state.executorOf(model.provider)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
   const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
@@ -154,7 +156,6 @@ async function openRouted(
   }
   announce()
 
-  const { copilot, log } = state.config()
   const purpose = purposeOf(call.statement, request)
   const initiator: Initiator = initiatorOf(call.statement, purpose, request, copilot.initiator)
   // Codex has no headers for these.

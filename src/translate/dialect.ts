@@ -64,8 +64,6 @@ export interface ChainLink {
 export interface EncodeContext {
   /** The routed model; its `id` replaces the name the caller used. */
   readonly model: ModelTraits
-  /** `chat.history-window`: keep this many last turns of a chat caller; 0 keeps all. */
-  readonly historyWindow: number
   /** `chat.strict`: refuse with 400 what would otherwise be adapted or dropped with a warning. */
   readonly strict: boolean
   /** What upstream has refused of this model before, in the words of the dialect's own `recover`. */
@@ -75,13 +73,6 @@ export interface EncodeContext {
    * requests that offer one. Absent: no.
    */
   readonly canSearch?: (() => boolean) | undefined
-  /** Responses only: the ChatGPT backend takes fewer fields than the API and always wants instructions. */
-  readonly profile?: 'chatgpt' | undefined
-  /**
-   * `codex.responses-lite`: whether a model of the ChatGPT backend that refuses the usual form of a request is asked in
-   * the lite one. Absent: `never`.
-   */
-  readonly lite?: 'auto' | 'never' | undefined
 }
 
 export interface EncodedRequest {
@@ -90,18 +81,8 @@ export interface EncodedRequest {
   /** Request headers of the dialect itself, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly warnings: readonly Warning[]
-  /** Of a request that passes: as `DecodedTurn.echo`. */
-  readonly echo?: JsonObject | undefined
-  /** For the reply: how its calls are to be read. */
-  readonly calls?: CallNotes | undefined
-}
-
-/** What the reply of a Responses upstream needs to know to name calls as the request did. */
-export interface CallNotes {
-  /** Tools that stood in no namespace and were put into `functions` for upstream, by name: their calls lose it again. */
-  readonly grouped: ReadonlySet<string>
-  /** Some tool goes by the name of the wrapper that models make up for several calls: it stands for itself. */
-  readonly hasWrapper: boolean
+  /** What the reply needs of the request. Only the upstream dialect that made it reads it (`ReplyNotes.upstream`). */
+  readonly replyNotes?: unknown
 }
 
 /** A caller's body in the neutral model. */
@@ -109,8 +90,8 @@ export interface DecodedTurn {
   readonly turn: Turn
   /** What the caller sent that has no place in a Turn. */
   readonly warnings: readonly Warning[]
-  /** What the reply must say of the request (the Responses API repeats most of it); only this dialect reads it. */
-  readonly echo?: JsonObject | undefined
+  /** What the reply needs of the request. Only the caller dialect that made it reads it (`ReplyNotes.caller`). */
+  readonly replyNotes?: unknown
 }
 
 /** What one upstream takes of a Turn; `prepareTurn` fits the Turn to it. */
@@ -136,15 +117,10 @@ export interface ReplyNotes {
   readonly tools: ReadonlyMap<string, ToolIdentity>
   /** Stop texts the proxy watches for itself. */
   readonly stop: readonly string[]
-  /** The answer was asked for as JSON of a schema. */
-  readonly hasFormat: boolean
-  /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
-  readonly hidesThinking: boolean
-  /** Messages callers only: `thinking` is on, so the answer may hold thinking blocks. */
-  readonly asksForThinking: boolean
-  readonly echo: JsonObject | undefined
-  /** As `EncodedRequest.calls`. */
-  readonly calls?: CallNotes | undefined
+  /** `DecodedTurn.replyNotes`. Undefined for a request that was passed, or that is a Turn of this process. */
+  readonly caller?: unknown
+  /** `EncodedRequest.replyNotes`. */
+  readonly upstream?: unknown
   /** Calls of this function are web searches that are run here. */
   readonly search?: SearchPlan | undefined
 }

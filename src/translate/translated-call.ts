@@ -41,15 +41,6 @@ export interface ReplyReader extends EventReader {
   readonly createFold: (seed: ReplySeed) => ReplyFold
 }
 
-const noNotes: ReplyNotes = {
-  tools: new Map(),
-  stop: [],
-  hasFormat: false,
-  hidesThinking: false,
-  asksForThinking: true,
-  echo: undefined,
-}
-
 /**
  * Encodes a caller's request for an upstream: untouched if both speak the same dialect and repairs are enough, otherwise
  * through a `Turn`.
@@ -73,7 +64,7 @@ export function translateCall(
     return {
       request: { ...passed, warnings },
       reader: {
-        notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
+        notes: { tools: new Map(), stop: [], upstream: passed.replyNotes },
         continuesPauses: false,
         createStream,
         createFold,
@@ -100,7 +91,7 @@ export function translateCall(
  */
 export function translateTurn(
   upstream: UpstreamDialect,
-  { turn, warnings, echo }: DecodedTurn,
+  { turn, warnings, replyNotes }: DecodedTurn,
   context: EncodeContext,
 ): TranslatedCall<EventReader> {
   const accepts = upstream.accepts(context.learnedRefusals)
@@ -116,11 +107,8 @@ export function translateTurn(
       notes: {
         tools: prepared.tools,
         stop: prepared.stop,
-        hasFormat: turn.format !== undefined,
-        hidesThinking: turn.reasoning?.summary === 'none',
-        asksForThinking: isThinkingOn(turn.reasoning?.mode),
-        echo,
-        calls: encoded.calls,
+        caller: replyNotes,
+        upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
       continuesPauses: upstream.pauses === true,
@@ -159,10 +147,6 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
 function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
   if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
   return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
-}
-
-function isThinkingOn(mode: NonNullable<Turn['reasoning']>['mode']): boolean {
-  return mode !== undefined && mode !== 'disabled'
 }
 
 /** The same thing said once: two blocks of one message often share their fate. */
