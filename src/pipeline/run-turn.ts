@@ -24,7 +24,7 @@ import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
-import { resolveHistory } from './resolve-history.ts'
+import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 
 export interface CallOptions {
