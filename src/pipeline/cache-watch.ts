@@ -70,7 +70,6 @@ interface Prompt {
 
 interface Watched {
   readonly facts: { -readonly [Fact in keyof CacheSession]: CacheSession[Fact] }
-  readonly changes: CacheChange[]
   prompts: readonly Prompt[]
 }
 
@@ -80,9 +79,8 @@ export function createCacheWatch(now: () => number): CacheWatch {
   function sessionOf(session: string, named: boolean): Watched {
     const known = sessions.get(session)
     if (known !== undefined) return known
-    const changes: CacheChange[] = []
     const counts = { requests: 0, inputTokens: 0, cachedInputTokens: 0 }
-    const watched: Watched = { facts: { session, named, model: '', ...counts, changes }, changes, prompts: [] }
+    const watched: Watched = { facts: { session, named, model: '', ...counts, changes: [] }, prompts: [] }
     sessions.set(session, watched)
     return watched
   }
@@ -92,15 +90,14 @@ export function createCacheWatch(now: () => number): CacheWatch {
       const { segments, begins } = readPrompt(body)
       const id = digest(JSON.stringify([keyName, sessionId ?? begins]), 12)
       const watched = sessionOf(id, sessionId !== undefined)
-      const { facts, changes, prompts } = watched
+      const { facts, prompts } = watched
       facts.model = model
       facts.requests += 1
       const latest = { request: facts.requests, segments, atMs: now() }
       const before = closest(prompts, segments)
       watched.prompts = [...prompts.filter((prompt) => prompt !== before), latest].slice(-maxPrompts)
       const change = before && changeSince(before, latest)
-      if (change !== undefined) changes.push(change)
-      if (changes.length > maxChanges) changes.shift()
+      if (change !== undefined) facts.changes = [...facts.changes, change].slice(-maxChanges)
       return (usage) => {
         if (usage === undefined) return
         facts.inputTokens += usage.inputTokens
@@ -144,14 +141,14 @@ function changeSince(before: Prompt, after: Prompt): CacheChange | undefined {
     const other = after.segments[index]
     return other?.name !== name || other.hash !== hash
   })
-  const segment = at === -1 ? undefined : before.segments[at]?.name
+  const changed = at === -1 ? undefined : before.segments[at]?.name
   const idleMs = after.atMs - before.atMs
   const isIdle = idleMs > cacheLifeMs
-  if (segment === undefined && !isIdle) return undefined
+  if (changed === undefined && !isIdle) return undefined
   return {
     request: after.request,
     since: before.request,
-    ...(segment !== undefined && { segment }),
+    ...(changed !== undefined && { segment: changed }),
     ...(isIdle && { idleSeconds: Math.round(idleMs / 1000) }),
   }
 }
@@ -160,7 +157,7 @@ function changeSince(before: Prompt, after: Prompt): CacheChange | undefined {
 const maxSegments = 2000
 
 /** Members that affect how upstream reads the prompt: a change of one may invalidate the cache of all messages. */
-const settings = [
+const settingNames = [
   'tool_choice',
   'thinking',
   'reasoning',
@@ -176,17 +173,12 @@ const settings = [
  */
 function readPrompt(sent: Buffer) {
   const body = parseObject(sent.toString('utf8')) ?? {}
-  const segments = (['model', 'prompt_cache_key', 'tools'] as const).map((name) => segment(name, body[name]))
-  segments.push(
-    segment(
-      'settings',
-      settings.map((name) => body[name]),
-    ),
-    ...listed('system', body['system']),
-    ...listed('instructions', body['instructions']),
-    ...listed('messages', body['messages']),
-    ...listed('input', body['input']),
-  )
+  const settings = settingNames.map((name) => body[name])
+  const segments = [
+    ...['model', 'prompt_cache_key', 'tools'].map((name) => segment(name, body[name])),
+    segment('settings', settings),
+    ...['system', 'instructions', 'messages', 'input'].flatMap((name) => listed(name, body[name])),
+  ]
   const first = objectsOf(body['messages'] ?? body['input']).find(({ role }) => role === 'user')
   return { segments: segments.slice(0, maxSegments), begins: segment('', first).hash }
 }
@@ -204,7 +196,7 @@ function segment(name: string, value: unknown): PromptSegment {
 
 const marks: ReadonlySet<string> = new Set(['cache_control', 'copilot_cache_control', 'prompt_cache_breakpoint'])
 
-function withoutMarks(this: unknown, key: string, value: unknown): unknown {
+function withoutMarks(key: string, value: unknown): unknown {
   return marks.has(key) && isMark(value) ? undefined : value
 }
 

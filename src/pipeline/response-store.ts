@@ -49,27 +49,21 @@ export function createResponseStore(
     maxEntries: limits.maxEntries,
     maxSize: limits.maxChars,
     sizeOf: ({ chars }) => chars,
+    isStale: ({ storedAtMs }) => now() - storedAtMs > limits.maxAgeMs,
   })
-
-  function live(id: string): Entry | undefined {
-    const entry = entries.peek(id)
-    if (entry === undefined || now() - entry.storedAtMs <= limits.maxAgeMs) return entry
-    entries.delete(id)
-    return undefined
-  }
 
   return {
     put({ id, response }, input) {
       entries.set(id, { response, input, chars: JSON.stringify([response, input]).length, storedAtMs: now() })
     },
-    get: (id) => live(id) && entries.get(id),
-    remove: (id) => live(id) !== undefined && entries.delete(id),
+    get: entries.get,
+    remove: (id) => entries.peek(id) !== undefined && entries.delete(id),
     items(ids) {
       const wanted = new Set<unknown>(ids)
       const found = new Map<string, JsonObject>()
       for (const key of entries.keys().toReversed()) {
         if (found.size === wanted.size) break
-        const entry = live(key)
+        const entry = entries.peek(key)
         if (entry === undefined) continue
         for (const items of [outputOf(entry.response), entry.input]) {
           for (const item of items) {

@@ -211,10 +211,8 @@ async function openRouted(
         redact: state.redact,
       },
       warnings: warningsNow(),
-      requestId: call.id,
       keyName: call.keyName,
       meter,
-      interaction,
       chosenFor: choice === undefined ? undefined : request.model,
       storedInput: storedInput(source, request),
       watchUsage: log.cacheDiagnostics

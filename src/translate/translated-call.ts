@@ -4,7 +4,6 @@ import type {
   DecodedTurn,
   EncodeContext,
   EncodedRequest,
-  EventReply,
   ReplyFold,
   ReplyNotes,
   ReplySeed,
@@ -14,7 +13,7 @@ import type {
 import { limitImages } from './images.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
-import { createEventReply, createTranslatedFold, createTranslatedStream } from './reply.ts'
+import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
@@ -27,12 +26,11 @@ export interface TranslatedCall<Reader = ReplyReader> {
   readonly reader: Reader
 }
 
-/** Reads the reply as `TurnEvent`s. Holds nothing of the request but what the reply needs. */
+/** What reading the reply takes. Holds nothing else of the request. */
 export interface EventReader {
   readonly notes: ReplyNotes
   /** The proxy continues an answer that upstream pauses, and keeps the request for as long as the answer lasts. */
   readonly continuesPauses: boolean
-  readonly createEvents: (seed: ReplySeed) => EventReply
 }
 
 /** Reads the reply for a caller, in the caller's dialect. */
@@ -68,7 +66,6 @@ export function translateCall(
         continuesPauses: false,
         createStream,
         createFold,
-        createEvents: (seed) => createEventReply(upstream, seed),
       },
     }
   }
@@ -112,7 +109,6 @@ export function translateTurn(
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
       continuesPauses: upstream.pauses === true,
-      createEvents: (seed) => createEventReply(upstream, seed),
     },
   }
 }
