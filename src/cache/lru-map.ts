@@ -3,6 +3,8 @@ export interface LruLimits<Value> {
   /** The limit of the sum of `sizeOf` over all entries. A value larger than this is not stored. */
   readonly maxSize?: number
   readonly sizeOf?: (value: Value, key: string) => number
+  /** A stale value is removed when it is read. */
+  readonly isStale?: (value: Value) => boolean
 }
 
 /**
@@ -22,7 +24,7 @@ export interface LruMap<Value> {
 }
 
 export function createLruMap<Value extends {}>(limits: LruLimits<Value>): LruMap<Value> {
-  const { maxEntries, maxSize = Infinity, sizeOf = () => 0 } = limits
+  const { maxEntries, maxSize = Infinity, sizeOf = () => 0, isStale = () => false } = limits
   // Ordered by last use: a Map iterates in insertion order.
   const entries = new Map<string, Value>()
   let size = 0
@@ -34,15 +36,22 @@ export function createLruMap<Value extends {}>(limits: LruLimits<Value>): LruMap
     return entries.delete(key)
   }
 
+  function peek(key: string): Value | undefined {
+    const value = entries.get(key)
+    if (value === undefined || !isStale(value)) return value
+    remove(key)
+    return undefined
+  }
+
   return {
     get(key) {
-      const value = entries.get(key)
+      const value = peek(key)
       if (value === undefined) return undefined
       entries.delete(key)
       entries.set(key, value)
       return value
     },
-    peek: (key) => entries.get(key),
+    peek,
     set(key, value) {
       remove(key)
       const added = sizeOf(value, key)

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
 import type { StoredResponse } from '../pipeline/response-store.ts'
+import { createChatCaller } from '../translate/chat/caller/dialect.ts'
 import { callerDialects } from '../translate/dialects.ts'
 import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
 import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
@@ -17,7 +18,7 @@ export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps
 }
 
 function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
-  const handler = createServe(deps)(callerDialects.chat)
+  const handler = createServe(deps)(createChatCaller(() => deps.config().chat.historyWindow))
   for (const path of ['/v1/chat/completions', '/chat/completions']) {
     app.post(path, { config: { dialect: 'chat' } }, handler)
   }

@@ -20,17 +20,13 @@ export interface Admission {
   readonly queued: () => number
 }
 
-interface Waiter {
-  readonly start: () => void
-}
-
 /** For `Retry-After`: a running request usually ends within this time. */
 const retryAfterSeconds = 2
 
 /** A bounded number of running requests and a bounded queue that serves its flows in turn. */
 export function createAdmission(limits: () => AdmissionLimits): Admission {
   // A Map keeps insertion order: the flow at the front is served next and goes to the back.
-  const flows = new Map<string, Waiter[]>()
+  const flows = new Map<string, (() => void)[]>()
   let active = 0
   let queued = 0
 
@@ -50,17 +46,17 @@ export function createAdmission(limits: () => AdmissionLimits): Admission {
       const next = flows.entries().next()
       if (next.done) return
       const [flow, waiters] = next.value
-      const waiter = waiters.shift()
+      const start = waiters.shift()
       flows.delete(flow)
       if (waiters.length > 0) flows.set(flow, waiters)
       queued -= 1
-      waiter?.start()
+      start?.()
     }
   }
 
-  function leaveQueue(flow: string, waiter: Waiter): void {
+  function leaveQueue(flow: string, start: () => void): void {
     const waiters = flows.get(flow)
-    const at = waiters?.indexOf(waiter) ?? -1
+    const at = waiters?.indexOf(start) ?? -1
     if (waiters === undefined || at === -1) return
     waiters.splice(at, 1)
     if (waiters.length === 0) flows.delete(flow)
@@ -76,19 +72,17 @@ export function createAdmission(limits: () => AdmissionLimits): Admission {
 
       return new Promise((resolve, reject) => {
         const onAbort = () => {
-          leaveQueue(flow, waiter)
+          leaveQueue(flow, start)
           reject(signal.reason)
         }
-        const waiter: Waiter = {
-          start() {
-            signal.removeEventListener('abort', onAbort)
-            resolve(occupy())
-          },
+        const start = () => {
+          signal.removeEventListener('abort', onAbort)
+          resolve(occupy())
         }
         signal.addEventListener('abort', onAbort, { once: true })
         const waiters = flows.get(flow)
-        if (waiters === undefined) flows.set(flow, [waiter])
-        else waiters.push(waiter)
+        if (waiters === undefined) flows.set(flow, [start])
+        else waiters.push(start)
         queued += 1
       })
     },

@@ -87,14 +87,11 @@ export function encodeContext(
   target: Pick<UpstreamTarget, 'model' | 'route'> & { readonly executor?: Pick<Executor, 'profile'> },
   learned: readonly string[] = [],
 ): EncodeContext {
-  const { chat, codex } = state.config()
-  const { model, executor } = target
+  const { chat } = state.config()
+  const { model } = target
   const known = state.learnedRefusals.of(upstreamKey(target), model.id)
   return {
     model,
-    profile: executor?.profile,
-    lite: codex.responsesLite,
-    historyWindow: chat.historyWindow,
     strict: chat.strict,
     learnedRefusals: learned.length === 0 ? known : new Set([...known, ...learned]),
     // Requests for one provider are never sent to another.

@@ -73,7 +73,7 @@ export function createAutoChoices(
   { executor, registry, now, log }: AutoChoicesDeps,
   waitMs: number = longestWaitMs,
 ): AutoChoices {
-  const cache = createLruMap<CachedChoice>({ maxEntries: maxCached })
+  const cache = createLruMap<CachedChoice>({ maxEntries: maxCached, isStale: ({ untilMs }) => untilMs <= now() })
   const flights = new Map<string, Promise<AutoChoice>>()
 
   /** The account's model list has more facts than the entry in upstream's choice. */
@@ -83,14 +83,10 @@ export function createAutoChoices(
   }
 
   function recall(key: string, { hasImage }: AutoAsk): AutoChoice | undefined {
-    const cached = cache.get(key)
-    if (cached === undefined) return undefined
-    if (cached.untilMs <= now()) {
-      cache.delete(key)
-      return undefined
-    }
-    const model = known(cached.choice.model) ?? cached.choice.model
-    return hasImage && model.supports.vision === false ? undefined : { ...cached.choice, model }
+    const { choice } = cache.get(key) ?? {}
+    if (choice === undefined) return undefined
+    const model = known(choice.model) ?? choice.model
+    return hasImage && model.supports.vision === false ? undefined : { ...choice, model }
   }
 
   function keep(key: string, choice: AutoChoice, untilMs: number): AutoChoice {

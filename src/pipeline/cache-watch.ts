@@ -1,8 +1,7 @@
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Usage } from '../translate/turn.ts'
-import { promptSegments } from '../translate/prompt-segments.ts'
-import type { PromptSegment } from '../translate/prompt-segments.ts'
 import { digest } from '../translate/parts/ids.ts'
+import { isObject, objectsOf, parseObject } from '../translate/parts/json.ts'
 
 /** A difference from an earlier request that can keep upstream from reading the prompt from its cache. */
 interface CacheChange {
@@ -55,6 +54,14 @@ const maxChanges = 20
 /** Anthropic and OpenAI keep a prompt for at least this long. */
 const cacheLifeMs = 5 * 60_000
 
+/** One piece of a prompt, in the order in which upstream caches it. */
+interface PromptSegment {
+  /** `model`, `tools`, `system[1]`, `messages[4]`. */
+  readonly name: string
+  /** A digest of the content, from which the prompt cannot be read. */
+  readonly hash: string
+}
+
 interface Prompt {
   readonly request: number
   readonly segments: readonly PromptSegment[]
@@ -63,7 +70,6 @@ interface Prompt {
 
 interface Watched {
   readonly facts: { -readonly [Fact in keyof CacheSession]: CacheSession[Fact] }
-  readonly changes: CacheChange[]
   prompts: readonly Prompt[]
 }
 
@@ -73,27 +79,25 @@ export function createCacheWatch(now: () => number): CacheWatch {
   function sessionOf(session: string, named: boolean): Watched {
     const known = sessions.get(session)
     if (known !== undefined) return known
-    const changes: CacheChange[] = []
     const counts = { requests: 0, inputTokens: 0, cachedInputTokens: 0 }
-    const watched: Watched = { facts: { session, named, model: '', ...counts, changes }, changes, prompts: [] }
+    const watched: Watched = { facts: { session, named, model: '', ...counts, changes: [] }, prompts: [] }
     sessions.set(session, watched)
     return watched
   }
 
   return {
     note({ sessionId, keyName, model, body }) {
-      const { segments, begins } = promptSegments(body)
+      const { segments, begins } = readPrompt(body)
       const id = digest(JSON.stringify([keyName, sessionId ?? begins]), 12)
       const watched = sessionOf(id, sessionId !== undefined)
-      const { facts, changes, prompts } = watched
+      const { facts, prompts } = watched
       facts.model = model
       facts.requests += 1
       const latest = { request: facts.requests, segments, atMs: now() }
       const before = closest(prompts, segments)
       watched.prompts = [...prompts.filter((prompt) => prompt !== before), latest].slice(-maxPrompts)
       const change = before && changeSince(before, latest)
-      if (change !== undefined) changes.push(change)
-      if (changes.length > maxChanges) changes.shift()
+      if (change !== undefined) facts.changes = [...facts.changes, change].slice(-maxChanges)
       return (usage) => {
         if (usage === undefined) return
         facts.inputTokens += usage.inputTokens
@@ -137,14 +141,66 @@ function changeSince(before: Prompt, after: Prompt): CacheChange | undefined {
     const other = after.segments[index]
     return other?.name !== name || other.hash !== hash
   })
-  const segment = at === -1 ? undefined : before.segments[at]?.name
+  const changed = at === -1 ? undefined : before.segments[at]?.name
   const idleMs = after.atMs - before.atMs
   const isIdle = idleMs > cacheLifeMs
-  if (segment === undefined && !isIdle) return undefined
+  if (changed === undefined && !isIdle) return undefined
   return {
     request: after.request,
     since: before.request,
-    ...(segment !== undefined && { segment }),
+    ...(changed !== undefined && { segment: changed }),
     ...(isIdle && { idleSeconds: Math.round(idleMs / 1000) }),
   }
+}
+
+/** Segments beyond this number are not compared. */
+const maxSegments = 2000
+
+/** Members that affect how upstream reads the prompt: a change of one may invalidate the cache of all messages. */
+const settingNames = [
+  'tool_choice',
+  'thinking',
+  'reasoning',
+  'reasoning_effort',
+  'output_config',
+  'response_format',
+  'text',
+]
+
+/**
+ * Hashes the pieces of an upstream request in any dialect. Ignores cache marks, which move with every request. `begins` is
+ * the hash of the first user message, which stays the same throughout a conversation.
+ */
+function readPrompt(sent: Buffer) {
+  const body = parseObject(sent.toString('utf8')) ?? {}
+  const settings = settingNames.map((name) => body[name])
+  const segments = [
+    ...['model', 'prompt_cache_key', 'tools'].map((name) => segment(name, body[name])),
+    segment('settings', settings),
+    ...['system', 'instructions', 'messages', 'input'].flatMap((name) => listed(name, body[name])),
+  ]
+  const first = objectsOf(body['messages'] ?? body['input']).find(({ role }) => role === 'user')
+  return { segments: segments.slice(0, maxSegments), begins: segment('', first).hash }
+}
+
+function listed(name: string, value: unknown): readonly PromptSegment[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value)) return [segment(name, value)]
+  return value.slice(0, maxSegments).map((element: unknown, at) => segment(`${name}[${at}]`, element))
+}
+
+function segment(name: string, value: unknown): PromptSegment {
+  // Upstream reads an absent member as an empty list.
+  return { name, hash: digest(JSON.stringify(value ?? [], withoutMarks), 12) }
+}
+
+const marks: ReadonlySet<string> = new Set(['cache_control', 'copilot_cache_control', 'prompt_cache_breakpoint'])
+
+function withoutMarks(key: string, value: unknown): unknown {
+  return marks.has(key) && isMark(value) ? undefined : value
+}
+
+/** Distinguishes a cache mark from a tool parameter of the same name. */
+function isMark(value: unknown): boolean {
+  return isObject(value) && (typeof value['mode'] === 'string' || value['type'] === 'ephemeral')
 }

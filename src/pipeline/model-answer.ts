@@ -1,11 +1,12 @@
 import { Fault, faultFields, statusOf, withHeaders } from '../errors.ts'
-import type { Interaction, UpstreamStream } from '../executors/executor.ts'
+import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
-import type { Continuation, Reply, ReplySeed } from '../translate/dialect.ts'
+import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/dialect.ts'
 import type { JsonObject } from '../translate/parts/json.ts'
+import { createEventReply } from '../translate/reply.ts'
 import type { EventReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
 import { describeWarning } from '../translate/warning.ts'
@@ -45,11 +46,7 @@ export interface ModelAnswer<Reader extends EventReader = EventReader> {
    * @param flush called after each chunk; a promise pauses upstream until it settles
    * @throws Fault; the signal's reason on abort
    */
-  readonly read: <Out, End>(
-    reply: Reply<Out> & { readonly end: () => End },
-    take: (out: Out) => void,
-    flush: () => ChunkVerdict,
-  ) => Promise<End>
+  readonly read: <Out, End>(reply: Reply<Out, End>, take: (out: Out) => void, flush: () => ChunkVerdict) => Promise<End>
   /** Counts and logs the answer. Call after `read` has ended or failed; `events` does so itself. */
   readonly settle: (fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault) => void
 }
@@ -61,10 +58,8 @@ export interface AnswerParts<Reader extends EventReader> {
   readonly reader: Reader
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]
-  readonly requestId: string
   readonly keyName: string | undefined
   readonly meter: RequestMeter
-  readonly interaction: Interaction | undefined
   /** The caller's model name, if upstream chose the model. */
   readonly chosenFor: string | undefined
   /** Input to store with the reply, for later requests that refer to it. */
@@ -83,7 +78,7 @@ export function createAnswer<Reader extends EventReader>(
   let skipped = 0
 
   async function read<Out, End>(
-    reply: Reply<Out> & { readonly end: () => End },
+    reply: Reply<Out, End>,
     take: (out: Out) => void,
     flush: () => ChunkVerdict,
     signal?: AbortSignal,
@@ -117,7 +112,8 @@ export function createAnswer<Reader extends EventReader>(
   }
 
   function settle(fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault): void {
-    settleTurn(state, parts, { ...answerFields(), ...fields }, failure)
+    const { keyName } = parts
+    settleTurn(state, { requestId: seed.id, keyName, meter }, { ...answerFields(), ...fields }, failure)
   }
 
   function answerFields(): Readonly<Record<string, unknown>> {
@@ -137,14 +133,20 @@ export function createAnswer<Reader extends EventReader>(
     seed,
     read,
     settle,
-    events: { [Symbol.asyncIterator]: () => iterate(reader.createEvents(seed), read, settle) },
+    events: { [Symbol.asyncIterator]: () => iterate(createEventReply(target.dialect, seed), read, settle) },
   }
+}
+
+interface SettledCall {
+  readonly requestId: string
+  readonly keyName: string | undefined
+  readonly meter: RequestMeter
 }
 
 /** Logs the end of a request and ends its meter. */
 export function settleTurn(
   { log }: Pick<PipelineState, 'log'>,
-  { requestId, keyName: key, meter }: Pick<AnswerParts<EventReader>, 'requestId' | 'keyName' | 'meter'>,
+  { requestId, keyName: key, meter }: SettledCall,
   fields: Readonly<Record<string, unknown>> & { readonly status?: number },
   failure?: Fault,
 ): void {
@@ -159,7 +161,7 @@ export function settleTurn(
 
 async function readReply<Out>(
   upstream: UpstreamStream,
-  reply: Reply<Out>,
+  reply: Reply<Out, unknown>,
   take: (out: Out) => void,
   flush: () => ChunkVerdict,
   signal: AbortSignal | undefined,
@@ -186,17 +188,12 @@ async function readReply<Out>(
  */
 async function continueAnswer(
   state: PipelineState,
-  { target, requestId, keyName, meter, interaction }: AnswerParts<EventReader>,
+  { target, keyName, meter }: AnswerParts<EventReader>,
   { searches, next, refused }: Continuation,
 ): Promise<UpstreamStream | undefined> {
   const { model, signal } = target
-  const search = createWebSearch(state, {
-    requestId,
-    keyName,
-    turn: interaction,
-    signal,
-    onCredits: meter.searched,
-  })
+  const { requestId, interaction: turn } = target.call
+  const search = createWebSearch(state, { requestId, keyName, turn, signal, onCredits: meter.searched })
   const request = next(await Promise.all(searches.map(search)), encodeContext(state, target))
   if (request === undefined) return undefined
   state.log.info({ requestId, model: model.id, searches: searches.length }, 'continuing an answer')
@@ -217,9 +214,9 @@ const maxPending = 256
 
 /** Adapts the callbacks of `read` to an async iteration. */
 async function* iterate(
-  reply: ReturnType<EventReader['createEvents']>,
+  reply: EventReply,
   read: (
-    reply: ReturnType<EventReader['createEvents']>,
+    reply: EventReply,
     take: (events: readonly TurnEvent[]) => void,
     flush: () => ChunkVerdict,
     signal: AbortSignal,

@@ -40,6 +40,7 @@ export function createReasoningCache(
     maxEntries: limits.maxEntries,
     maxSize: limits.maxChars,
     sizeOf: ({ opaque }, callId) => callId.length + opaque.length,
+    isStale: ({ usedAtMs }) => now() - usedAtMs > limits.maxAgeMs,
   })
 
   return {
@@ -48,13 +49,8 @@ export function createReasoningCache(
     },
     recall(callId) {
       const entry = entries.get(callId)
-      if (entry === undefined) return undefined
-      if (now() - entry.usedAtMs > limits.maxAgeMs) {
-        entries.delete(callId)
-        return undefined
-      }
-      entry.usedAtMs = now()
-      return entry.opaque
+      if (entry !== undefined) entry.usedAtMs = now()
+      return entry?.opaque
     },
   }
 }

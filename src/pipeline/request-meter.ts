@@ -17,25 +17,6 @@ export interface MeterDeps {
   readonly now: () => number
 }
 
-/** Unknown facts are undefined, and the log omits them. */
-interface RequestFacts {
-  readonly model: string | undefined
-  readonly route: string | undefined
-  readonly ttfbMs: number | undefined
-  readonly tokensIn: number | undefined
-  readonly tokensOut: number | undefined
-  readonly tokensCached: number | undefined
-  /** Copilot's id of the answer (`x-copilot-service-request-id`). */
-  readonly serviceRequestId: string | undefined
-  /** AI credits of the reply. */
-  readonly credits: number | undefined
-  /** Upstream did not state all credits; some are computed from prices. */
-  readonly estimated: true | undefined
-  /** AI credits of the reply's web searches, which also have their own log lines. */
-  readonly searchCredits: number | undefined
-  readonly ms: number
-}
-
 /** The model facts that billing needs. */
 type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
 
@@ -56,8 +37,8 @@ export interface RequestMeter {
   readonly credits: () => Credits | undefined
   /** The request ended; later calls are ignored. */
   readonly end: (status: number) => void
-  /** Fields for the request's log line. Times start at the request's arrival. */
-  readonly facts: () => RequestFacts
+  /** Fields for the request's log line, which omits undefined ones. Times start at the request's arrival. */
+  readonly facts: () => Readonly<Record<string, unknown>>
   /** The header with the cost of the reply and its web searches; none if unknown. Call when the answer is complete. */
   readonly creditsHeader: () => Readonly<Record<string, string>>
 }
@@ -156,9 +137,12 @@ export function createRequestMeter(
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
+      // Copilot's id of the answer.
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,
+      // Upstream did not state all credits; some are computed from prices.
       estimated: addCredits(credits, searchCredits)?.estimated || undefined,
+      // Searches also have their own log lines.
       searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
     }),

@@ -1,7 +1,8 @@
 import { createLruMap } from '../cache/lru-map.ts'
-import type { ReplyRecord } from '../translate/dialect.ts'
-
-type JsonObject = Readonly<Record<string, unknown>>
+import { Fault } from '../errors.ts'
+import type { CallerDialect } from '../translate/caller-dialect.ts'
+import type { CallerRequest, ReplyRecord } from '../translate/dialect.ts'
+import { type JsonObject, objectsOf } from '../translate/parts/json.ts'
 
 /** A reply of the Responses API that later requests can refer to. */
 export interface StoredResponse {
@@ -48,27 +49,21 @@ export function createResponseStore(
     maxEntries: limits.maxEntries,
     maxSize: limits.maxChars,
     sizeOf: ({ chars }) => chars,
+    isStale: ({ storedAtMs }) => now() - storedAtMs > limits.maxAgeMs,
   })
-
-  function live(id: string): Entry | undefined {
-    const entry = entries.peek(id)
-    if (entry === undefined || now() - entry.storedAtMs <= limits.maxAgeMs) return entry
-    entries.delete(id)
-    return undefined
-  }
 
   return {
     put({ id, response }, input) {
       entries.set(id, { response, input, chars: JSON.stringify([response, input]).length, storedAtMs: now() })
     },
-    get: (id) => live(id) && entries.get(id),
-    remove: (id) => live(id) !== undefined && entries.delete(id),
+    get: entries.get,
+    remove: (id) => entries.peek(id) !== undefined && entries.delete(id),
     items(ids) {
       const wanted = new Set<unknown>(ids)
       const found = new Map<string, JsonObject>()
       for (const key of entries.keys().toReversed()) {
         if (found.size === wanted.size) break
-        const entry = live(key)
+        const entry = entries.peek(key)
         if (entry === undefined) continue
         for (const items of [outputOf(entry.response), entry.input]) {
           for (const item of items) {
@@ -82,8 +77,38 @@ export function createResponseStore(
   }
 }
 
+/**
+ * Resolves `previous_response_id` and `item_reference` from the response store, because upstream keeps no responses.
+ * @throws Fault `invalid_request` (`previous_response_not_found`, `item_not_found`)
+ */
+export function resolveHistory(dialect: CallerDialect, request: CallerRequest, store: ResponseStore): CallerRequest {
+  const { storedHistory } = dialect
+  if (storedHistory === undefined) return request
+  const { previousId, references } = storedHistory.linkOf(request)
+  if (previousId === undefined && references.length === 0) return request
+  const previous = previousId === undefined ? undefined : store.get(previousId)
+  if (previousId !== undefined && previous === undefined) {
+    throw new Fault({
+      kind: 'invalid_request',
+      path: 'previous_response_id',
+      detail: 'no such response is stored here (they are kept in memory for an hour); send the whole input instead',
+      code: 'previous_response_not_found',
+    })
+  }
+  const referenced = store.items(references)
+  if (references.some((id) => !referenced.has(id))) {
+    throw new Fault({
+      kind: 'invalid_request',
+      path: 'input',
+      detail: 'an item_reference names an item that is not stored here; send the item itself instead',
+      code: 'item_not_found',
+    })
+  }
+  const history = previous === undefined ? [] : [...previous.input, ...outputOf(previous.response)]
+  return storedHistory.join(request, history, referenced)
+}
+
 /** The items that a reply added to the conversation. */
-export function outputOf(response: JsonObject): readonly JsonObject[] {
-  const { output } = response
-  return Array.isArray(output) ? output.filter((item) => typeof item === 'object' && item !== null) : []
+function outputOf({ output }: JsonObject): readonly JsonObject[] {
+  return objectsOf(output)
 }

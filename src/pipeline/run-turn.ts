@@ -24,7 +24,7 @@ import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
-import { resolveHistory } from './resolve-history.ts'
+import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 
 export interface CallOptions {
@@ -141,11 +141,13 @@ async function openRouted(
   { model, path }: Route,
   choice?: AutoChoice,
 ): Promise<ModelAnswer> {
-  const dialect = dialectOfPath(path)
+  const executor = state.executorOf(model.provider)
+  const { copilot, codex, log } = state.config()
+  const { profile } = executor
+  const dialect = dialectOfPath(path, profile && { profile, lite: codex.responsesLite })
   if (dialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${dialect.id}`
   meter.routed(model, route)
-  const executor = state.executorOf(model.provider)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
   const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
@@ -154,7 +156,6 @@ async function openRouted(
   }
   announce()
 
-  const { copilot, log } = state.config()
   const purpose = purposeOf(call.statement, request)
   const initiator: Initiator = initiatorOf(call.statement, purpose, request, copilot.initiator)
   // Codex has no headers for these.
@@ -210,10 +211,8 @@ async function openRouted(
         redact: state.redact,
       },
       warnings: warningsNow(),
-      requestId: call.id,
       keyName: call.keyName,
       meter,
-      interaction,
       chosenFor: choice === undefined ? undefined : request.model,
       storedInput: storedInput(source, request),
       watchUsage: log.cacheDiagnostics

@@ -18,10 +18,7 @@ export function searchModel({ config, registry }: Pick<PipelineDeps, 'config' | 
     })
     return route.ok && route.value.model.provider === 'copilot' ? route.value.model : undefined
   }
-  const suitable = registry
-    .list()
-    .map(({ model }) => model)
-    .filter((model) => canSearch(model))
+  const suitable = registry.list().flatMap(({ model }) => (canSearch(model) ? [model] : []))
   return suitable.toSorted((a, b) => costOf(a) - costOf(b) || multiplierOf(a) - multiplierOf(b))[0]
 }
 
@@ -41,11 +38,8 @@ export function canRunSearch(deps: Pick<PipelineDeps, 'config' | 'log' | 'regist
 function canSearch(model: Model): boolean {
   const { provider, type, endpoints, policy } = model
   const isOpen = policy === undefined || policy === 'enabled'
-  return provider === 'copilot' && type === 'chat' && isOpen && endpoints.includes(responsesEndpoint) && isGpt(model)
-}
-
-function isGpt(model: Model): boolean {
-  return modelFamily(model).kind === 'gpt'
+  const isCopilotChat = provider === 'copilot' && type === 'chat'
+  return isCopilotChat && isOpen && endpoints.includes(responsesEndpoint) && modelFamily(model).kind === 'gpt'
 }
 
 /** Credits for a million input tokens and a million output tokens. */

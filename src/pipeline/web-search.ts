@@ -64,14 +64,7 @@ export function createWebSearch(
         requestedModel: model.id,
         traits: model,
         wantsUsage: true,
-        notes: {
-          tools: new Map(),
-          stop: [],
-          hasFormat: false,
-          hidesThinking: true,
-          asksForThinking: false,
-          echo: undefined,
-        },
+        notes: { tools: new Map(), stop: [] },
         redact: state.redact,
       })
       await readUpstream(upstream, (chunk) => {

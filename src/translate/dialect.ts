@@ -17,8 +17,8 @@ export type DialectId = UpstreamDialectId
 export type CallerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * A caller's body, checked. The dialect that made it is the only one that reads `body`: an instance of a class of its own,
- * which it knows by `instanceof` (`chatBodyOf` in `chat/wire.ts`).
+ * A caller's request, checked. Only the dialect that decoded it reads `body`, which is an instance of a class of that
+ * dialect (`chatBodyOf` in `chat/wire.ts`).
  */
 export interface CallerRequest<Body = unknown> {
   readonly model: string
@@ -29,24 +29,24 @@ export interface CallerRequest<Body = unknown> {
   readonly hasImage: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
   readonly hasAgentHistory: boolean
-  /** The last message alone is from the user. */
+  /** The last message is from the user. */
   readonly endsWithUser: boolean
-  /** The model is offered tools. */
+  /** The request offers tools to the model. */
   readonly hasTools: boolean
-  /** The request is for a summary that takes the place of the history. */
+  /** The request asks for a summary that will replace the history. */
   readonly isCompaction: boolean
   readonly prompts: Prompts
-  /** What the caller names its conversation by, in a header or in its body; undefined where it does not. */
+  /** The caller's name for its conversation, from a header or the body. Undefined: the caller states none. */
   readonly sessionId?: string | undefined
   readonly body: Body
 }
 
-/** Where a dialect keeps its conversation, and how it writes text there. Used only for requests with `hasImage`. */
+/** Where a dialect has its conversation, and the type of a text part there. Used only for requests with `hasImage`. */
 export interface ConversationShape {
   readonly member: 'messages' | 'input'
   readonly textType: 'text' | 'input_text'
   readonly itemsOf: (request: CallerRequest) => readonly JsonObject[]
-  /** The request with each item of its conversation mapped. */
+  /** Returns the request with each item of its conversation mapped. */
   readonly mapItems: (request: CallerRequest, map: <Item extends JsonObject>(item: Item) => Item) => CallerRequest
 }
 
@@ -55,7 +55,7 @@ export interface ChainLink {
   readonly previousId: string | undefined
   /** Ids of `item_reference` items. */
   readonly references: readonly string[]
-  /** The reply is to be kept: `store` is not false. */
+  /** The caller wants the reply to be stored: `store` is not false. */
   readonly keep: boolean
   /** The request's own input items, as a list. */
   readonly input: readonly JsonObject[]
@@ -64,24 +64,15 @@ export interface ChainLink {
 export interface EncodeContext {
   /** The routed model; its `id` replaces the name the caller used. */
   readonly model: ModelTraits
-  /** `chat.history-window`: keep this many last turns of a chat caller; 0 keeps all. */
-  readonly historyWindow: number
-  /** `chat.strict`: refuse with 400 what would otherwise be adapted or dropped with a warning. */
+  /** `chat.strict`: refuse a request with 400 instead of dropping parts of it with a warning. */
   readonly strict: boolean
-  /** What upstream has refused of this model before, in the words of the dialect's own `recover`. */
+  /** What upstream has refused for this model before: keys of the dialect's own `recover`. */
   readonly learnedRefusals: ReadonlySet<string>
   /**
-   * Whether a search that the model asks for can be run here, for an upstream that has no web search. Asked only of
-   * requests that offer one. Absent: no.
+   * Whether the proxy can run web searches for an upstream without web search. Called only for requests that offer a
+   * search. Absent: no.
    */
   readonly canSearch?: (() => boolean) | undefined
-  /** Responses only: the ChatGPT backend takes fewer fields than the API and always wants instructions. */
-  readonly profile?: 'chatgpt' | undefined
-  /**
-   * `codex.responses-lite`: whether a model of the ChatGPT backend that refuses the usual form of a request is asked in
-   * the lite one. Absent: `never`.
-   */
-  readonly lite?: 'auto' | 'never' | undefined
 }
 
 export interface EncodedRequest {
@@ -90,30 +81,20 @@ export interface EncodedRequest {
   /** Request headers of the dialect itself, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly warnings: readonly Warning[]
-  /** Of a request that passes: as `DecodedTurn.echo`. */
-  readonly echo?: JsonObject | undefined
-  /** For the reply: how its calls are to be read. */
-  readonly calls?: CallNotes | undefined
+  /** What the reply needs of the request. Only the upstream dialect that made it reads it (`ReplyNotes.upstream`). */
+  readonly replyNotes?: unknown
 }
 
-/** What the reply of a Responses upstream needs to know to name calls as the request did. */
-export interface CallNotes {
-  /** Tools that stood in no namespace and were put into `functions` for upstream, by name: their calls lose it again. */
-  readonly grouped: ReadonlySet<string>
-  /** Some tool goes by the name of the wrapper that models make up for several calls: it stands for itself. */
-  readonly hasWrapper: boolean
-}
-
-/** A caller's body in the neutral model. */
+/** A caller's request in the neutral model. */
 export interface DecodedTurn {
   readonly turn: Turn
-  /** What the caller sent that has no place in a Turn. */
+  /** One for each part of the request that a Turn cannot hold. */
   readonly warnings: readonly Warning[]
-  /** What the reply must say of the request (the Responses API repeats most of it); only this dialect reads it. */
-  readonly echo?: JsonObject | undefined
+  /** What the reply needs of the request. Only the caller dialect that made it reads it (`ReplyNotes.caller`). */
+  readonly replyNotes?: unknown
 }
 
-/** What one upstream takes of a Turn; `prepareTurn` fits the Turn to it. */
+/** What an upstream accepts; `prepareTurn` fits a Turn to it. */
 export interface TurnAccepts {
   /** Characters in a tool's name. */
   readonly toolName: number
@@ -121,7 +102,7 @@ export interface TurnAccepts {
   readonly callId: number
   readonly customTools: boolean
   readonly webSearch: boolean
-  /** It ends the answer at a stop text itself and says which one it was. */
+  /** Upstream ends the answer at a stop sequence and reports which one. */
   readonly stop: boolean
 }
 
@@ -130,45 +111,40 @@ export interface ToolIdentity extends ToolName {
   readonly kind: 'function' | 'custom'
 }
 
-/** What the reply side remembers of a translated request. */
+/** What the reply needs of its request. */
 export interface ReplyNotes {
-  /** By the name upstream knows; holds only tools whose name or kind was changed. */
+  /** Tools whose name or kind was changed for upstream, by upstream name. */
   readonly tools: ReadonlyMap<string, ToolIdentity>
-  /** Stop texts the proxy watches for itself. */
+  /** Stop sequences that the proxy looks for, because upstream does not. */
   readonly stop: readonly string[]
-  /** The answer was asked for as JSON of a schema. */
-  readonly hasFormat: boolean
-  /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
-  readonly hidesThinking: boolean
-  /** Messages callers only: `thinking` is on, so the answer may hold thinking blocks. */
-  readonly asksForThinking: boolean
-  readonly echo: JsonObject | undefined
-  /** As `EncodedRequest.calls`. */
-  readonly calls?: CallNotes | undefined
-  /** Calls of this function are web searches that are run here. */
+  /** `DecodedTurn.replyNotes`. Undefined for a request that was passed, or that is a Turn of this process. */
+  readonly caller?: unknown
+  /** `EncodedRequest.replyNotes`. */
+  readonly upstream?: unknown
+  /** Set if the proxy runs the web searches of the answer. */
   readonly search?: SearchPlan | undefined
 }
 
-/** Everything a reply needs that is not in the events, handed in so that output is reproducible. */
+/** What reading and writing a reply takes besides the events. It is handed in, so that the output is reproducible. */
 export interface ReplySeed {
-  /** Unique among replies; makes up ids that upstream does not send. */
+  /** Unique among replies. Ids that upstream does not send are derived from it. */
   readonly id: string
-  /** Seconds since epoch, used when upstream sends none. */
+  /** Seconds since epoch, for a reply in which upstream states no time. */
   readonly createdSeconds: number
-  /** The clock, in seconds since epoch: asked once, when an answer of a dialect that states it is complete. */
+  /** The current time in seconds since epoch. Called once, for a dialect that states when the answer was complete. */
   readonly nowSeconds: () => number
-  /** The routed model's id, used when upstream names no model. */
+  /** The routed model's id, for a reply in which upstream names no model. */
   readonly model: string
-  /** The name the caller used. Messages callers get it back: Claude Code compares it. */
+  /** The model name that the caller used. Messages callers get it back, because Claude Code compares it. */
   readonly requestedModel: string
-  /** The routed model, whose vendor and family opaque values carry. */
+  /** The routed model. Opaque values carry its vendor and family. */
   readonly traits: ModelTraits
-  /** As in the request, which a long stream must not keep in memory for it. */
+  /** As in `CallerRequest`, which a long stream must not keep in memory. */
   readonly wantsUsage: boolean
   readonly notes: ReplyNotes
-  /** What upstream answers, where the answer may be paused and is then continued here. */
+  /** The request that upstream answers. Set if the proxy continues an answer that upstream pauses. */
   readonly sent?: EncodedRequest | undefined
-  /** Takes known credentials out of what upstream says of a failure. */
+  /** Removes known credentials from upstream's error messages. */
   readonly redact: (text: string) => string
 }
 
@@ -179,136 +155,121 @@ export interface ReplyRecord {
   readonly response: JsonObject
 }
 
-/**
- * What a reply with tool calls said of its reasoning, for callers that do not hand it back: the value belongs on the
- * assistant message that has one of the calls.
- */
+/** The reasoning of a reply with tool calls, for callers that do not send it back with the calls. */
 export interface ReplyReasoning {
-  /** As the caller knows them; one at least. */
+  /** The ids that the caller got; at least one. */
   readonly callIds: readonly string[]
-  /** As the caller was sent it. */
+  /** The value that the caller got. */
   readonly opaque: string
 }
 
-/** What both ways of answering share: events in, upstream's end noticed, usage watched. */
-export interface Reply<Out> {
-  /**
-   * Takes one upstream event, returns what it adds to the reply.
-   * @throws Fault `upstream_failed`, `upstream_status`, `upstream_unusable` when the event reports or amounts to a failure
-   */
-  readonly push: (event: SseEvent) => Out
-  /** Upstream's own end mark was seen: later events do not matter. */
-  readonly isDone: () => boolean
-  /**
-   * Asked when upstream has ended its reply. Undefined if the answer is complete, or if the caller continues it.
-   * @throws Fault `upstream_truncated` when upstream had not finished
-   */
-  readonly continuation?: (() => Continuation | undefined) | undefined
-  readonly usage: () => Usage | undefined
-  /** Upstream events that said nothing that is known here and were left out, for the log. */
-  readonly skipped: () => number
-  /** Set once the reply is complete, in dialects that can refer to it. */
+/** What later requests may refer to. */
+interface Remembered {
+  /** Set when the reply is complete, in dialects whose requests refer to stored replies. */
   readonly record?: (() => ReplyRecord | undefined) | undefined
-  /** Set once the reply is complete, in dialects whose callers may leave reasoning out. */
+  /** Set when the reply is complete, in dialects whose callers may leave reasoning out. */
   readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
-/** How an answer goes on whose upstream reply has ended before the answer has: it was paused, or it waits for searches. */
+/** Turns the events of upstream into one answer. */
+export interface Reply<Out, End> extends Remembered {
+  /**
+   * Takes one upstream event. Returns what the event adds to the answer.
+   * @throws Fault `upstream_failed`, `upstream_status`, `upstream_unusable` if the event reports a failure or is unusable
+   */
+  readonly push: (event: SseEvent) => Out
+  /** Upstream has sent its end mark; later events are ignored. */
+  readonly isDone: () => boolean
+  /**
+   * Call when upstream has ended its reply. Undefined if the answer is complete, or if the caller continues it.
+   * @throws Fault `upstream_truncated` if upstream had not finished
+   */
+  readonly continuation?: (() => Continuation | undefined) | undefined
+  /**
+   * Call when upstream has closed the stream and there is no continuation.
+   * @throws Fault `upstream_truncated` if upstream had not finished
+   */
+  readonly end: () => End
+  readonly usage: () => Usage | undefined
+  /** The number of upstream events of unknown types, for the log. */
+  readonly skipped: () => number
+}
+
+/** What continues an answer when upstream's reply has ended before the answer: upstream paused it, or it needs searches. */
 export interface Continuation {
   /** To be run before `next` is called. Empty if upstream paused the answer. */
   readonly searches: readonly SearchQuery[]
   /**
-   * The request whose reply continues the answer: its events are pushed to the same `Reply`. Undefined if the answer ends
-   * with the results of the searches. Called once.
-   * @param outcomes of `searches`, in their order
+   * The request whose reply continues the answer: its events go to the same `Reply`. Undefined if the answer ends with the
+   * results of the searches. Called once.
+   * @param outcomes of `searches`, in order
    */
   readonly next: (outcomes: readonly SearchOutcome[], context: EncodeContext) => EncodedRequest | undefined
-  /** Upstream refused that request: the answer ends where it is. */
+  /** Call if upstream refuses that request: the answer then ends as it is. */
   readonly refused: () => void
 }
 
-/** One web search that a model has asked for. */
+/** A web search that a model asks for. */
 export interface SearchQuery {
   readonly query: string
-  /** As the caller offered it. */
+  /** The tool as the caller offered it. */
   readonly tool: WebSearchTool
 }
 
-/** The streaming answer: SSE text in the caller's dialect, '' where an event adds nothing yet. */
-export interface ReplyStream extends Reply<string> {
-  /**
-   * Upstream closed the stream, and there is no continuation: closes the reply.
-   * @throws Fault `upstream_truncated` when upstream had not finished
-   */
-  readonly end: () => string
-  /** Ends a started stream in place of `errorEvent`, where the event must agree with what was written before. */
+/** A streaming answer: SSE text in the caller's dialect; '' for an event that adds nothing yet. */
+export interface ReplyStream extends Reply<string, string> {
+  /** Ends a started stream, in place of `errorEvent`, if the error event must agree with the events before it. */
   readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
 }
 
-/** The answer as events of the neutral model. */
-export interface EventReply extends Reply<readonly TurnEvent[]> {
-  /**
-   * Upstream closed the stream, and there is no continuation. Nothing after a `stop`.
-   * @throws Fault `upstream_truncated` when upstream had not finished
-   */
-  readonly end: () => readonly TurnEvent[]
-}
+/** The answer as events of the neutral model. `end` returns nothing after a `stop`. */
+export type EventReply = Reply<readonly TurnEvent[], readonly TurnEvent[]>
 
-/** The whole answer: a fold over the very events a streaming caller would have got. */
-export interface ReplyFold extends Reply<void> {
-  /**
-   * Upstream closed the stream, and there is no continuation: the body as a JSON value.
-   * @throws Fault `upstream_truncated` when upstream had not finished
-   */
-  readonly end: () => unknown
-}
+/** The whole answer as a JSON value: a fold over the events that a streaming caller would get. */
+export type ReplyFold = Reply<void, unknown>
 
 /** Reads one upstream reply. */
 export interface TurnDecoder {
   /** @throws Fault as `Reply.push` */
   readonly push: (event: SseEvent) => readonly TurnEvent[]
   /**
-   * Upstream closed the stream. Nothing after a `stop`.
-   * @throws Fault `upstream_truncated` when upstream had not finished
+   * Call when upstream has closed the stream. Returns nothing after a `stop`.
+   * @throws Fault `upstream_truncated` if upstream had not finished
    */
   readonly end: () => readonly TurnEvent[]
   readonly skipped: () => number
   /**
-   * After a stop of `pause`: the request that has upstream go on. The decoder then reads its reply, as more of the same
-   * answer: slots go on, usage is that of all replies. Undefined where there is nothing to go on from. Only in dialects
-   * whose answers are paused.
+   * Call after a stop of `pause`. Returns the request that makes upstream continue; undefined if there is nothing to
+   * continue. The decoder then reads the reply to it as more of the same answer, with consecutive slots and the usage of
+   * all replies. Only in dialects with pauses.
    * @param sent the request that was answered
    */
   readonly continuation?: ((sent: EncodedRequest) => EncodedRequest | undefined) | undefined
 }
 
 /**
- * Writes one reply as SSE text. Its opening waits for the first event that says something, so that a failure before it is
- * a status the caller can act on.
+ * Writes one reply as SSE text. Writes nothing before the first event with content, so that a failure before it can be a
+ * status.
  */
-export interface TurnStream {
+export interface TurnStream extends Remembered {
   readonly push: (event: TurnEvent) => string
   /** As `ReplyStream.fail`. */
   readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
-  readonly record?: (() => ReplyRecord | undefined) | undefined
-  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
-/** Gathers one reply as a body: a fold over the events a `TurnStream` would have written. */
-export interface TurnFold {
+/** Collects one reply as a body: a fold over the events that a `TurnStream` would write. */
+export interface TurnFold extends Remembered {
   readonly push: (event: TurnEvent) => void
-  /** After `stop`. */
+  /** Call after `stop`. */
   readonly body: () => unknown
-  readonly record?: (() => ReplyRecord | undefined) | undefined
-  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
 }
 
 export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
 
-/** A request that upstream refused, without what it refused. */
+/** What helps against a refusal. */
 export interface Recovery {
-  /** Undefined where only encoding it anew, with `learnedRefusal` in its context, helps: the reply is then read differently. */
+  /** The request without what upstream refused. Undefined: encode the caller's request again, with `learnedRefusal`. */
   readonly request?: EncodedRequest | undefined
-  /** Worth remembering for the model, for `EncodeContext.learnedRefusals`; undefined where it is about this request alone. */
+  /** For `EncodeContext.learnedRefusals` of later requests. Undefined: the refusal concerns this request alone. */
   readonly learnedRefusal?: string | undefined
 }

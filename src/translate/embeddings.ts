@@ -67,9 +67,8 @@ function decodeInput(input: unknown): readonly string[] {
 }
 
 function decodeText(item: unknown, path: string): string {
-  if (typeof item === 'number' || Array.isArray(item)) {
+  if (typeof item === 'number' || Array.isArray(item))
     throw invalid(path, 'must be text: Copilot does not take token ids')
-  }
   if (typeof item !== 'string') throw invalid(path, 'must be a string')
   if (item === '') throw invalid(path, 'must not be an empty string')
   return item
@@ -132,10 +131,11 @@ export function encodeEmbeddingsReply(
   model: EmbeddingsModel,
   replies: readonly unknown[],
 ): EmbeddingsReply {
-  const parsed = replies.map(parseReply)
+  const parsed = z.array(upstreamReply).safeParse(replies).data
+  if (parsed === undefined) throw unusable('the reply to an embeddings request holds no list of embeddings')
   const vectors = batches(request.inputs, model).flatMap((input, batch) => inOrder(parsed[batch], input.length))
-  const promptTokens = sum(parsed.map((reply) => reply.usage?.prompt_tokens ?? 0))
-  const totalTokens = sum(parsed.map((reply) => reply.usage?.total_tokens ?? reply.usage?.prompt_tokens ?? 0))
+  const promptTokens = sum(parsed.map(({ usage }) => usage?.prompt_tokens ?? 0))
+  const totalTokens = sum(parsed.map(({ usage }) => usage?.total_tokens ?? usage?.prompt_tokens ?? 0))
   return {
     object: 'list',
     data: vectors.map((vector, index) => ({
@@ -148,16 +148,8 @@ export function encodeEmbeddingsReply(
   }
 }
 
-type UpstreamReply = z.infer<typeof upstreamReply>
-
-function parseReply(reply: unknown): UpstreamReply {
-  const parsed = upstreamReply.safeParse(reply)
-  if (!parsed.success) throw unusable('the reply to an embeddings request holds no list of embeddings')
-  return parsed.data
-}
-
 /** The vectors of one reply, sorted by index. An entry without an index keeps its position. */
-function inOrder(reply: UpstreamReply | undefined, expected: number): readonly (readonly number[])[] {
+function inOrder(reply: z.infer<typeof upstreamReply> | undefined, expected: number): readonly (readonly number[])[] {
   const byIndex = new Map((reply?.data ?? []).map((entry, position) => [entry.index ?? position, entry.embedding]))
   const vectors = Array.from({ length: expected }, (_, index) => byIndex.get(index) ?? [])
   const isComplete = reply?.data.length === expected && vectors.every((vector) => vector.length > 0)

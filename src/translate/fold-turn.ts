@@ -10,9 +10,7 @@ export interface FoldedTurn {
 
 /** One slot of an answer that is still streaming. */
 export type DraftPart =
-  | { readonly type: 'text'; text: string }
-  | { readonly type: 'refusal'; text: string }
-  | { readonly type: 'thought'; text: string; opaque: Opaque | undefined }
+  | { readonly type: 'text' | 'refusal' | 'thought'; text: string; opaque?: Opaque }
   | {
       readonly type: 'call'
       readonly id: string
@@ -26,25 +24,17 @@ export type DraftPart =
 export function addToDraft(parts: Map<number, DraftPart>, event: TurnEvent): void {
   switch (event.type) {
     case 'text.delta':
-    case 'refusal.delta': {
-      const type = event.type === 'text.delta' ? 'text' : 'refusal'
-      const part = parts.get(event.slot)
-      if (part?.type === type) part.text += event.text
-      else parts.set(event.slot, { type, text: event.text })
+      draftAt(parts, event.slot, 'text').text += event.text
       return
-    }
-    case 'think.delta': {
-      const part = parts.get(event.slot)
-      if (part?.type === 'thought') part.text += event.text
-      else parts.set(event.slot, { type: 'thought', text: event.text, opaque: undefined })
+    case 'refusal.delta':
+      draftAt(parts, event.slot, 'refusal').text += event.text
       return
-    }
-    case 'think.sign': {
-      const part = parts.get(event.slot)
-      if (part?.type === 'thought') part.opaque = event.opaque
-      else parts.set(event.slot, { type: 'thought', text: '', opaque: event.opaque })
+    case 'think.delta':
+      draftAt(parts, event.slot, 'thought').text += event.text
       return
-    }
+    case 'think.sign':
+      draftAt(parts, event.slot, 'thought').opaque = event.opaque
+      return
     case 'tool.open': {
       const { id, name, namespace, kind } = event
       parts.set(event.slot, { type: 'call', id, name, namespace, kind, text: '' })
@@ -64,6 +54,16 @@ export function addToDraft(parts: Map<number, DraftPart>, event: TurnEvent): voi
     case 'usage':
     case 'stop':
   }
+}
+
+type TextDraft = Exclude<DraftPart, { type: 'call' }>
+
+function draftAt(parts: Map<number, DraftPart>, slot: number, type: TextDraft['type']): TextDraft {
+  const known = parts.get(slot)
+  if (known !== undefined && known.type === type) return known
+  const draft: TextDraft = { type, text: '' }
+  parts.set(slot, draft)
+  return draft
 }
 
 /** The items of an answer so far, in the order of their slots. Omits texts of white space only. */

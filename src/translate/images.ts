@@ -219,15 +219,11 @@ function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'med
   if (isObject(source)) {
     const { media_type: mediaType, data } = source
     if (typeof mediaType !== 'string' || typeof data !== 'string') return {}
-    return { mediaType, sizeBytes: decodedSize(data) }
+    return { mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }
   }
   const text = isObject(url) ? url['url'] : url
   const embedded = typeof text === 'string' ? parseDataUrl(text) : undefined
-  return embedded === undefined ? {} : { mediaType: embedded.mediaType, sizeBytes: decodedSize(embedded.data) }
-}
-
-/** Bytes. */
-function decodedSize(base64: string): number {
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
-  return Math.floor((base64.length * 3) / 4) - padding
+  return embedded === undefined
+    ? {}
+    : { mediaType: embedded.mediaType, sizeBytes: Buffer.byteLength(embedded.data, 'base64') }
 }

@@ -4,7 +4,6 @@ import type {
   DecodedTurn,
   EncodeContext,
   EncodedRequest,
-  EventReply,
   ReplyFold,
   ReplyNotes,
   ReplySeed,
@@ -14,7 +13,7 @@ import type {
 import { limitImages } from './images.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
-import { createEventReply, createTranslatedFold, createTranslatedStream } from './reply.ts'
+import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
@@ -27,27 +26,17 @@ export interface TranslatedCall<Reader = ReplyReader> {
   readonly reader: Reader
 }
 
-/** Reads the reply as `TurnEvent`s. Holds nothing of the request but what the reply needs. */
+/** What reading the reply takes. Holds nothing else of the request. */
 export interface EventReader {
   readonly notes: ReplyNotes
   /** The proxy continues an answer that upstream pauses, and keeps the request for as long as the answer lasts. */
   readonly continuesPauses: boolean
-  readonly createEvents: (seed: ReplySeed) => EventReply
 }
 
 /** Reads the reply for a caller, in the caller's dialect. */
 export interface ReplyReader extends EventReader {
   readonly createStream: (seed: ReplySeed) => ReplyStream
   readonly createFold: (seed: ReplySeed) => ReplyFold
-}
-
-const noNotes: ReplyNotes = {
-  tools: new Map(),
-  stop: [],
-  hasFormat: false,
-  hidesThinking: false,
-  asksForThinking: true,
-  echo: undefined,
 }
 
 /**
@@ -73,11 +62,10 @@ export function translateCall(
     return {
       request: { ...passed, warnings },
       reader: {
-        notes: { ...noNotes, echo: passed.echo, calls: passed.calls },
+        notes: { tools: new Map(), stop: [], upstream: passed.replyNotes },
         continuesPauses: false,
         createStream,
         createFold,
-        createEvents: (seed) => createEventReply(upstream, seed),
       },
     }
   }
@@ -100,7 +88,7 @@ export function translateCall(
  */
 export function translateTurn(
   upstream: UpstreamDialect,
-  { turn, warnings, echo }: DecodedTurn,
+  { turn, warnings, replyNotes }: DecodedTurn,
   context: EncodeContext,
 ): TranslatedCall<EventReader> {
   const accepts = upstream.accepts(context.learnedRefusals)
@@ -116,15 +104,11 @@ export function translateTurn(
       notes: {
         tools: prepared.tools,
         stop: prepared.stop,
-        hasFormat: turn.format !== undefined,
-        hidesThinking: turn.reasoning?.summary === 'none',
-        asksForThinking: isThinkingOn(turn.reasoning?.mode),
-        echo,
-        calls: encoded.calls,
+        caller: replyNotes,
+        upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
       continuesPauses: upstream.pauses === true,
-      createEvents: (seed) => createEventReply(upstream, seed),
     },
   }
 }
@@ -159,10 +143,6 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
 function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
   if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
   return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
-}
-
-function isThinkingOn(mode: NonNullable<Turn['reasoning']>['mode']): boolean {
-  return mode !== undefined && mode !== 'disabled'
 }
 
 /** The same thing said once: two blocks of one message often share their fate. */

@@ -1,3 +1,5 @@
+import type { ErrorBody } from './error-body.ts'
+
 /** A refusal explained to a person: a stable name, and the one action that helps. */
 export interface Advice {
   /** The code of a refusal without one. */
@@ -5,7 +7,7 @@ export interface Advice {
   /** Our own sentences. */
   readonly advice: string
   /** The limit that was reached. Its header gives the reset if `retry-after` does not. */
-  readonly limit?: 'month' | 'week' | 'session'
+  readonly limit?: 'month' | 'week' | 'session' | undefined
 }
 
 const billingPage = 'https://github.com/settings/billing'
@@ -14,58 +16,39 @@ const featuresPage = 'https://github.com/settings/copilot/features'
 const bySeat = 'for a seat of an organization its administrator does'
 const configFile = '(the file: copilot-proxy config path)'
 
-const policyOff: Advice = {
-  advice: `If its policy is off, switch it on at ${featuresPage}; ${bySeat}.`,
-}
-const spendLimit: Advice = { advice: `Raise the spending limit at ${billingPage}; ${bySeat}.` }
-const busyProvider: Advice = { advice: 'The provider of the model is busy, not your account: try again in a moment.' }
-const openaiCredit: Advice = {
-  advice: 'Add credit at https://platform.openai.com/settings/organization/billing.',
-}
-const openaiLimit: Advice = {
-  advice: 'Raise the limit at https://platform.openai.com/settings/organization/limits.',
-}
-const otherLogin: Advice = { advice: 'Log in with another account: copilot-proxy login codex' }
-const otherWorkspace: Advice = { advice: 'Log in to another workspace: copilot-proxy login codex' }
+const policyOff = `If its policy is off, switch it on at ${featuresPage}; ${bySeat}.`
+const spendLimit = `Raise the spending limit at ${billingPage}; ${bySeat}.`
+const busyProvider = 'The provider of the model is busy, not your account: try again in a moment.'
+const openaiCredit = 'Add credit at https://platform.openai.com/settings/organization/billing.'
+const openaiLimit = 'Raise the limit at https://platform.openai.com/settings/organization/limits.'
+const otherWorkspace = 'Log in to another workspace: copilot-proxy login codex'
 
 /** By upstream's code or type. Sources: docs/copilot-wire.md and docs/codex-wire.md, "Errors". */
-const named: ReadonlyMap<string, Advice> = new Map([
-  ['quota_exceeded', { advice: `To go on at once, allow paid use at ${billingPage}.`, limit: 'month' }],
-  ['free_quota_exceeded', { advice: `To go on at once, start a paid plan at ${plansPage}.`, limit: 'month' }],
+const named: ReadonlyMap<string, string> = new Map([
+  ['quota_exceeded', `To go on at once, allow paid use at ${billingPage}.`],
+  ['free_quota_exceeded', `To go on at once, start a paid plan at ${plansPage}.`],
   ['overage_limit_reached', spendLimit],
   ['additional_spend_limit_reached', spendLimit],
-  ['billing_not_configured', { advice: `Set up how to pay at ${billingPage}; ${bySeat}.` }],
+  ['billing_not_configured', `Set up how to pay at ${billingPage}; ${bySeat}.`],
   [
     'user_weekly_rate_limited',
-    {
-      advice: 'This is the weekly limit, apart from the monthly quota. Wait: asking sooner makes it longer.',
-      limit: 'week',
-    },
+    'This is the weekly limit, apart from the monthly quota. Wait: asking sooner makes it longer.',
   ],
-  [
-    'user_global_rate_limited',
-    {
-      advice: 'This is the limit of a session of five hours. Wait: asking sooner makes it longer.',
-      limit: 'session',
-    },
-  ],
-  ['user_model_rate_limited', { advice: 'The limit is of this model alone: choose another of copilot-proxy models' }],
-  ['rate_limited', { advice: 'Requests come too fast. Wait: asking sooner makes it longer.' }],
+  ['user_global_rate_limited', 'This is the limit of a session of five hours. Wait: asking sooner makes it longer.'],
+  ['user_model_rate_limited', 'The limit is of this model alone: choose another of copilot-proxy models'],
+  ['rate_limited', 'Requests come too fast. Wait: asking sooner makes it longer.'],
   [
     'integration_rate_limited',
-    {
-      advice:
-        'The limit is of copilot.headers.copilot-integration-id, whoever uses it, not of your account: try again later.',
-    },
+    'The limit is of copilot.headers.copilot-integration-id, whoever uses it, not of your account: try again later.',
   ],
   ['model_overloaded', busyProvider],
   ['overloaded_error', busyProvider],
   ['upstream_provider_rate_limit', busyProvider],
-  ['agent_mode_limit_exceeded', { advice: `The limit is of agents; a larger plan has a higher one: ${plansPage}` }],
+  ['agent_mode_limit_exceeded', `The limit is of agents; a larger plan has a higher one: ${plansPage}`],
   ['model_not_supported', policyOff],
   ['no_available_model_endpoints', policyOff],
-  ['usage_limit_reached', { advice: 'For more at once: https://chatgpt.com/codex/settings/usage' }],
-  ['usage_not_included', otherLogin],
+  ['usage_limit_reached', 'For more at once: https://chatgpt.com/codex/settings/usage'],
+  ['usage_not_included', 'Log in with another account: copilot-proxy login codex'],
   ['deactivated_workspace', otherWorkspace],
   ['invalid_workspace_selected', otherWorkspace],
   ['insufficient_quota', openaiCredit],
@@ -76,9 +59,18 @@ const named: ReadonlyMap<string, Advice> = new Map([
   ['organization_usage_limit_exceeded', openaiLimit],
 ])
 
+const limitOf: ReadonlyMap<string, Advice['limit']> = new Map([
+  ['quota_exceeded', 'month'],
+  ['free_quota_exceeded', 'month'],
+  ['user_weekly_rate_limited', 'week'],
+  ['user_global_rate_limited', 'session'],
+])
+
 /** The advice for a code or type of either upstream; it may carry a plan after a colon. */
-export function adviceOfName(name: string | undefined): Advice | undefined {
-  return named.get(name?.split(':', 1)[0] ?? '')
+export function adviceOfName(name = ''): Advice | undefined {
+  const [code = ''] = name.split(':', 1)
+  const advice = named.get(code)
+  return advice === undefined ? undefined : { advice, limit: limitOf.get(code) }
 }
 
 const oldEditor: Advice = {
@@ -90,62 +82,52 @@ const oldEditor: Advice = {
  * Copilot refusals with a message and without a code. Source: docs/copilot-wire.md, "Errors"; that a refusal by policy
  * says `policy` is a guess.
  */
-const worded: readonly (readonly [statuses: readonly number[], words: RegExp, Advice])[] = [
-  [[400], /editor-version/i, oldEditor],
+const worded: readonly (readonly [statuses: readonly number[], words: RegExp, code: string, advice: string])[] = [
+  [[400], /editor-version/i, 'editor_version_refused', oldEditor.advice],
   [
     [400, 403],
     /copilot-integration-id/i,
-    {
-      code: 'integration_id_refused',
-      advice: `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, as vscode-chat ${configFile}.`,
-    },
+    'integration_id_refused',
+    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, as vscode-chat ${configFile}.`,
   ],
   [
     [400],
     /personal access tokens are not supported/i,
-    { code: 'personal_token_refused', advice: 'Log in with a code instead: copilot-proxy login' },
+    'personal_token_refused',
+    'Log in with a code instead: copilot-proxy login',
   ],
-  [
-    [400],
-    /authorization header is badly formatted/i,
-    { code: 'authorization_refused', advice: 'Log in again: copilot-proxy login' },
-  ],
+  [[400], /authorization header is badly formatted/i, 'authorization_refused', 'Log in again: copilot-proxy login'],
   [
     [400],
     /missing required copilot-vision-request/i,
-    { code: 'vision_refused', advice: 'Ask the administrator of the organization whether images are switched off.' },
+    'vision_refused',
+    'Ask the administrator of the organization whether images are switched off.',
   ],
   [
     [403],
     /not authorized to use this copilot feature/i,
-    { code: 'feature_refused', advice: `Switch it on at ${featuresPage}; ${bySeat}.` },
+    'feature_refused',
+    `Switch it on at ${featuresPage}; ${bySeat}.`,
   ],
   [
     [403],
     /endpoint is forbidden/i,
-    {
-      code: 'endpoint_refused',
-      advice: `Set copilot.upstream-dialect: chat in the configuration, where the model has it ${configFile}.`,
-    },
+    'endpoint_refused',
+    `Set copilot.upstream-dialect: chat in the configuration, where the model has it ${configFile}.`,
   ],
-  [
-    [403],
-    /valid copilot license/i,
-    { code: 'license_missing', advice: `Start a plan, or ask for a seat: ${plansPage}` },
-  ],
-  [[403], /trials? .{0,40}paused/i, { code: 'trial_paused', advice: `Start a paid plan at ${plansPage}.` }],
+  [[403], /valid copilot license/i, 'license_missing', `Start a plan, or ask for a seat: ${plansPage}`],
+  [[403], /trials? .{0,40}paused/i, 'trial_paused', `Start a paid plan at ${plansPage}.`],
   [
     [403],
     /\bpolic(?:y|ies)\b/i,
-    { code: 'policy_refused', advice: `Ask who administers the organization to allow it, or see ${featuresPage}.` },
+    'policy_refused',
+    `Ask who administers the organization to allow it, or see ${featuresPage}.`,
   ],
   [
     [466],
     /api version/i,
-    {
-      code: 'api_version_refused',
-      advice: `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${configFile}.`,
-    },
+    'api_version_refused',
+    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${configFile}.`,
   ],
 ]
 
@@ -165,18 +147,11 @@ const byStatus: ReadonlyMap<number, Advice> = new Map([
 ])
 
 /** The advice for a Copilot refusal, by its code, its message and its status, in this order. */
-export function adviceOfCopilot(
-  status: number,
-  {
-    code,
-    type,
-    message,
-  }: { readonly code?: string | undefined; readonly type?: string | undefined; readonly message?: string | undefined },
-): Advice | undefined {
-  const said = message ?? ''
+export function adviceOfCopilot(status: number, { code, type, message = '' }: Partial<ErrorBody>): Advice | undefined {
+  const byWords = worded.find(([statuses, words]) => statuses.includes(status) && words.test(message))
   return (
     adviceOfName(code) ??
-    worded.find(([statuses, words]) => statuses.includes(status) && words.test(said))?.[2] ??
+    (byWords && { code: byWords[2], advice: byWords[3] }) ??
     adviceOfName(type) ??
     byStatus.get(status)
   )

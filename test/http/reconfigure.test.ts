@@ -148,3 +148,18 @@ test('F05 under load no request is lost to a change of the configuration', async
   }
   expect((await Promise.all(replies)).filter((status) => status !== 200)).toEqual([])
 })
+
+test('the history window changes for the next request', async () => {
+  const { chat, daemon, configure, demo } = await openProxy({ file: 'chat: { history-window: 1 }' })
+  const messages = ['one', 'two', 'three'].flatMap((content) => [
+    { role: 'user', content },
+    { role: 'assistant', content: 'ok' },
+  ])
+  const ask = { messages: [...messages, { role: 'user', content: 'four' }] }
+  expect((await chat(ask)).headers['x-copilot-proxy-warnings']).toBe('history_cut;messages')
+  daemon.reconfigure(configure('chat: { history-window: 2 }'))
+  await chat(ask)
+  daemon.reconfigure(configure(''))
+  await chat(ask)
+  expect(chatsOf(demo).map(({ body }) => JSON.parse(body).messages.length)).toEqual([1, 3, 7])
+})

@@ -93,7 +93,7 @@ test.each([
   expect(counted.map(({ labels, value }) => [labels['kind'], value])).toEqual(
     credits === undefined ? [] : [[kind, credits]],
   )
-  const nanoAiu = credits === undefined ? null : expect.closeTo(credits * 1e9, 3)
+  const nanoAiu = credits === undefined ? null : expect.closeTo(Number(credits) * 1e9, 3)
   expect(noted).toEqual([
     expect.objectContaining({
       measuredNanoAiu: kind === 'measured' ? nanoAiu : null,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { CallerHeaders, UpstreamDialectId, EncodeContext } from '../../src/translate/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
-import { encodeContext, traits } from './turns.ts'
+import { encodeContext, traits, translateForResponses } from './turns.ts'
 
 // Bodies that fuzzing found: values of the wrong kind in places that nobody checks, and names that every object has.
 
@@ -57,7 +57,10 @@ test('a member that every object inherits is left out of a lite request like any
     lite: 'auto',
     learnedRefusals: new Set(['lite']),
   })
-  const sent = sentTo('responses', { ...JSON.parse(body) }, context)
+  const request = callerDialects.responses.decodeRequest(body)
+  const sent: Record<string, unknown> = JSON.parse(
+    translateForResponses(callerDialects.responses, request, context).request.body.toString(),
+  )
   expect(Object.keys(sent)).not.toContain('constructor')
   expect(Object.keys(sent)).not.toContain('toString')
 })

@@ -1,5 +1,9 @@
-import type { EncodeContext, ReplySeed, TurnAccepts } from '../../src/translate/dialect.ts'
+import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
+import type { CallerRequest, ReplySeed, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
+import { createResponsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
+import type { EncodeContext } from '../../src/translate/responses/upstream/settings.ts'
+import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
 import { asIs } from '../as-is.ts'
 
@@ -35,8 +39,15 @@ export function traits(id: string, parts: Partial<ModelTraits> = {}): ModelTrait
   return { id, family: id, supports: {}, ...parts }
 }
 
+/** What any upstream dialect encodes for; the settings are of a Responses upstream alone. */
 export function encodeContext(model: ModelTraits, parts: Partial<EncodeContext> = {}): EncodeContext {
-  return { model, historyWindow: 0, strict: false, learnedRefusals: new Set(), ...parts }
+  return { model, strict: false, learnedRefusals: new Set(), ...parts }
+}
+
+/** `translateCall` for a Responses upstream with the settings of the context. */
+export function translateForResponses(caller: CallerDialect, request: CallerRequest, context: EncodeContext) {
+  const { profile, lite } = context
+  return translateCall(caller, createResponsesUpstream({ profile, lite }), request, context)
 }
 
 export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): ReplySeed {
@@ -48,14 +59,7 @@ export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): R
     requestedModel: model.id,
     traits: model,
     wantsUsage: true,
-    notes: {
-      tools: new Map(),
-      stop: [],
-      hasFormat: false,
-      hidesThinking: false,
-      asksForThinking: true,
-      echo: undefined,
-    },
+    notes: { tools: new Map(), stop: [] },
     redact: asIs,
     ...parts,
   }

@@ -10,7 +10,7 @@ import type { TranslatedCall } from '../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
-import { encodeContext, replySeed, traits } from './turns.ts'
+import { encodeContext, replySeed, traits, translateForResponses } from './turns.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
@@ -53,7 +53,9 @@ function exchange(
 ): TranslatedCall {
   const dialect: CallerDialect = callers[caller]
   const call = dialect.decodeRequest(JSON.stringify({ ...defaults[caller], ...request }))
-  return translateCall(dialect, upstreams[upstream], call, encodeContext(model, { profile }))
+  const context = encodeContext(model, { profile })
+  if (upstream === 'r') return translateForResponses(dialect, call, context)
+  return translateCall(dialect, upstreams[upstream], call, context)
 }
 
 /** What upstream is sent for a request, and the warnings that go with it. */
@@ -443,7 +445,7 @@ describe('requests', () => {
     const { input: before, output } = stored.resp_7
     const joined = callerDialects.responses.storedHistory?.join(call, [...before, ...output], new Map()) ?? call
     const context = encodeContext(models.r, { profile: 'chatgpt' })
-    const { request: encoded } = translateCall(callerDialects.responses, upstreamDialects.responses, joined, context)
+    const { request: encoded } = translateForResponses(callerDialects.responses, joined, context)
     const body: Json = JSON.parse(encoded.body.toString())
     expectMatch(body, out)
     expect(body).not.toHaveProperty('previous_response_id')

@@ -1,5 +1,17 @@
 import type { Warning } from '../warning.ts'
-import type { ChatMessage } from './wire.ts'
+import type { ChatBody, ChatMessage } from './wire.ts'
+
+/** The messages of a request that `chat.history-window` keeps. The same array if it leaves nothing out. */
+export function cutHistory({ value, historyWindow }: ChatBody): {
+  readonly messages: readonly ChatMessage[]
+  readonly warnings: readonly Warning[]
+} {
+  const messages = windowMessages(value.messages, historyWindow)
+  const leftOut = value.messages.length - messages.length
+  if (leftOut === 0) return { messages, warnings: [] }
+  const detail = `${leftOut} left out by history-window ${historyWindow}`
+  return { messages, warnings: [{ code: 'history_cut', field: 'messages', detail }] }
+}
 
 /**
  * The last `turns` turns and all system and developer messages, in order. A turn starts at the first of consecutive user
@@ -18,16 +30,6 @@ export function windowMessages(messages: readonly ChatMessage[], turns: number):
     if (kept >= turns && earliestCall >= at) return withInstructions(messages, at)
   }
   return messages
-}
-
-export function windowWarnings(
-  all: readonly ChatMessage[],
-  kept: readonly ChatMessage[],
-  historyWindow: number,
-): Warning[] {
-  const leftOut = all.length - kept.length
-  if (leftOut === 0) return []
-  return [{ code: 'history_cut', field: 'messages', detail: `${leftOut} left out by history-window ${historyWindow}` }]
 }
 
 /** For each tool result the position of its call: the last one before it with that id, because ids may be reused. */

@@ -122,11 +122,14 @@ export class ChatBody implements JsonObjectBytes {
   readonly bytes: Buffer
   readonly value: ChatRequest
   readonly members: readonly Member[]
+  /** `chat.history-window`: upstream gets this many last turns; 0 for all. */
+  readonly historyWindow: number
 
-  constructor(bytes: Buffer, value: ChatRequest, members: readonly Member[]) {
+  constructor(bytes: Buffer, value: ChatRequest, members: readonly Member[], historyWindow: number) {
     this.bytes = bytes
     this.value = value
     this.members = members
+    this.historyWindow = historyWindow
   }
 }
 

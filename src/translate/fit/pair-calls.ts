@@ -15,42 +15,24 @@ export interface PairedItems {
  * directly behind the calls they answer, synthesises missing results and drops results without a call.
  */
 export function pairCalls(items: readonly TurnItem[], maxIdLength: number): PairedItems {
-  if (!items.some(isTool)) return { items, warnings: [] }
+  if (!items.some(({ type }) => type === 'tool_call' || type === 'tool_result')) return { items, warnings: [] }
   const warnings: Warning[] = []
-  const calls = nameCalls(items, maxIdLength)
-  const results = matchResults(items, calls, warnings)
-  return { items: arrange(items, calls, results, warnings), warnings }
+  const ids = nameCalls(items, maxIdLength)
+  const results = matchResults(items, ids, warnings)
+  return { items: arrange(items, ids, results, warnings), warnings }
 }
 
-interface Call {
-  /** Unique in the request. */
-  readonly id: string
-  readonly original: string
-}
-
-type Calls = ReadonlyMap<ToolCallItem, Call>
-
-function isTool(item: TurnItem): boolean {
-  return item.type === 'tool_call' || item.type === 'tool_result'
-}
+/** The id of each call, unique in the request. */
+type CallIds = ReadonlyMap<ToolCallItem, string>
 
 /** Items of one assistant turn; the results of its calls follow after all of them. */
 function isOfAssistant(item: TurnItem): boolean {
-  switch (item.type) {
-    case 'message':
-      return item.role === 'assistant'
-    case 'reasoning':
-    case 'tool_call':
-    case 'web_search':
-      return true
-    case 'tool_result':
-    case 'compaction':
-      return false
-  }
+  if (item.type === 'message') return item.role === 'assistant'
+  return item.type !== 'tool_result' && item.type !== 'compaction'
 }
 
-function nameCalls(items: readonly TurnItem[], maxIdLength: number): Calls {
-  const calls = new Map<ToolCallItem, Call>()
+function nameCalls(items: readonly TurnItem[], maxIdLength: number): CallIds {
+  const ids = new Map<ToolCallItem, string>()
   const uses = new Map<string, number>()
   const taken = new Set<string>()
   for (const item of items) {
@@ -64,9 +46,9 @@ function nameCalls(items: readonly TurnItem[], maxIdLength: number): Calls {
     }
     uses.set(base, use)
     taken.add(id)
-    calls.set(item, { id, original: item.id })
+    ids.set(item, id)
   }
-  return calls
+  return ids
 }
 
 function numbered(base: string, use: number, maxIdLength: number): string {
@@ -93,14 +75,14 @@ interface SameIdCalls {
  * Results by the unique id of their call. A result answers the first open call in the last turn that used its id; a call
  * of an earlier, interrupted turn stays without a result.
  */
-function matchResults(items: readonly TurnItem[], calls: Calls, warnings: Warning[]): ReadonlyMap<string, Match> {
+function matchResults(items: readonly TurnItem[], callIds: CallIds, warnings: Warning[]): ReadonlyMap<string, Match> {
   const open = new Map<string, SameIdCalls>()
   const matches = new Map<string, Match>()
   let turn = 0
   for (const [at, item] of items.entries()) {
     if (!isOfAssistant(item)) turn += 1
     if (item.type === 'tool_call') {
-      const id = calls.get(item)?.id ?? item.id
+      const id = callIds.get(item) ?? item.id
       const waiting = open.get(item.id)
       if (waiting?.turn === turn) waiting.ids.push(id)
       else open.set(item.id, { turn, ids: [id], next: 0 })
@@ -121,12 +103,12 @@ function matchResults(items: readonly TurnItem[], calls: Calls, warnings: Warnin
 
 function arrange(
   items: readonly TurnItem[],
-  calls: Calls,
+  callIds: CallIds,
   results: ReadonlyMap<string, Match>,
   warnings: Warning[],
 ): readonly TurnItem[] {
   const out: TurnItem[] = []
-  let waiting: Call[] = []
+  let waiting: { readonly id: string; readonly original: string }[] = []
   for (const [at, item] of items.entries()) {
     if (waiting.length > 0 && !isOfAssistant(item)) answerCalls(at)
     // `answerCalls` has placed it behind its call.
@@ -135,10 +117,9 @@ function arrange(
       out.push(item)
       continue
     }
-    const call = calls.get(item)
-    if (call === undefined) continue
-    waiting.push(call)
-    out.push(call.id === item.id ? item : { ...item, id: call.id })
+    const id = callIds.get(item) ?? item.id
+    waiting.push({ id, original: item.id })
+    out.push(id === item.id ? item : { ...item, id })
   }
   if (waiting.length > 0) answerCalls(items.length)
   return out

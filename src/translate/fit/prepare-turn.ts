@@ -61,8 +61,11 @@ function offeredTools(turn: Turn, accepts: TurnAccepts, warnings: Warning[]): re
     if (tool.type === 'function' || tool.type === 'custom') return true
     if (tool.type === 'web_search' && accepts.webSearch) return true
     // An optional tool among others may be dropped. The only tool, or a tool that the model must call, may not.
-    if (!callable || isForced(turn.toolChoice) || !isOptional(tool)) refuseTool(tool)
-    warnings.push({ code: 'dropped', field: tool.path, detail: `${labelOf(tool)} is not available for this model` })
+    const detail = `${labelOf(tool)} is not available for this model`
+    if (!callable || turn.toolChoice?.type === 'required' || !isOptional(tool)) {
+      refuseValue(toFieldPath(tool.path), detail, 'unsupported_tool')
+    }
+    warnings.push({ code: 'dropped', field: tool.path, detail })
     return false
   })
 }
@@ -76,35 +79,18 @@ export function isOfferedAnyway(wireType: string): boolean {
   return OFTEN_OFFERED.test(wireType)
 }
 
-function isForced(choice: TurnToolChoice | undefined): boolean {
-  return choice?.type === 'required'
-}
-
 function labelOf(tool: WebSearchTool | HostedTool): string {
   return tool.type === 'web_search' ? 'web search' : `the hosted tool ${tool.wireType.slice(0, 60)}`
 }
 
-function refuseTool(tool: WebSearchTool | HostedTool): never {
-  refuseValue(toFieldPath(tool.path), `${labelOf(tool)} is not available for this model`, 'unsupported_tool')
-}
-
 function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warnings: Warning[]): TurnTool {
-  switch (tool.type) {
-    case 'function':
-      return fitFunction(tool, names, warnings)
-    case 'custom':
-      return accepts.customTools ? renamed(tool, names) : wrapCustom(renamed(tool, names), warnings)
-    case 'web_search':
-    case 'hosted':
-      return tool
-  }
+  if (tool.type !== 'function' && tool.type !== 'custom') return tool
+  const renamed = { ...tool, name: names.upstreamName(tool), namespace: undefined }
+  if (renamed.type === 'function') return fitFunction(renamed, warnings)
+  return accepts.customTools ? renamed : wrapCustom(renamed, warnings)
 }
 
-function renamed<Tool extends FunctionTool | CustomTool>(tool: Tool, names: ToolNames): Tool {
-  return { ...tool, name: names.upstreamName(tool), namespace: undefined }
-}
-
-function fitFunction(tool: FunctionTool, names: ToolNames, warnings: Warning[]): FunctionTool {
+function fitFunction(tool: FunctionTool, warnings: Warning[]): FunctionTool {
   const { schema, removed } = normaliseSchema(tool.parameters)
   for (const keyword of removed) {
     warnings.push({
@@ -113,7 +99,7 @@ function fitFunction(tool: FunctionTool, names: ToolNames, warnings: Warning[]):
       detail: `${keyword} is not taken at the top of a tool's parameters`,
     })
   }
-  return { ...renamed(tool, names), parameters: schema }
+  return { ...tool, parameters: schema }
 }
 
 /** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */

@@ -1,7 +1,5 @@
 import type { ReplyNotes, ToolIdentity } from '../dialect.ts'
 import type { TurnEvent } from '../turn.ts'
-import { endCustomInput, startCustomInput, stepCustomInput, type CustomInput } from './custom-input.ts'
-import { findStop } from './stop-sequences.ts'
 
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>
 
@@ -77,7 +75,8 @@ export function createRestorer(notes: ReplyNotes): Restorer | undefined {
     const identity: ToolIdentity | undefined = notes.tools.get(event.name)
     if (identity === undefined) return event
     const { name, namespace, kind } = identity
-    if (kind === 'custom' && event.kind === 'function') wrapped.set(event.slot, startCustomInput())
+    if (kind === 'custom' && event.kind === 'function')
+      wrapped.set(event.slot, { raw: '', position: 'before', escape: '' })
     return {
       type: 'tool.open',
       slot: event.slot,
@@ -95,12 +94,12 @@ export function createRestorer(notes: ReplyNotes): Restorer | undefined {
     return text === '' ? nothing : [{ type: 'tool.args', slot: event.slot, text }]
   }
 
-  /** The remainder of a wrapped tool's arguments. */
+  /** Ends a wrapped tool's arguments. */
   function closeInput(slot: number): readonly TurnEvent[] {
     const input = wrapped.get(slot)
-    const text = input === undefined ? '' : endCustomInput(input)
     wrapped.delete(slot)
-    return text === '' ? nothing : [{ type: 'tool.args', slot, text }]
+    // Arguments that never had the expected shape are the text.
+    return input?.position === 'before' && input.raw !== '' ? [{ type: 'tool.args', slot, text: input.raw }] : nothing
   }
 
   return { push }
@@ -108,4 +107,117 @@ export function createRestorer(notes: ReplyNotes): Restorer | undefined {
 
 function textOf(slot: number, text: string): readonly TurnEvent[] {
   return text === '' ? nothing : [{ type: 'text.delta', slot, text }]
+}
+
+interface StopSearch {
+  /** Text to emit. */
+  readonly text: string
+  /** The stop sequence that was found; the text after it is dropped. */
+  readonly stop: string | undefined
+  /** The end of the text that may become a stop sequence with the next piece. */
+  readonly held: string
+}
+
+/** Appends `piece` to the held text and finds the earliest stop sequence. */
+function findStop(held: string, piece: string, stops: readonly string[]): StopSearch {
+  const text = held + piece
+  let stopAt = -1
+  let earliest: string | undefined
+  for (const stop of stops) {
+    const at = text.indexOf(stop)
+    if (at !== -1 && (stopAt === -1 || at < stopAt)) {
+      stopAt = at
+      earliest = stop
+    }
+  }
+  if (earliest !== undefined) return { text: text.slice(0, stopAt), stop: earliest, held: '' }
+  // Not one `Math.max(...)`: a caller may send more stop sequences than the stack takes arguments.
+  const keep = stops.reduce((most, stop) => Math.max(most, tailLength(text, stop)), 0)
+  return { text: text.slice(0, text.length - keep), stop: undefined, held: text.slice(text.length - keep) }
+}
+
+/** Length of the longest end of `text` with which `stop` begins. */
+function tailLength(text: string, stop: string): number {
+  for (let length = Math.min(stop.length - 1, text.length); length > 0; length -= 1) {
+    if (stop.startsWith(text.slice(text.length - length))) return length
+  }
+  return 0
+}
+
+/** Extracts a freeform tool's text from the JSON arguments of the function that stands for it, piece by piece. */
+interface CustomInput {
+  /** All pieces so far, until the text begins. */
+  raw: string
+  /** Relative to the text's quotes. */
+  position: 'before' | 'inside' | 'after'
+  /** The start of an escape that a piece cut in two. */
+  escape: string
+}
+
+/** `{"input":"` with any space. Arguments of another shape are passed on unchanged. */
+const OPENING = /^\s*\{\s*"input"\s*:\s*"/
+
+/** Longer than any opening: beyond it, pieces are collected without a search. Characters. */
+const longestOpening = 256
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+}
+
+/** Reads the next piece of arguments. Returns the text that it adds. */
+function stepCustomInput(input: CustomInput, piece: string): string {
+  switch (input.position) {
+    case 'before': {
+      input.raw += piece
+      const opening = input.raw.length <= longestOpening + piece.length ? OPENING.exec(input.raw) : null
+      if (opening === null) return ''
+      const remainder = input.raw.slice(opening[0].length)
+      input.raw = ''
+      input.position = 'inside'
+      return unescape(input, remainder)
+    }
+    case 'inside':
+      return unescape(input, piece)
+    case 'after':
+      return ''
+  }
+}
+
+/** Decodes JSON string text up to its closing quote. A piece may end inside an escape. */
+function unescape(input: CustomInput, piece: string): string {
+  const text = input.escape + piece
+  input.escape = ''
+  let out = ''
+  let from = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at]
+    if (char === '"') {
+      input.position = 'after'
+      return out + text.slice(from, at)
+    }
+    if (char !== '\\') continue
+    out += text.slice(from, at)
+    const kind = text[at + 1]
+    const length = kind === 'u' ? 6 : 2
+    if (at + length > text.length) {
+      input.escape = text.slice(at)
+      return out
+    }
+    out += kind === 'u' ? codeUnit(text.slice(at + 2, at + 6)) : (ESCAPES[kind ?? ''] ?? kind ?? '')
+    at += length - 1
+    from = at + 1
+  }
+  return out + text.slice(from)
+}
+
+function codeUnit(hex: string): string {
+  const code = Number.parseInt(hex, 16)
+  return Number.isNaN(code) ? '' : String.fromCharCode(code)
 }

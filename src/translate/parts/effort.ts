@@ -36,23 +36,15 @@ function effortOfBudget(tokens: number | undefined): Effort {
   return tokens <= 24_576 ? 'high' : 'xhigh'
 }
 
-/** A thinking budget for models that take one. Tokens; 0 for none. */
-export function budgetOfEffort(effort: Effort): number {
-  switch (effort) {
-    case 'none':
-      return 0
-    case 'minimal':
-    case 'low':
-      return 1024
-    case 'medium':
-      return 8192
-    case 'high':
-      return 24_576
-    case 'xhigh':
-      return 32_768
-    case 'max':
-      return Number.MAX_SAFE_INTEGER
-  }
+/** Thinking budgets, for models that take one. Tokens; 0 for none. */
+export const budgetOfEffort: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+  xhigh: 32_768,
+  max: Number.MAX_SAFE_INTEGER,
 }
 
 /**

@@ -26,31 +26,24 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'invalid_request': {
       const { path, detail, code } = error
       const message = path === '' ? `Invalid request: ${detail}` : `Invalid '${path}': ${detail}`
-      return { type: 'invalid_request_error', message: sentence(message), param: path, code }
+      return invalid(sentence(message), code, path)
     }
     case 'malformed_body':
-      return { type: 'invalid_request_error', message: sentence(`Could not read the request: ${error.detail}`) }
+      return invalid(sentence(`Could not read the request: ${error.detail}`))
     case 'body_stalled':
-      return {
-        type: 'invalid_request_error',
-        message: `The rest of the request body did not arrive within ${error.afterMs / 1000} seconds.`,
-        code: 'request_timeout',
-      }
+      return invalid(
+        `The rest of the request body did not arrive within ${error.afterMs / 1000} seconds.`,
+        'request_timeout',
+      )
     case 'body_too_large':
-      return {
-        type: 'invalid_request_error',
-        message:
-          error.mostExpansion === undefined
-            ? `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`
-            : `The request body decompresses to more than ${error.mostExpansion} times its size. Send it without content-encoding.`,
-        code: 'request_too_large',
-      }
+      return invalid(
+        error.mostExpansion === undefined
+          ? `The request body is larger than ${size(error.limitBytes)} (server.body-limit-mb).`
+          : `The request body decompresses to more than ${error.mostExpansion} times its size. Send it without content-encoding.`,
+        'request_too_large',
+      )
     case 'unsupported_media_type':
-      return {
-        type: 'invalid_request_error',
-        message: sentence(`Unsupported media type: ${error.detail}`),
-        code: 'unsupported_media_type',
-      }
+      return invalid(sentence(`Unsupported media type: ${error.detail}`), error.kind)
     case 'key_required':
       return {
         type: 'authentication_error',
@@ -61,67 +54,39 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
         code: 'invalid_api_key',
       }
     case 'wrong_keys':
-      return {
-        type: 'rate_limit_error',
-        message: `Wrong keys keep coming from this address. Check the key, and try again in ${error.retryAfterSeconds} s.`,
-        code: 'too_many_wrong_keys',
-      }
+      return tooMany(
+        `Wrong keys keep coming from this address. Check the key, and try again in ${error.retryAfterSeconds} s.`,
+        'too_many_wrong_keys',
+      )
     case 'forbidden':
-      return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: 'forbidden' }
+      return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: error.kind }
     case 'route_not_found':
-      return {
-        type: 'invalid_request_error',
-        message: `Unknown route ${error.method} ${error.path}. Routes: ${error.routes.join(', ')}.`,
-        code: 'route_not_found',
-      }
+      return invalid(`Unknown route ${error.method} ${error.path}. Routes: ${error.routes.join(', ')}.`, error.kind)
     case 'method_not_allowed':
-      return {
-        type: 'invalid_request_error',
-        message: `${error.path} does not take ${error.method}. Allowed: ${error.allow.join(', ')}.`,
-        code: 'method_not_allowed',
-      }
+      return invalid(`${error.path} does not take ${error.method}. Allowed: ${error.allow.join(', ')}.`, error.kind)
     case 'upgrade_refused':
-      return {
-        type: 'invalid_request_error',
-        message:
-          'WebSocket is not supported here. Send the request as HTTP POST; the answer streams as server-sent events.',
-        code: 'upgrade_refused',
-      }
+      return invalid(
+        'WebSocket is not supported here. Send the request as HTTP POST; the answer streams as server-sent events.',
+        error.kind,
+      )
     case 'not_stored':
-      return {
-        type: 'invalid_request_error',
-        message: 'No such response is stored here. Responses are kept in memory for an hour.',
-        code: 'response_not_found',
-      }
+      return invalid('No such response is stored here. Responses are kept in memory for an hour.', 'response_not_found')
     case 'model_not_found':
-      return { type: 'invalid_request_error', message: modelMessage(error), param: 'model', code: 'model_not_found' }
+      return invalid(modelMessage(error), error.kind, 'model')
     case 'queue_full':
-      return {
-        type: 'rate_limit_error',
-        message: `copilot-proxy has as many requests waiting as it takes. Try again in ${error.retryAfterSeconds} s.`,
-        code: 'rate_limit_exceeded',
-      }
+      return tooMany(
+        `copilot-proxy has as many requests waiting as it takes. Try again in ${error.retryAfterSeconds} s.`,
+      )
     case 'rate_limited':
-      return {
-        type: 'rate_limit_error',
-        message:
-          `More than ${error.perMinute} requests in a minute (server.max-requests-per-minute). ` +
+      return tooMany(
+        `More than ${error.perMinute} requests in a minute (server.max-requests-per-minute). ` +
           `Try again in ${error.retryAfterSeconds} s.`,
-        code: 'rate_limit_exceeded',
-      }
+      )
     case 'shutting_down':
-      return {
-        type: 'service_unavailable_error',
-        message: 'copilot-proxy is shutting down. Try again once it is back.',
-        code: 'shutting_down',
-      }
+      return unavailable('copilot-proxy is shutting down. Try again once it is back.', error.kind)
     case 'copilot_unavailable':
     case 'codex_unavailable':
-      return {
-        type: 'service_unavailable_error',
-        message: `${sentence(error.detail)} ${error.fix}`,
-        code: error.kind,
-      }
+      return unavailable(`${sentence(error.detail)} ${error.fix}`, error.kind)
     case 'upstream_unauthorized':
       return { type: 'authentication_error', message: 'Invalid API key', code: 'invalid_api_key' }
     case 'upstream_status':
@@ -129,11 +94,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'upstream_failed':
       return { type: typeOfStatus(statusOf(error)), message: error.message, code: upstreamCode(error) }
     case 'upstream_unreachable':
-      return {
-        type: 'server_error',
-        message: `${sentence(`Upstream cannot be reached: ${error.detail}`)} ${findOut}`,
-        code: 'upstream_unreachable',
-      }
+      return failed(`${sentence(`Upstream cannot be reached: ${error.detail}`)} ${findOut}`, error.kind)
     case 'upstream_silent':
       return {
         type: 'timeout_error',
@@ -143,24 +104,28 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
         code: 'upstream_timeout',
       }
     case 'upstream_truncated':
-      return {
-        type: 'server_error',
-        message: 'The answer broke off: upstream closed the stream before it was finished.',
-        code: 'upstream_truncated',
-      }
+      return failed('The answer broke off: upstream closed the stream before it was finished.', error.kind)
     case 'upstream_unusable':
-      return {
-        type: 'server_error',
-        message: sentence(`Upstream's answer cannot be used: ${error.detail}`),
-        code: 'upstream_unusable',
-      }
+      return failed(sentence(`Upstream's answer cannot be used: ${error.detail}`), error.kind)
     case 'internal':
-      return {
-        type: 'server_error',
-        message: `copilot-proxy failed. Its log has the details under request id ${requestId}.`,
-        code: 'internal_error',
-      }
+      return failed(`copilot-proxy failed. Its log has the details under request id ${requestId}.`, 'internal_error')
   }
+}
+
+function invalid(message: string, code?: string, param?: string): Wording {
+  return { type: 'invalid_request_error', message, code, param }
+}
+
+function tooMany(message: string, code = 'rate_limit_exceeded'): Wording {
+  return { type: 'rate_limit_error', message, code }
+}
+
+function unavailable(message: string, code: string): Wording {
+  return { type: 'service_unavailable_error', message, code }
+}
+
+function failed(message: string, code: string): Wording {
+  return { type: 'server_error', message, code }
 }
 
 const findOut = 'To find out why: copilot-proxy doctor'
@@ -205,24 +170,18 @@ const OVERLOADED = 529
 
 /** OpenAI's error type for an upstream status, or the nearest type if OpenAI does not use the status. */
 function typeOfStatus(status: number): string {
-  switch (status) {
-    case 401:
-      return 'authentication_error'
-    case 402:
-      return 'insufficient_quota'
-    case 403:
-      return 'permission_error'
-    case 408:
-    case 504:
-      return 'timeout_error'
-    case 429:
-      return 'rate_limit_error'
-    case 503:
-    case OVERLOADED:
-      return 'service_unavailable_error'
-    default:
-      return status < 500 ? 'invalid_request_error' : 'server_error'
-  }
+  return openaiTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')
+}
+
+const openaiTypes: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'insufficient_quota',
+  403: 'permission_error',
+  408: 'timeout_error',
+  429: 'rate_limit_error',
+  503: 'service_unavailable_error',
+  504: 'timeout_error',
+  [OVERLOADED]: 'service_unavailable_error',
 }
 
 /** How backends report a prompt that is too long (docs/copilot-wire.md and docs/codex-wire.md, "Errors"). */

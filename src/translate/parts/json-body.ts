@@ -25,7 +25,7 @@ export function parseBody(text: string, limits: ScanLimits, scanned: string = te
 /** A body that was sent, whose limits were checked when it came in; undefined if it is no JSON object. */
 export function parseObjectBytes(bytes: Buffer): JsonObjectBytes | undefined {
   const value = parseObject(bytes.toString('utf8'))
-  const scan = scanMembers(bytes.toString('latin1'), { maxDepth: Infinity, maxMembers: Infinity, maxValues: Infinity })
+  const scan = scanMembers(bytes.toString('latin1'))
   return value !== undefined && scan.ok ? { bytes, value, members: scan.members } : undefined
 }
 

@@ -34,6 +34,9 @@ export type Scan =
   | { readonly ok: true; readonly members: readonly Member[] }
   | { readonly ok: false; readonly exceeded: keyof ScanLimits }
 
+/** For a text whose limits were checked before. */
+const noLimits: ScanLimits = { maxDepth: Infinity, maxMembers: Infinity, maxValues: Infinity }
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
@@ -52,7 +55,7 @@ const BRACE_CLOSE = 0x7d
  *   sequence looks like ASCII
  * @returns the members; meaningless for a text that is not a JSON object, which the later parse refuses
  */
-export function scanMembers(text: string, limits: ScanLimits): Scan {
+export function scanMembers(text: string, limits: ScanLimits = noLimits): Scan {
   const members: Member[] = []
   let depth = 0
   let values = 0
@@ -124,7 +127,10 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
   if (edits.size === 0) return bytes
   const keys = members.map((member) => keyOf(bytes, member))
   const seen = new Set(keys)
-  if (seen.size < keys.length) return serialiseEdited(source.value, edits)
+  if (seen.size < keys.length) {
+    // JSON.stringify omits members that are undefined, which removes them.
+    return Buffer.from(JSON.stringify({ ...source.value, ...Object.fromEntries(edits) }))
+  }
 
   const kept: Buffer[] = []
   let run: { readonly start: number; end: number } | undefined
@@ -144,7 +150,9 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
   }
   if (run) kept.push(bytes.subarray(run.start, run.end))
   for (const [key, value] of edits) if (!seen.has(key) && value !== undefined) kept.push(toMember(key, value))
-  return joinMembers(kept)
+  const comma = Buffer.from(',')
+  const separated = kept.flatMap((member, index) => (index === 0 ? [member] : [comma, member]))
+  return Buffer.concat([Buffer.from('{'), ...separated, Buffer.from('}')])
 }
 
 /** Edits for `spliceMembers`: the top-level members whose values are not identical. */
@@ -160,8 +168,7 @@ export function changedMembers(
 /** Replaces one member and scans the result, for further edits. */
 export function replaceMember(source: JsonObjectBytes, key: string, value: unknown): Omit<JsonObjectBytes, 'value'> {
   const bytes = spliceMembers(source, new Map([[key, value]]))
-  // `parseBody` has checked the limits.
-  const scan = scanMembers(bytes.toString('latin1'), { maxDepth: Infinity, maxMembers: Infinity, maxValues: Infinity })
+  const scan = scanMembers(bytes.toString('latin1'))
   return { bytes, members: scan.ok ? scan.members : [] }
 }
 
@@ -174,15 +181,4 @@ function keyOf(bytes: Buffer, member: Member): string {
 
 function toMember(key: string, value: unknown): Buffer {
   return Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(value)}`)
-}
-
-function joinMembers(members: readonly Buffer[]): Buffer {
-  const comma = Buffer.from(',')
-  const pieces = members.flatMap((member, index) => (index === 0 ? [member] : [comma, member]))
-  return Buffer.concat([Buffer.from('{'), ...pieces, Buffer.from('}')])
-}
-
-function serialiseEdited(value: Readonly<Record<string, unknown>>, edits: ReadonlyMap<string, unknown>): Buffer {
-  // JSON.stringify omits members that are undefined, which removes them.
-  return Buffer.from(JSON.stringify({ ...value, ...Object.fromEntries(edits) }))
 }

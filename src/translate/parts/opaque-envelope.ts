@@ -69,38 +69,25 @@ export function isMadeFor({ vendor, provider }: Opaque, model: ModelTraits): boo
   return provider === undefined || provider === (model.provider ?? 'copilot')
 }
 
-export function vendorOf(family: ModelFamily): Vendor {
-  switch (family.kind) {
-    case 'gpt':
-    case 'o-series':
-      return 'openai'
-    case 'claude':
-      return 'anthropic'
-    case 'gemini':
-      return 'google'
-    case 'grok':
-      return 'xai'
-    case 'kimi':
-    case 'other':
-      return 'unknown'
-  }
+const vendors: Readonly<Record<ModelFamily['kind'], Vendor>> = {
+  gpt: 'openai',
+  'o-series': 'openai',
+  claude: 'anthropic',
+  gemini: 'google',
+  grok: 'xai',
+  kimi: 'unknown',
+  other: 'unknown',
+}
+
+export function vendorOf({ kind }: ModelFamily): Vendor {
+  return vendors[kind]
 }
 
 /** `gpt-6`, `o3`, `claude`, `gemini`, `grok`, `kimi`; '' for others. */
 function familyName(family: ModelFamily): string {
-  switch (family.kind) {
-    case 'gpt':
-      return family.major === undefined ? 'gpt' : `gpt-${family.major}`
-    case 'o-series':
-      return `o${family.generation}`
-    case 'claude':
-    case 'gemini':
-    case 'grok':
-    case 'kimi':
-      return family.kind
-    case 'other':
-      return ''
-  }
+  if (family.kind === 'gpt') return family.major === undefined ? 'gpt' : `gpt-${family.major}`
+  if (family.kind === 'o-series') return `o${family.generation}`
+  return family.kind === 'other' ? '' : family.kind
 }
 
 function seal(prefix: string, content: object): string {
@@ -108,16 +95,7 @@ function seal(prefix: string, content: object): string {
 }
 
 function vendorNamed(name: unknown): Vendor | undefined {
-  switch (name) {
-    case 'openai':
-    case 'anthropic':
-    case 'google':
-    case 'xai':
-    case 'unknown':
-      return name
-    default:
-      return undefined
-  }
+  return Object.values(vendors).find((vendor) => vendor === name)
 }
 
 function providerNamed(name: unknown): Provider | undefined {

@@ -4,56 +4,42 @@ import { toUpstreamMessage } from '../../upstream-errors/message.ts'
 import { isFilled, isObject, isTooDeep } from './json.ts'
 
 /**
- * HTTP statuses of upstream's error codes, for failures inside a 200 stream. A code may end with a colon and a plan. Source: docs/copilot-wire.md, "Errors"; docs/codex-wire.md, "Errors".
+ * Upstream's error codes by the HTTP status they imply, for failures inside a 200 stream. Sources: docs/copilot-wire.md,
+ * "Errors"; docs/codex-wire.md, "Errors".
  */
-const statusOfCode: Readonly<Record<string, number>> = {
-  rate_limited: 429,
-  rate_limit_exceeded: 429,
-  rate_limit_error: 429,
-  user_model_rate_limited: 429,
-  user_global_rate_limited: 429,
-  user_weekly_rate_limited: 429,
-  integration_rate_limited: 429,
-  upstream_provider_rate_limit: 429,
-  agent_mode_limit_exceeded: 429,
-  usage_limit_reached: 429,
-  usage_not_included: 403,
-  insufficient_quota: 429,
-  credit_balance_exhausted: 429,
-  billing_hard_limit_reached: 429,
-  extension_blocked: 429,
-  model_overloaded: 429,
-  overloaded_error: 529,
-  server_is_overloaded: 503,
-  slow_down: 503,
-  service_unavailable: 503,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  timeout_error: 504,
-  invalid_prompt: 400,
-  cyber_policy: 400,
-  bio_policy: 400,
-  misalignment_policy_violation: 400,
-  quota_exceeded: 402,
-  free_quota_exceeded: 402,
-  overage_limit_reached: 402,
-  additional_spend_limit_reached: 402,
-  billing_not_configured: 402,
-  content_policy_violation: 400,
-  invalid_encrypted_content: 400,
-  context_too_large: 400,
-  context_length_exceeded: 400,
-  model_max_prompt_tokens_exceeded: 400,
-  invalid_request_body: 400,
-  invalid_request_error: 400,
-  model_not_supported: 400,
-  unsupported_api_for_model: 400,
-  no_available_model_endpoints: 400,
-  user_request_timeout: 408,
-}
+const codesOfStatus: readonly (readonly [status: number, codes: string])[] = [
+  [
+    400,
+    `invalid_prompt cyber_policy bio_policy misalignment_policy_violation content_policy_violation
+    invalid_encrypted_content context_too_large context_length_exceeded model_max_prompt_tokens_exceeded
+    invalid_request_body invalid_request_error model_not_supported unsupported_api_for_model
+    no_available_model_endpoints`,
+  ],
+  [401, 'authentication_error'],
+  [
+    402,
+    `billing_error quota_exceeded free_quota_exceeded overage_limit_reached
+    additional_spend_limit_reached billing_not_configured`,
+  ],
+  [403, 'usage_not_included permission_error'],
+  [404, 'not_found_error'],
+  [408, 'user_request_timeout'],
+  [413, 'request_too_large'],
+  [
+    429,
+    `rate_limited rate_limit_exceeded rate_limit_error user_model_rate_limited user_global_rate_limited
+    user_weekly_rate_limited integration_rate_limited upstream_provider_rate_limit
+    agent_mode_limit_exceeded usage_limit_reached insufficient_quota credit_balance_exhausted
+    billing_hard_limit_reached extension_blocked model_overloaded`,
+  ],
+  [503, 'server_is_overloaded slow_down service_unavailable'],
+  [504, 'timeout_error'],
+  [529, 'overloaded_error'],
+]
+
+const statusOfCode: ReadonlyMap<string, number> = new Map(
+  codesOfStatus.flatMap(([status, codes]) => codes.split(/\s+/).map((code) => [code, status] as const)),
+)
 
 interface KnownFailure {
   /** Overrides the status in the failure. */
@@ -153,9 +139,9 @@ function httpStatus(code: unknown): number | undefined {
   return Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
 }
 
+/** @param code may end with a colon and a plan */
 function statusOfName(code: string | undefined): number | undefined {
-  const name = code?.split(':', 1)[0] ?? ''
-  return Object.hasOwn(statusOfCode, name) ? statusOfCode[name] : undefined
+  return statusOfCode.get(code?.split(':', 1)[0] ?? '')
 }
 
 /**

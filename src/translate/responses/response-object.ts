@@ -31,8 +31,8 @@ export const emptyEcho: RequestEcho = {
 type Stated = Pick<ResponseState, 'id' | 'model' | 'status'> & Partial<ResponseState>
 
 /** The response object. What `stated` holds overrides the echo of the request. */
-export function toResponseObject(seed: ReplySeed, stated: Stated): ResponseObject {
-  const { createdSeconds, nowSeconds, notes } = seed
+export function toResponseObject(seed: ReplySeed, echo: JsonObject | undefined, stated: Stated): ResponseObject {
+  const { createdSeconds, nowSeconds } = seed
   const state: ResponseState = {
     id: stated.id,
     object: 'response',
@@ -45,7 +45,7 @@ export function toResponseObject(seed: ReplySeed, stated: Stated): ResponseObjec
     output: stated.output ?? [],
     usage: stated.usage ?? null,
   }
-  return { ...state, ...emptyEcho, ...notes.echo, ...state }
+  return { ...state, ...emptyEcho, ...echo, ...state }
 }
 
 /**
@@ -83,9 +83,14 @@ const changedByUs = [
  * Adds the members that clients demand to upstream's response object, and restores the caller's values of members that
  * were changed for upstream. Returns whether anything changed.
  */
-export function completeResponse(seed: ReplySeed, response: WireObject, stated: Stated): boolean {
+export function completeResponse(
+  seed: ReplySeed,
+  echo: JsonObject | undefined,
+  response: WireObject,
+  stated: Stated,
+): boolean {
   let changed = false
-  const complete: JsonObject = toResponseObject(seed, stated)
+  const complete: JsonObject = toResponseObject(seed, echo, stated)
   for (const key of required) {
     const value = response[key]
     // The schema allows null for some members only.
@@ -94,7 +99,7 @@ export function completeResponse(seed: ReplySeed, response: WireObject, stated: 
     changed = true
   }
   for (const key of changedByUs) {
-    const asked = seed.notes.echo?.[key]
+    const asked = echo?.[key]
     if (asked === undefined || asked === response[key]) continue
     response[key] = asked
     changed = true
@@ -123,21 +128,6 @@ function completeFormat(response: WireObject): boolean {
   if (format['description'] !== undefined && typeof format['strict'] === 'boolean') return false
   response['text'] = { ...text, format: echoFormat(format) }
   return true
-}
-
-/** A symbol, which JSON leaves out: no response object can show it. */
-const compaction = Symbol('compaction')
-
-/** The request's members in its response object, and a mark for a request that expects a compaction item. */
-export type ResponsesEcho = JsonObject & { readonly [compaction]?: true }
-
-export function markCompaction(echo: JsonObject): ResponsesEcho {
-  return { ...echo, [compaction]: true }
-}
-
-/** Whether the reply is to be one compaction item with the answer's text as its summary. */
-export function isCompaction(echo: JsonObject | undefined): boolean {
-  return echo !== undefined && compaction in echo
 }
 
 /**

@@ -1,13 +1,15 @@
 import { Fault } from '../../../src/errors.ts'
 import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
 import type { CallerRequest, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
+import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
+import { createResponsesUpstream } from '../../../src/translate/responses/upstream/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
 import type { UpstreamDialect } from '../../../src/translate/upstream-dialect.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'
 import { isObject } from '../../../src/translate/parts/json.ts'
-import { contextOf } from './contexts.ts'
+import { contextOf, historyWindowOf } from './contexts.ts'
 import { dialectIds, requests, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
 import type { Edit } from './mutate.ts'
@@ -39,9 +41,10 @@ export function bodyOf({ caller, base, edits, textEdits }: RequestCase): string 
  * @returns whether any of the upstreams would be asked
  */
 export function checkRequest(requestCase: RequestCase): boolean {
-  const caller = callerDialects[dialectIds[requestCase.caller % 3] ?? 'chat']
   const text = bodyOf(requestCase)
   const { context, refusal } = requestCase
+  const callers = { ...callerDialects, chat: createChatCaller(() => historyWindowOf(context)) }
+  const caller = callers[dialectIds[requestCase.caller % 3] ?? 'chat']
   const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), headers[context % headers.length]))
   if (caller.id === 'messages') {
     const counted = refusable(() => decodeCountRequest(text))
@@ -53,7 +56,9 @@ export function checkRequest(requestCase: RequestCase): boolean {
   if (request === undefined) return false
   const recalled = caller.recallReasoning?.(request, () => (context % 2 === 0 ? 'opaque' : undefined)) ?? request
   const joined = withHistory(caller, recalled)
-  return dialectIds.map((id) => encodeAll(caller, upstreamDialects[id], joined, context, refusal)).some(Boolean)
+  const { profile, lite } = contextOf(context)
+  const upstreams = { ...upstreamDialects, responses: createResponsesUpstream({ profile, lite }) }
+  return dialectIds.map((id) => encodeAll(caller, upstreams[id], joined, context, refusal)).some(Boolean)
 }
 
 /** As a chain of stored responses is resolved. */

@@ -1,4 +1,5 @@
-import type { EncodeContext, ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
+import type { ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
+import type { EncodeContext } from '../../../src/translate/responses/upstream/settings.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { asIs } from '../../as-is.ts'
 
@@ -55,7 +56,6 @@ export function contextOf(pick: number): EncodeContext {
   const isChatgpt = pick % 5 === 0
   return {
     model: of(models, pick),
-    historyWindow: of([0, 0, 0, 1, 2], pick >> 3),
     strict: (pick >> 5) % 8 === 7,
     learnedRefusals: new Set(of(learnedRefusalSets, pick >> 8)),
     ...(isChatgpt && { profile: 'chatgpt' as const, lite: of(['auto', 'never'] as const, pick >> 4) }),
@@ -68,17 +68,28 @@ const renamed: ReadonlyMap<string, ToolIdentity> = new Map([
   ['run', { kind: 'custom', name: 'run' }],
 ])
 
+/** Turns that a chat caller's request keeps; 0 for all. */
+export function historyWindowOf(pick: number): number {
+  return of([0, 0, 0, 1, 2], pick >> 3)
+}
+
 /** What a reply knows of its request, by a number. */
 export function seedOf(pick: number): ReplySeed {
   const traits = of(models, pick)
   const notes: ReplyNotes = {
     tools: pick % 3 === 0 ? renamed : new Map(),
     stop: of<readonly string[]>([[], [], ['END', 'e'], ['']], pick >> 2),
-    hasFormat: (pick >> 4) % 2 === 0,
-    hidesThinking: (pick >> 5) % 4 === 0,
-    asksForThinking: (pick >> 7) % 2 === 0,
-    echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
-    ...((pick >> 9) % 2 === 0 && { calls: { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 } }),
+    // The members of every dialect: each reads its own.
+    caller: {
+      hasFormat: (pick >> 4) % 2 === 0,
+      hidesThinking: (pick >> 5) % 4 === 0,
+      asksForThinking: (pick >> 7) % 2 === 0,
+      echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
+    },
+    upstream: {
+      echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
+      ...((pick >> 9) % 2 === 0 && { calls: { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 } }),
+    },
   }
   return {
     id: 'seed-0001',

@@ -32,14 +32,7 @@ function toWire(line: string): string {
   return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 }
 
-const noNotes: ReplyNotes = {
-  tools: new Map(),
-  stop: [],
-  hasFormat: false,
-  hidesThinking: false,
-  asksForThinking: true,
-  echo: undefined,
-}
+const noNotes: ReplyNotes = { tools: new Map(), stop: [] }
 
 export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
   const model = options.model ?? 'seed-model'

@@ -21,11 +21,10 @@ export interface PassOptions {
 
 export function contextOf({
   model = traits('gpt-4.1'),
-  historyWindow = 0,
   strict = false,
   learnedRefusals = [],
 }: PassOptions = {}): EncodeContext {
-  return { model, historyWindow, strict, learnedRefusals: new Set(learnedRefusals) }
+  return { model, strict, learnedRefusals: new Set(learnedRefusals) }
 }
 
 /** Warnings as the header has them, with the sentence of the log. */
@@ -34,8 +33,9 @@ export function told(warnings: readonly Warning[]): string[] {
 }
 
 /** A caller's request. Its value is frozen, so that a coder which changes it fails the test. */
-export function callOf(body: unknown) {
-  const request = decodeChatRequest(typeof body === 'string' ? body : JSON.stringify(body))
+export function callOf(body: unknown, { historyWindow }: PassOptions = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const request = decodeChatRequest(text, Buffer.from(text), {}, historyWindow)
   deepFreeze(request.body.value)
   return request
 }
@@ -43,7 +43,7 @@ export function callOf(body: unknown) {
 /** What upstream gets for a caller's body, as the pipeline sends it on. */
 export function pass(body: unknown, options: PassOptions = {}) {
   const context = contextOf(options)
-  const encoded = passChatRequest(callOf(body), context)
+  const encoded = passChatRequest(callOf(body, options), context)
   if (encoded === undefined) throw new Error('the request has to be translated')
   if (context.strict) refuseLosses(encoded.warnings)
   const json = encoded.body.toString()

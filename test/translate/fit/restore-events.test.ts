@@ -4,14 +4,7 @@ import type { ReplyNotes } from '../../../src/translate/dialect.ts'
 import { createRestorer } from '../../../src/translate/fit/restore-events.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 
-const noNotes: ReplyNotes = {
-  tools: new Map(),
-  stop: [],
-  hasFormat: false,
-  hidesThinking: false,
-  asksForThinking: true,
-  echo: undefined,
-}
+const noNotes: ReplyNotes = { tools: new Map(), stop: [] }
 
 function restore(notes: Partial<ReplyNotes>, events: readonly TurnEvent[]): readonly TurnEvent[] {
   const restorer = createRestorer({ ...noNotes, ...notes })

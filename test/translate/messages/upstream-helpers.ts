@@ -34,7 +34,7 @@ export interface PassOptions {
 }
 
 export function contextOf({ model = models.opus48, learnedRefusals = [] }: PassOptions = {}) {
-  return { model, historyWindow: 0, strict: false, learnedRefusals: new Set(learnedRefusals) }
+  return { model, strict: false, learnedRefusals: new Set(learnedRefusals) }
 }
 
 /** A request as it goes upstream, for looking at. */

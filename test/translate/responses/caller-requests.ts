@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import { decodeResponsesRequest } from '../../../src/translate/responses/caller/decode-request.ts'
-import { decodeResponsesTurn } from '../../../src/translate/responses/caller/decode-turn.ts'
+import { decodeResponsesTurn, replyNotesOf } from '../../../src/translate/responses/caller/decode-turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
+import { seedWith } from './fixture-streams.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
 
@@ -20,8 +21,9 @@ export function decode(body: Readonly<Record<string, unknown>>) {
 export function decodeTurn(body: Readonly<Record<string, unknown>>) {
   const request = decode(body)
   deepFreeze(request.body.value)
-  const { turn, warnings, echo } = decodeResponsesTurn(request)
-  return { turn, echo, warnings: warnings.map(formatWarning) }
+  const { turn, warnings, replyNotes } = decodeResponsesTurn(request)
+  const { echo, isCompaction } = replyNotesOf(seedWith({ caller: replyNotes }))
+  return { turn, echo, isCompaction, warnings: warnings.map(formatWarning) }
 }
 
 /** The error a call throws. */

@@ -2,10 +2,9 @@ import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
-import { translateCall } from '../../../src/translate/translated-call.ts'
+import { callerDialects } from '../../../src/translate/dialects.ts'
 import type { TranslatedCall } from '../../../src/translate/translated-call.ts'
-import { encodeContext, replySeed, traits } from '../turns.ts'
+import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'
 import { bytes, readStream, streamNames } from './fixture-streams.ts'
 
 const model = traits('gpt-6-sol', { vendor: 'OpenAI', provider: 'codex' })
@@ -38,9 +37,8 @@ function exchangeOf(caller: Caller, name: string): TranslatedCall {
   const dialect: CallerDialect = callerDialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'alias', stream: true, ...requests[caller] }))
   const learnedRefusals = new Set(name === 'codex-lite' ? ['lite'] : [])
-  return translateCall(
+  return translateForResponses(
     dialect,
-    upstreamDialects.responses,
     request,
     encodeContext(model, { profile: 'chatgpt', lite: 'auto', learnedRefusals }),
   )

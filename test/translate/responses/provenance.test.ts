@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
-import type { EncodeContext } from '../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
-import { translateCall } from '../../../src/translate/translated-call.ts'
+import type { EncodeContext } from '../../../src/translate/responses/upstream/settings.ts'
+import { callerDialects, type upstreamDialects } from '../../../src/translate/dialects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { openOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
-import { encodeContext, replySeed, traits } from '../turns.ts'
+import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'
 import { bytes, readStream, toStream } from './fixture-streams.ts'
 import type { Json } from './fixture-streams.ts'
 
@@ -34,7 +33,7 @@ const request: Readonly<Record<Caller, object>> = {
 function reply(caller: Caller, model: ModelTraits, wire: string): Json {
   const dialect: CallerDialect = callerDialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...request[caller] }))
-  const { reader } = translateCall(dialect, upstreamDialects.responses, asked, encodeContext(model))
+  const { reader } = translateForResponses(dialect, asked, encodeContext(model))
   const fold = reader.createFold(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
   for (const event of [...decoder.push(bytes(wire)), ...decoder.end()]) fold.push(event)
@@ -59,7 +58,7 @@ function goOn(caller: Caller, got: Json, context: EncodeContext) {
   }
   const dialect: CallerDialect = callerDialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...next[caller]() }))
-  const { request: sent } = translateCall(dialect, upstreamDialects.responses, asked, context)
+  const { request: sent } = translateForResponses(dialect, asked, context)
   const { input }: Json = JSON.parse(sent.body.toString())
   return {
     reasoning: input.filter(({ type }: Json) => type === 'reasoning'),
@@ -111,7 +110,7 @@ const named = (type: string) =>
 /** Every `encrypted_content` of a reply: in its events, in its body, and in what is stored of it. */
 function everyCiphertext(model: ModelTraits, text: string) {
   const asked = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'm', ...request.responses }))
-  const { reader } = translateCall(callerDialects.responses, upstreamDialects.responses, asked, encodeContext(model))
+  const { reader } = translateForResponses(callerDialects.responses, asked, encodeContext(model))
   const stream = reader.createStream(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
   let told = ''
@@ -211,7 +210,7 @@ describe('a responses caller', () => {
     const asked = callerDialects.responses.decodeRequest(
       JSON.stringify({ model: 'm', input: [...got.output, { role: 'user', content: 'on' }] }),
     )
-    const { request: sent } = translateCall(callerDialects.responses, upstreamDialects.responses, asked, contexts[to])
+    const { request: sent } = translateForResponses(callerDialects.responses, asked, contexts[to])
     const { input }: Json = JSON.parse(sent.body.toString())
     expect(input.flatMap((item: Json) => item.encrypted_content ?? [])).toEqual(kept)
     expect(sent.warnings.map(formatWarning)).toEqual(kept.length === 0 ? ['compaction_dropped;input.0'] : [])

@@ -22,12 +22,14 @@ const MAX_TOOLS = 10_000
  * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.
  *
  * @param bytes the UTF-8 of `text`; encoding it again costs more than parsing it
+ * @param historyWindow as `ChatBody.historyWindow`
  * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
  */
 export function decodeChatRequest(
   text: string,
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
+  historyWindow = 0,
 ): CallerRequest<ChatBody> {
   // With as many bytes as characters, the text is ASCII and equals its latin1 decoding.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
@@ -45,7 +47,7 @@ export function decodeChatRequest(
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
     sessionId: nameSession(headers, value['prompt_cache_key']),
-    body: new ChatBody(bytes, value, members),
+    body: new ChatBody(bytes, value, members, historyWindow),
   }
 }
 
@@ -104,7 +106,7 @@ export function recallChatReasoning(
   if (!recalled) return request
   // Spliced: serialising everything would round a 64-bit seed.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
-  return { ...decodeChatRequest(bytes.toString(), bytes), sessionId: request.sessionId }
+  return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.historyWindow), sessionId: request.sessionId }
 }
 
 function recalledFor(message: ChatMessage, recall: (callId: string) => string | undefined): string | undefined {

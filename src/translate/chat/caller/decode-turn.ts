@@ -1,10 +1,10 @@
-import type { CallerRequest, DecodedTurn, EncodeContext } from '../../dialect.ts'
+import type { CallerRequest, DecodedTurn } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject } from '../../parts/json.ts'
 import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { withTools } from '../legacy-functions.ts'
-import { windowMessages, windowWarnings } from '../history-window.ts'
+import { cutHistory } from '../history-window.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
@@ -13,10 +13,11 @@ import { decodeToolChoice, decodeTools } from './decode-tools.ts'
  * Decodes a chat request.
  * @throws Fault `invalid_request` for what can neither be carried over nor left out
  */
-export function decodeChatTurn(request: CallerRequest, { historyWindow }: EncodeContext): DecodedTurn {
-  const body = chatBodyOf(request).value
+export function decodeChatTurn(request: CallerRequest): DecodedTurn {
+  const source = chatBodyOf(request)
+  const body = source.value
   refuseAudioOutput(body)
-  const kept = windowMessages(body.messages, historyWindow)
+  const { messages: kept, warnings: cutWarnings } = cutHistory(source)
   const modern: ChatRequest = { ...body, messages: kept, ...withTools({ ...body, messages: kept })?.patch }
   const { items, warnings } = decodeItems(modern.messages, positionsOf(body.messages, kept))
   const reasoning = decodeReasoning(body)
@@ -43,7 +44,7 @@ export function decodeChatTurn(request: CallerRequest, { historyWindow }: Encode
   }
   return {
     turn,
-    warnings: [...windowWarnings(body.messages, kept, historyWindow), ...warnings, ...memberWarnings(body)],
+    warnings: [...cutWarnings, ...warnings, ...memberWarnings(body)],
   }
 }
 

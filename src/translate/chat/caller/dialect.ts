@@ -16,21 +16,26 @@ const conversation: ConversationShape = {
     const body = chatBodyOf(request)
     const messages = body.value.messages.map((message) => map(message))
     const { bytes, members } = replaceMember(body, 'messages', messages)
-    return { ...request, body: new ChatBody(bytes, { ...body.value, messages }, members) }
+    return { ...request, body: new ChatBody(bytes, { ...body.value, messages }, members, body.historyWindow) }
   },
 }
 
-/** Callers of OpenAI Chat Completions. */
-export const chatCaller: CallerDialect = {
-  id: 'chat',
-  heartbeat: encodeComment('keepalive'),
-  conversation,
-  decodeRequest: decodeChatRequest,
-  recallReasoning: recallChatReasoning,
-  decodeTurn: decodeChatTurn,
-  createTurnStream: createChatTurnStream,
-  createTurnFold: createChatTurnFold,
-  errorStatus: chatErrorStatus,
-  errorBody: toChatError,
-  errorEvent: encodeChatErrorEvent,
+/**
+ * Callers of OpenAI Chat Completions.
+ * @param historyWindow `chat.history-window`, asked for each request. Default: 0, which keeps every turn.
+ */
+export function createChatCaller(historyWindow = () => 0): CallerDialect {
+  return {
+    id: 'chat',
+    heartbeat: encodeComment('keepalive'),
+    conversation,
+    decodeRequest: (text, bytes, headers) => decodeChatRequest(text, bytes, headers, historyWindow()),
+    recallReasoning: recallChatReasoning,
+    decodeTurn: decodeChatTurn,
+    createTurnStream: createChatTurnStream,
+    createTurnFold: createChatTurnFold,
+    errorStatus: chatErrorStatus,
+    errorBody: toChatError,
+    errorEvent: encodeChatErrorEvent,
+  }
 }

@@ -222,7 +222,7 @@ function encodeEffort(
         : fieldNames.effort
   if (listed.length === 0 && supports.maxThinkingBudget !== undefined) {
     const asked = reasoning?.mode === 'enabled' ? reasoning.budgetTokens : undefined
-    const budget = fitBudget(asked ?? budgetOfEffort(wanted), supports, maxOutputTokens)
+    const budget = fitBudget(asked ?? budgetOfEffort[wanted], supports, maxOutputTokens)
     return budget === undefined ? {} : { thinking_budget: budget }
   }
   if (listed.length === 0) {

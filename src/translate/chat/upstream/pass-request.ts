@@ -1,7 +1,7 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isObject } from '../../parts/json.ts'
 import { changedMembers, spliceMembers } from '../../parts/json-members.ts'
-import { windowMessages, windowWarnings } from '../history-window.ts'
+import { cutHistory } from '../history-window.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 
@@ -12,7 +12,7 @@ import { adaptRequest } from './adapt/adapt.ts'
  */
 export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const body = chatBodyOf(request)
-  const messages = windowMessages(body.value.messages, context.historyWindow)
+  const { messages, warnings } = cutHistory(body)
   const windowed = messages === body.value.messages ? body.value : { ...body.value, messages }
   if (!arePassableTools(windowed) || (isObject(windowed['web_search_options']) && context.canSearch?.() === true)) {
     return undefined
@@ -20,7 +20,7 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
   const adapted = adaptRequest(windowed, context)
   return {
     body: spliceMembers(body, changedMembers(body.value, adapted.request)),
-    warnings: [...windowWarnings(body.value.messages, messages, context.historyWindow), ...adapted.warnings],
+    warnings: [...warnings, ...adapted.warnings],
   }
 }
 

@@ -1,5 +1,5 @@
 import { warnLimits } from '../limit-betas.ts'
-import type { CallerRequest, DecodedTurn, EncodeContext } from '../../dialect.ts'
+import type { CallerRequest, DecodedTurn, EncodeContext, ReplySeed } from '../../dialect.ts'
 import type { JsonObject } from '../../parts/json.ts'
 import type { FieldNames, OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
@@ -41,7 +41,33 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
     sessionId: request.sessionId,
   }
   warnRest(value, warnings)
-  return { turn, warnings }
+  return { turn, warnings, replyNotes: toReplyNotes(turn) }
+}
+
+/** What the reply to a Messages caller needs of the request. */
+export interface MessagesReplyNotes {
+  /** The answer was asked for as JSON of a schema. */
+  readonly hasFormat: boolean
+  /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
+  readonly hidesThinking: boolean
+  /** `thinking` is on, so the answer may hold thinking blocks. */
+  readonly asksForThinking: boolean
+}
+
+function toReplyNotes({ format, reasoning }: Turn): MessagesReplyNotes {
+  const { mode, summary } = reasoning ?? {}
+  return {
+    hasFormat: format !== undefined,
+    hidesThinking: summary === 'none',
+    asksForThinking: mode !== undefined && mode !== 'disabled',
+  }
+}
+
+const noNotes: MessagesReplyNotes = { hasFormat: false, hidesThinking: false, asksForThinking: true }
+
+export function replyNotesOf({ notes }: ReplySeed): MessagesReplyNotes {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `decodeMessagesTurn` made them
+  return (notes.caller as MessagesReplyNotes | undefined) ?? noNotes
 }
 
 function fieldNamesOf({ output_config: config, output_format: format }: MessagesRequest): Turn['fieldNames'] {

@@ -8,6 +8,7 @@ import { orderSearchResults } from '../search-results.ts'
 import { toDeltaUsage, toStartUsage } from '../usage.ts'
 import type { MessageEnd, MessagesEvent, RefusalCategory, RefusalDetails, StopReason } from '../wire.ts'
 import { closeBlock, writeCitedPages, writeEvent } from './block-writer.ts'
+import { replyNotesOf } from './decode-turn.ts'
 import type { BlockWriter, PartEvent } from './block-writer.ts'
 
 /** Writes a turn as Messages events, each with its `event:` line, which Anthropic's client requires. */
@@ -50,7 +51,7 @@ interface Encoder {
 }
 
 function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): Encoder {
-  const { hidesThinking, asksForThinking } = seed.notes
+  const { hidesThinking, asksForThinking } = replyNotesOf(seed)
   return {
     seed,
     writer: {
@@ -191,7 +192,7 @@ function endOf(
   { reason, stopSequence, detail }: Extract<TurnEvent, { type: 'stop' }>,
 ): MessageEnd {
   // A refusal in words is a normal answer, unless the caller would parse it as JSON.
-  const isRefusal = reason === 'end' && writer.refused && seed.notes.hasFormat
+  const isRefusal = reason === 'end' && writer.refused && replyNotesOf(seed).hasFormat
   const stop = isRefusal ? 'content_filter' : reason
   return {
     stop_reason: toStopReason(stop === 'tool_calls' && writer.calls === 0 ? 'end' : stop),

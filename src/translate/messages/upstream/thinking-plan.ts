@@ -77,7 +77,7 @@ function planBudget(
   // A budget of our choice leaves a quarter of the tokens to the answer, or as many as an answer usually needs.
   const room = Math.min(ANSWER_TOKENS, Math.floor(maxTokens / 4))
   const roomy = Math.max(target.minBudget, Math.min(most, maxTokens - room))
-  const budget = asked ?? budgetOfEffort(isEffort(wanted) ? wanted : type === 'between_tools' ? 'low' : 'high')
+  const budget = asked ?? budgetOfEffort[isEffort(wanted) ? wanted : type === 'between_tools' ? 'low' : 'high']
   const clamped = Math.min(Math.max(budget, target.minBudget), asked === undefined ? roomy : most)
   return { type: 'enabled', budgetTokens: clamped, effort, isBudgetClamped: asked !== undefined && clamped !== asked }
 }

@@ -1,9 +1,9 @@
-import type { CallerRequest, DecodedTurn } from '../../dialect.ts'
+import type { CallerRequest, DecodedTurn, ReplySeed } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../parts/json.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { echoOf, markCompaction } from '../response-object.ts'
+import { echoOf } from '../response-object.ts'
 import { type ResponsesRequest, nameable, responsesBodyOf, responsesFieldNames } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
@@ -24,7 +24,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const input = decodeItems(value.input ?? [])
   const warnings = [...leftOut(value), ...toolWarnings, ...input.warnings]
   const tools = [...listed, ...input.tools]
-  const echo = echoOf(value, continues)
+  const reasoning = decodeReasoning(value)
   const turn: Turn = {
     fieldNames: responsesFieldNames,
     items: [...instructionItems(value), ...input.items],
@@ -37,12 +37,34 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
     stop: [],
     format: input.asksForCompaction ? undefined : decodeFormat(value),
     verbosity: value.text?.verbosity ?? undefined,
-    reasoning: decodeReasoning(value),
+    reasoning,
     logprobs: value.include?.includes(LOGPROBS) === true ? { top: value.top_logprobs ?? undefined } : undefined,
     cacheKey: value.prompt_cache_key || undefined,
     ...(sessionId !== undefined && { sessionId }),
   }
-  return { turn, warnings, echo: input.asksForCompaction ? markCompaction(echo) : echo }
+  const replyNotes: ResponsesReplyNotes = {
+    echo: echoOf(value, continues),
+    isCompaction: input.asksForCompaction,
+    hidesThinking: reasoning?.summary === 'none',
+  }
+  return { turn, warnings, replyNotes }
+}
+
+/** What the reply to a Responses caller needs of the request. */
+export interface ResponsesReplyNotes {
+  /** The members of the response object that repeat the request. */
+  readonly echo?: JsonObject | undefined
+  /** The reply is one compaction item with the answer's text as its summary. */
+  readonly isCompaction?: boolean
+  /** The caller asked for no summary of the reasoning. */
+  readonly hidesThinking?: boolean
+}
+
+const noNotes: ResponsesReplyNotes = {}
+
+export function replyNotesOf({ notes }: ReplySeed): ResponsesReplyNotes {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `decodeResponsesTurn` made them
+  return (notes.caller as ResponsesReplyNotes | undefined) ?? noNotes
 }
 
 const LOGPROBS = 'message.output_text.logprobs'

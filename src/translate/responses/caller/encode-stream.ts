@@ -6,7 +6,8 @@ import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { encodeSummary } from '../compaction.ts'
 import { encodeResponsesFailure } from '../error.ts'
 import { mintItemId, mintResponseId } from '../items.ts'
-import { isCompaction, toResponseObject } from '../response-object.ts'
+import { type ResponsesReplyNotes, replyNotesOf } from './decode-turn.ts'
+import { toResponseObject } from '../response-object.ts'
 import { type ItemSnapshot, type PartSnapshot, itemsOf, outputOf, toBody, toItem, toPart } from '../snapshot.ts'
 import { kindOfItem, textKinds } from '../text-events.ts'
 import { toResponseUsage } from '../usage.ts'
@@ -39,8 +40,8 @@ interface EncodeState extends ResponseWriter {
    * item then has the status `incomplete`.
    */
   closing: ItemSnapshot | undefined
-  /** The reply is to be one compaction item; `summary` is its text so far. */
-  readonly isCompaction: boolean
+  readonly notes: ResponsesReplyNotes
+  /** The text of a compaction item so far. */
   summary: string
 }
 
@@ -74,13 +75,13 @@ export function createResponsesTurnFold(seed: ReplySeed): TurnFold {
 function startEncode(seed: ReplySeed): EncodeState {
   return {
     ...startWriter(seed, { fillsCalls: false, wrapsCiphertext: false }),
+    notes: replyNotesOf(seed),
     model: seed.model,
     usage: undefined,
     final: undefined,
     hasFailed: false,
     open: new Map(),
     closing: undefined,
-    isCompaction: isCompaction(seed.notes.echo),
     summary: '',
   }
 }
@@ -97,7 +98,7 @@ function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[]
     state.model = event.model ?? state.model
     state.usage = event.usage
   } else if (event.type === 'usage') state.usage = event.usage
-  else if (state.isCompaction) encodeCompactionEvent(state, event, out)
+  else if (state.notes.isCompaction === true) encodeCompactionEvent(state, event, out)
   else encodeContentEvent(state, event, out)
   return out
 }
@@ -126,7 +127,7 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent, out: Frame[]):
       return emitAnnotation(state, item, part, toUrlCitation(event.citation, part.text.length), out)
     }
     case 'think.delta': {
-      if (event.text === '' || state.seed.notes.hidesThinking) return
+      if (event.text === '' || state.notes.hidesThinking === true) return
       const item = reasoningAt(state, event.slot, out)
       const part = partOf(state, item, textKinds.summary, out)
       return emitDelta(state, { item, kind: textKinds.summary, text: part }, event.text, out)
@@ -256,8 +257,8 @@ interface Stated {
   readonly output: readonly WireObject[]
 }
 
-function responseOf({ seed, id, model, usage }: EncodeState, { output, ...stated }: Stated): ResponseObject {
-  return toResponseObject(seed, {
+function responseOf({ seed, notes, id, model, usage }: EncodeState, { output, ...stated }: Stated): ResponseObject {
+  return toResponseObject(seed, notes.echo, {
     id,
     model,
     ...stated,
@@ -272,8 +273,8 @@ function responseOf({ seed, id, model, usage }: EncodeState, { output, ...stated
 function openResponse(state: EncodeState, out: Frame[]): void {
   if (state.id !== '') return
   state.id = mintResponseId(state.seed.id)
-  const { seed, id, model } = state
-  const response = toResponseObject(seed, { id, model, status: 'in_progress' })
+  const { seed, notes, id, model } = state
+  const response = toResponseObject(seed, notes.echo, { id, model, status: 'in_progress' })
   insert(state, out, 'response.created', { response })
   insert(state, out, 'response.in_progress', { response })
 }

@@ -1,4 +1,3 @@
-import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../parts/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
@@ -6,6 +5,7 @@ import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from
 import type { Warning } from '../../warning.ts'
 import { hostOf } from '../search-request.ts'
 import { isRefusedTool } from './learned-refusals.ts'
+import type { EncodeContext } from './settings.ts'
 
 /**
  * `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two without tools.

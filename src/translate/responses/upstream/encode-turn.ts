@@ -1,4 +1,4 @@
-import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
+import type { EncodedRequest } from '../../dialect.ts'
 import { withoutLearnedFields } from '../../learned-refusals.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
@@ -12,9 +12,11 @@ import { encodeTools } from './encode-tools.ts'
 import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
 import { fitEffort, isChatgpt, knownEffort, takesReasoning, takesSampling, takesSummary } from './model-profile.ts'
+import type { UpstreamReplyNotes } from './normalise/state.ts'
 import { callNotes } from './normalise/wrapper-calls.ts'
 import { isEmptyObject, isOne, isZero } from './members.ts'
 import { sessionOf } from './session.ts'
+import type { EncodeContext } from './settings.ts'
 
 /** OpenAI takes no smaller cap. Tokens. Source: OpenAI API reference, responses, 2026-11. */
 const LEAST_OUTPUT_TOKENS = 16
@@ -48,15 +50,16 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   }
   const session = sessionOf(turn.cacheKey ?? turn.sessionId, body)
   const keyed = withoutRefused({ ...body, prompt_cache_key: session.key }, turn, context, warnings)
-  if (!isChatgpt(context)) return { body: toBytes(keyed), warnings, calls: callNotes(keyed) }
+  const notesOf = (grouped?: ReadonlySet<string>): UpstreamReplyNotes => ({ calls: callNotes(keyed, grouped) })
+  if (!isChatgpt(context)) return { body: toBytes(keyed), warnings, replyNotes: notesOf() }
   const { headers } = session
-  if (!isLite(context)) return { body: toBytes(keyed), headers, warnings, calls: callNotes(keyed) }
+  if (!isLite(context)) return { body: toBytes(keyed), headers, warnings, replyNotes: notesOf() }
   const { body: lite, grouped } = toLite(keyed, warnings)
   return {
     body: toBytes(lite),
     headers: { ...headers, ...liteHeaders },
     warnings,
-    calls: callNotes(keyed, grouped),
+    replyNotes: notesOf(grouped),
   }
 }
 

@@ -69,16 +69,6 @@ const REFUSES_KIND =
 /** Copilot words its refusals as OpenAI does, mostly without `param` and with one code for all of them. */
 const rows: readonly RefusalRow[] = [
   {
-    // The ChatGPT backend does not find the model in the usual form, or misses a member that only the other form has.
-    name: 'the usual form of a request',
-    source: 'docs/codex-wire.md, "Lite form"',
-    pattern: /(model not found)|reasoning\.context|all_turns/i,
-    remedy: ([, isNotFound], { body, refusal, context: { profile, lite } }) => {
-      const isAboutForm = isNotFound ? refusal.status === 404 : valueAt(body, ['reasoning', 'context']) === undefined
-      return profile === 'chatgpt' && lite === 'auto' && isAboutForm ? { learned: [LITE] } : undefined
-    },
-  },
-  {
     name: 'ids that upstream does not know',
     source: 'openclaw/openclaw#66424, can1357/oh-my-pi#290, anomalyco/opencode#17933',
     pattern: ABOUT_IDS,
@@ -162,8 +152,24 @@ const rows: readonly RefusalRow[] = [
   },
 ]
 
+/** The ChatGPT backend does not find the model in the usual form, or misses a member that only the lite form has. */
+const usualForm: RefusalRow = {
+  name: 'the usual form of a request',
+  source: 'docs/codex-wire.md, "Lite form"',
+  pattern: /(model not found)|reasoning\.context|all_turns/i,
+  remedy: ([, isNotFound], { body, refusal }) => {
+    const isAboutForm = isNotFound ? refusal.status === 404 : valueAt(body, ['reasoning', 'context']) === undefined
+    return isAboutForm ? { learned: [LITE] } : undefined
+  },
+}
+
+const conversation = { member: 'input', textType: 'input_text' } as const
+
 /** The request without what upstream refused of it; undefined if the refusal is the answer. */
-export const recoverResponses = createRecover({ rows, conversation: { member: 'input', textType: 'input_text' } })
+export const recoverResponses = createRecover({ rows, conversation })
+
+/** For the ChatGPT backend, if its models may be sent the lite form. */
+export const recoverLite = createRecover({ rows: [usualForm, ...rows], conversation })
 
 function withoutMember(path: string): Remedy | undefined {
   return withoutField(path, isEssential)

@@ -1,8 +1,8 @@
-import type { EncodeContext } from '../../dialect.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { LITE } from './learned-refusals.ts'
+import type { EncodeContext } from './settings.ts'
 
 /** Models of the ChatGPT backend that refused the usual form get the lite form. */
 export function isLite({ profile, lite, learnedRefusals }: EncodeContext): boolean {

@@ -1,4 +1,3 @@
-import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -14,6 +13,7 @@ import {
   takesSummary,
 } from './model-profile.ts'
 import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
+import type { EncodeContext } from './settings.ts'
 
 // The members of a request that passes, besides its items and its tools.
 

@@ -1,4 +1,3 @@
-import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
@@ -9,6 +8,7 @@ import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.
 import { isChatgpt } from './model-profile.ts'
 import { distinctCalls, pairItems } from './pair-calls.ts'
 import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
+import type { EncodeContext } from './settings.ts'
 
 /** Whether upstream takes the item; if not, the request is translated through a `Turn`. */
 export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {

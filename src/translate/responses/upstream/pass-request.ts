@@ -1,4 +1,4 @@
-import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
+import type { CallerRequest, EncodedRequest } from '../../dialect.ts'
 import { withoutLearnedFields } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../parts/json.ts'
@@ -19,6 +19,7 @@ import {
   withoutObfuscation,
 } from './members.ts'
 import { isChatgpt, isCopilot } from './model-profile.ts'
+import type { UpstreamReplyNotes } from './normalise/state.ts'
 import { callNotes } from './normalise/wrapper-calls.ts'
 import { isPassableItem, passItems } from './pass-items.ts'
 import {
@@ -33,6 +34,7 @@ import {
   passTools,
 } from './pass-tools.ts'
 import { sessionOf } from './session.ts'
+import type { EncodeContext } from './settings.ts'
 
 /**
  * The body for a Responses upstream: the caller's own text, with only the members rewritten that must change. It always
@@ -79,11 +81,12 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   if (isCopilot(context) && !takesBreakpoints(context)) set('prompt_cache_options', undefined)
   dropRefused(value, edits, context.learnedRefusals, warnings)
   const echo = settingsOf(body.value, body.continues)
-  if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, echo, calls: callNotes(value) }
+  const notesOf = (sent: JsonObject): UpstreamReplyNotes => ({ echo, calls: callNotes(sent) })
+  if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, replyNotes: notesOf(value) }
 
   const usual = withEdits(value, edits)
   const { headers } = session
-  if (!isLite(context)) return { body: spliceMembers(body, edits), headers, warnings, echo, calls: callNotes(usual) }
+  if (!isLite(context)) return { body: spliceMembers(body, edits), headers, warnings, replyNotes: notesOf(usual) }
   const lite = toLite(usual, warnings)
   for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
     // `constructor` and its like are members only if somebody wrote them.
@@ -92,8 +95,10 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
     body: spliceMembers(body, edits),
     headers: { ...headers, ...liteHeaders },
     warnings,
-    echo: { ...echo, ...liteEcho(body.value) },
-    calls: callNotes(usual, lite.grouped),
+    replyNotes: {
+      echo: { ...echo, ...liteEcho(body.value) },
+      calls: callNotes(usual, lite.grouped),
+    } satisfies UpstreamReplyNotes,
   }
 }
 

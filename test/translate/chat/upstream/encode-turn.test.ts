@@ -606,7 +606,7 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
   async (client) => {
     const text = readFileSync(new URL(`../../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
     const context = contextOf({ model: gpt5 })
-    const { turn } = prepareTurn(decodeChatTurn(callOf(text), context).turn, chatUpstream.accepts(new Set()))
+    const { turn } = prepareTurn(decodeChatTurn(callOf(text)).turn, chatUpstream.accepts(new Set()))
     const { body, warnings } = encodeChatTurn(turn, context)
     const shown = JSON.stringify({ body: JSON.parse(body.toString()), warnings: told(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn-chat/${client}.json`)

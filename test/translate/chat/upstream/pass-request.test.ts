@@ -142,9 +142,9 @@ describe('a request is translated instead', () => {
       tool_calls: [{ ...toolCall, function: { name: 'a.b', arguments: '{}' } }],
     }
     const messages = [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }, ...hello]
-    const request = callOf({ model: 'm', messages })
-    expect(passChatRequest(request, contextOf({ historyWindow: 1 }))).toBeDefined()
-    expect(passChatRequest(request, contextOf())).toBeUndefined()
+    const body = { model: 'm', messages }
+    expect(passChatRequest(callOf(body, { historyWindow: 1 }), contextOf())).toBeDefined()
+    expect(passChatRequest(callOf(body), contextOf())).toBeUndefined()
   })
 })
 

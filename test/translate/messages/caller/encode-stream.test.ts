@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
+import type { MessagesReplyNotes } from '../../../../src/translate/messages/caller/decode-turn.ts'
 import {
   createMessagesTurnFold,
   createMessagesTurnStream,
@@ -30,7 +31,10 @@ const usage = (counts: Partial<Usage>): TurnEvent => ({
 })
 const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
 const cite = (slot: number, url: string): TurnEvent => ({ type: 'citation', slot, citation: { url, title: 'A' } })
-const notes = seed.notes
+const notesWith = (caller: Partial<MessagesReplyNotes>) => ({
+  ...seed.notes,
+  caller: { hasFormat: false, hidesThinking: false, asksForThinking: true, ...caller },
+})
 
 const encrypted: Opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_content', id: 'rs_9', value: 'ENC9' }
 
@@ -114,7 +118,7 @@ describe('worked cases', () => {
     '13: words of refusal are text; a refusal only where JSON was asked for: %s',
     (hasFormat, stop_reason, stop_details) => {
       const turn: TurnEvent[] = [start, { type: 'refusal.delta', slot: 0, text: "I can't help." }, close(0), stop()]
-      expect(encode(turn, { notes: { ...notes, hasFormat } }).body).toMatchObject({
+      expect(encode(turn, { notes: notesWith({ hasFormat }) }).body).toMatchObject({
         content: [{ type: 'text', text: "I can't help." }],
         stop_reason,
         stop_details,
@@ -130,7 +134,7 @@ describe('worked cases', () => {
       close(1),
       stop('tool_calls'),
     ]
-    expect(encode(turn, { notes: { ...notes, hasFormat: true } }).body).toMatchObject({ stop_reason: 'tool_use' })
+    expect(encode(turn, { notes: notesWith({ hasFormat: true }) }).body).toMatchObject({ stop_reason: 'tool_use' })
   })
 
   test('14: a filter is a refusal', () => {
@@ -293,7 +297,7 @@ describe('the beginning', () => {
   })
 
   test('does not wait for thoughts to be shown', () => {
-    const stream = createMessagesTurnStream({ ...seed, notes: { ...notes, hidesThinking: true } })
+    const stream = createMessagesTurnStream({ ...seed, notes: notesWith({ hidesThinking: true }) })
     expect(outline(eventsOf(stream.push(think(0, 'secret'))))).toEqual(['message_start'])
   })
 
@@ -358,7 +362,7 @@ describe('thoughts', () => {
 
   test('that are not to be shown are sealed without their text, or left out', () => {
     const turn = [think(0, 'secret'), sign(0, encrypted), close(0), think(1, 'secret'), close(1), text(2, 'a'), stop()]
-    const { text: wire, body } = encode(turn, { notes: { ...notes, hidesThinking: true } })
+    const { text: wire, body } = encode(turn, { notes: notesWith({ hidesThinking: true }) })
     expect(wire).not.toContain('secret')
     expect(body).toMatchObject({
       content: [{ type: 'thinking', thinking: '', signature }, { type: 'text' }],
@@ -503,7 +507,7 @@ test('a native stream that is decoded and written again says the same', () => {
 })
 
 describe('thinking that the caller did not ask for', () => {
-  const parts = { notes: { ...notes, asksForThinking: false } }
+  const parts = { notes: notesWith({ asksForThinking: false }) }
   const signed = [start, sign(0, encrypted), close(0), text(1, 'Hi'), close(1)]
   const typesOf = (turn: readonly TurnEvent[]) =>
     encode(turn, parts).events.flatMap(({ content_block: block }) => (block === undefined ? [] : [block['type']]))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createResponsesTurnStream } from '../../../../src/translate/responses/caller/encode-stream.ts'
 import { decodeSummary } from '../../../../src/translate/responses/compaction.ts'
-import { echoOf, emptyEcho, markCompaction } from '../../../../src/translate/responses/response-object.ts'
+import { echoOf, emptyEcho } from '../../../../src/translate/responses/response-object.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
 import { mismatchOf } from '../../wire-match.ts'
 import { type Json, encode, eventsOf, seed, seedWith } from '../fixture-streams.ts'
@@ -175,7 +175,7 @@ describe('the opening', () => {
       status: 'evil',
       output: 'evil',
     }
-    const { body } = encode([start, text(0, 'Hi'), close(0), stop()], seedWith({ echo }))
+    const { body } = encode([start, text(0, 'Hi'), close(0), stop()], seedWith({ caller: { echo } }))
     expect(body).toMatchObject({ temperature: 0.3, store: false, id: 'resp_seed1', status: 'completed' })
     expect(body.output).toHaveLength(1)
   })
@@ -232,7 +232,7 @@ describe('items', () => {
   test('of reasoning are silent where the caller wants no words', () => {
     const { body } = encode(
       [start, think(0, 'secret'), sign(0, signature), close(0), stop()],
-      seedWith({ hidesThinking: true }),
+      seedWith({ caller: { hidesThinking: true } }),
     )
     expect(JSON.stringify(body)).not.toContain('secret')
     expect(body.output).toMatchObject([{ summary: [], encrypted_content: expect.any(String) }])
@@ -378,7 +378,7 @@ describe('a reply that fails', () => {
 })
 
 describe('a reply that is to be a compaction', () => {
-  const from = seedWith({ echo: markCompaction(echoOf({ model: 'x' })) })
+  const from = seedWith({ caller: { echo: echoOf({ model: 'x' }), isCompaction: true } })
 
   test('is one compaction item with the answer as its summary', () => {
     const { events, body } = encode(

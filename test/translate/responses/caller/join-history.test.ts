@@ -88,7 +88,7 @@ test('all other members keep their bytes', () => {
 
 test('the reply says which response it goes on from', () => {
   const joined = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), [user('hi')], none)
-  expect(decodeResponsesTurn(joined).echo).toMatchObject({ previous_response_id: 'resp_7' })
+  expect(decodeResponsesTurn(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
 })
 
 test('a conversation that has grown too large is refused', () => {

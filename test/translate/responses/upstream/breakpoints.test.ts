@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
+import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
 import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
 import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
-import { encodeContext, traits } from '../../turns.ts'
+import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -19,12 +19,7 @@ const newer = traits('gpt-5.6-luna')
 function send(caller: keyof typeof callerDialects, body: Json, parts: Partial<EncodeContext> = {}) {
   const dialect: CallerDialect = callerDialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'm', ...body }))
-  const { request: sent } = translateCall(
-    dialect,
-    upstreamDialects.responses,
-    request,
-    encodeContext(parts.model ?? newer, parts),
-  )
+  const { request: sent } = translateForResponses(dialect, request, encodeContext(parts.model ?? newer, parts))
   const value: Json = JSON.parse(sent.body.toString())
   return {
     sent,

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
-import { translateCall } from '../../../../src/translate/translated-call.ts'
+import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
 import { encodeResponsesTurn } from '../../../../src/translate/responses/upstream/encode-turn.ts'
 import { passResponsesRequest } from '../../../../src/translate/responses/upstream/pass-request.ts'
 import type { Turn } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
-import { encodeContext, traits, turn } from '../../turns.ts'
+import { encodeContext, traits, turn, translateForResponses } from '../../turns.ts'
 import { clientBodies, errorOf } from '../caller-requests.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -25,7 +24,7 @@ function pass(body: Json, parts: Partial<EncodeContext> = {}) {
   const passed = passResponsesRequest(request, contextOf(parts))
   if (passed === undefined) throw new Error('the request is to be translated')
   const sent: Json = JSON.parse(passed.body.toString())
-  return { sent, warnings: passed.warnings.map(formatWarning), headers: passed.headers, echo: passed.echo }
+  return { sent, warnings: passed.warnings.map(formatWarning), headers: passed.headers }
 }
 
 /** What it is sent for a request of another dialect. */
@@ -160,8 +159,7 @@ describe('members the backend refuses', () => {
 
   test('strict refuses what would be left out', () => {
     const request = decodeResponsesRequest('{"model":"m","input":"hi","temperature":0}')
-    const open = () =>
-      translateCall(callerDialects.responses, upstreamDialects.responses, request, contextOf({ strict: true }))
+    const open = () => translateForResponses(callerDialects.responses, request, contextOf({ strict: true }))
     expect(errorOf(open)).toMatchObject({ kind: 'invalid_request', path: 'temperature' })
   })
 
@@ -198,7 +196,7 @@ describe('members the backend refuses', () => {
 function openStrictly(caller: keyof typeof callerDialects, body: Json) {
   const dialect = callerDialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'm', ...body }))
-  return translateCall(dialect, upstreamDialects.responses, request, contextOf({ strict: true })).request
+  return translateForResponses(dialect, request, contextOf({ strict: true })).request
 }
 
 describe('under chat.strict', () => {
@@ -338,7 +336,7 @@ describe('items', () => {
     const tools = [{ type: 'function', name: 'n'.repeat(80) }]
     const request = decodeResponsesRequest(JSON.stringify({ model: 'm', input: 'hi', tools }))
     expect(passResponsesRequest(request, contextOf())).toBeUndefined()
-    const { reader } = translateCall(callerDialects.responses, upstreamDialects.responses, request, contextOf())
+    const { reader } = translateForResponses(callerDialects.responses, request, contextOf())
     expect([...reader.notes.tools.values()]).toEqual([{ name: 'n'.repeat(80), kind: 'function' }])
   })
 })
@@ -471,7 +469,7 @@ describe('clients', () => {
 
   test.each(clients)('%s gets through, with nothing but what the backend takes', (_, text) => {
     const request = decodeResponsesRequest(text)
-    const { request: sent } = translateCall(callerDialects.responses, upstreamDialects.responses, request, contextOf())
+    const { request: sent } = translateForResponses(callerDialects.responses, request, contextOf())
     const body: Json = JSON.parse(sent.body.toString())
     expect(Object.keys(body).filter((key) => !taken.has(key))).toEqual([])
   })

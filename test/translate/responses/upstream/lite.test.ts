@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
-import { translateCall } from '../../../../src/translate/translated-call.ts'
+import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
+import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
+import { createResponsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
-import { encodeContext, traits } from '../../turns.ts'
+import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -16,12 +17,7 @@ const learned: Partial<EncodeContext> = { profile: 'chatgpt', lite: 'auto', lear
 function send(caller: keyof typeof callerDialects, body: Json, parts: Partial<EncodeContext> = learned) {
   const dialect: CallerDialect = callerDialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'm', ...body }))
-  const { request: sent, reader } = translateCall(
-    dialect,
-    upstreamDialects.responses,
-    request,
-    encodeContext(sol, parts),
-  )
+  const { request: sent, reader } = translateForResponses(dialect, request, encodeContext(sol, parts))
   const json: Json = JSON.parse(sent.body.toString())
   return { sent: json, headers: sent.headers, warnings: sent.warnings.map(formatWarning), notes: reader.notes }
 }
@@ -103,7 +99,7 @@ describe('a request in the lite form', () => {
   })
 
   test('the reply repeats the request as the caller wrote it', () => {
-    expect(send('responses', request).notes.echo).toMatchObject({
+    const echo = {
       store: true,
       previous_response_id: null,
       prompt_cache_key: 's-1',
@@ -111,7 +107,8 @@ describe('a request in the lite form', () => {
       tools: request.tools,
       tool_choice: 'auto',
       parallel_tool_calls: true,
-    })
+    }
+    expect(send('responses', request).notes.upstream).toMatchObject({ echo })
   })
 
   test('says false where the caller said it, and is the same in another dialect', () => {
@@ -134,7 +131,7 @@ describe('a request in the lite form', () => {
     })
     expect(chat.sent).not.toHaveProperty('tools')
     expect(chat.headers).toHaveProperty([header], 'true')
-    expect(chat.notes.calls?.grouped).toEqual(new Set(['run']))
+    expect(chat.notes.upstream).toMatchObject({ calls: { grouped: new Set(['run']) } })
   })
 
   test('is left out of what has neither tools nor instructions', () => {
@@ -144,7 +141,7 @@ describe('a request in the lite form', () => {
   test("joins the caller's own namespace of that name, whose calls keep it", () => {
     const own = send('responses', { input: [user], tools: [fn('run'), namespace('functions', fn('list'))] })
     expect(toolsOf(own)).toEqual([namespace('functions', fn('run'), fn('list'))])
-    expect(own.notes.calls?.grouped).toEqual(new Set(['run']))
+    expect(own.notes.upstream).toMatchObject({ calls: { grouped: new Set(['run']) } })
   })
 
   test('written so by the caller is read and written anew', () => {
@@ -201,7 +198,9 @@ describe('is learned', () => {
 
   function recover(refusal: Pick<UpstreamRefusal, 'status' | 'message'>, parts = fresh, body: Json = {}) {
     const sent = { body: Buffer.from(JSON.stringify({ model: 'm', input: [user], ...body })), warnings: [] }
-    return recoverResponses(sent, { kind: 'upstream_status', ...refusal }, encodeContext(sol, parts))
+    const { profile, lite } = parts
+    const upstream = createResponsesUpstream({ profile, lite })
+    return upstream.recover(sent, { kind: 'upstream_status', ...refusal }, encodeContext(sol, parts))
   }
 
   test.each([

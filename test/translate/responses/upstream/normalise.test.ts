@@ -373,7 +373,10 @@ describe('what upstream leaves out', () => {
   })
 
   test('the caller’s own words replace what upstream was told instead', () => {
-    const { events } = stream(readStream('text'), seedWith({ echo: { store: true, previous_response_id: 'resp_0' } }))
+    const { events } = stream(
+      readStream('text'),
+      seedWith({ upstream: { echo: { store: true, previous_response_id: 'resp_0' } } }),
+    )
     for (const { event } of events.filter((one) => one.event.response !== undefined)) {
       expect(event.response).toMatchObject({ store: true, previous_response_id: 'resp_0' })
     }

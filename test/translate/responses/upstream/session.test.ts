@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
-import { translateCall } from '../../../../src/translate/translated-call.ts'
+import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
-import { encodeContext, traits } from '../../turns.ts'
+import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
 type Headers = Readonly<Record<string, string>>
@@ -21,9 +20,9 @@ function send(
   const dialect: CallerDialect = callerDialects[caller]
   const text = JSON.stringify({ model: 'm', ...body })
   const request = dialect.decodeRequest(text, Buffer.from(text), headers)
-  const { request: sent } = translateCall(dialect, upstreamDialects.responses, request, encodeContext(sol, parts))
+  const { request: sent } = translateForResponses(dialect, request, encodeContext(sol, parts))
   const { prompt_cache_key: key }: Json = JSON.parse(sent.body.toString())
-  return { key, headers: sent.headers, echo: sent.echo, warnings: sent.warnings }
+  return { key, headers: sent.headers, replyNotes: sent.replyNotes, warnings: sent.warnings }
 }
 
 const named = (id: string) => ({ key: id, headers: { 'session-id': id, 'thread-id': id } })
@@ -116,8 +115,10 @@ test('no other header of the caller passes', () => {
 })
 
 test('the reply tells the caller of its own key only', () => {
-  expect(send('responses', { input: 'x' }).echo).toMatchObject({ prompt_cache_key: null })
-  expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }).echo).toMatchObject({ prompt_cache_key: 's-1' })
+  expect(send('responses', { input: 'x' }).replyNotes).toMatchObject({ echo: { prompt_cache_key: null } })
+  expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }).replyNotes).toMatchObject({
+    echo: { prompt_cache_key: 's-1' },
+  })
 })
 
 describe.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams %#', (parts) => {

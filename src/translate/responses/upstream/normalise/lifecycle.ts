@@ -140,7 +140,7 @@ function normaliseResponse(state: NormaliserState, response: WireObject, status:
   if (state.id === '') state.id = isUsableId(response.id) ? response.id : mintResponseId(seed.id)
   const hasId = settle(response, 'id', state.id)
   const isUnchanged = (status === 'in_progress' || settle(response, 'status', status)) && hasId
-  return !completeResponse(seed, response, { id: state.id, model: seed.model, status }) && isUnchanged
+  return !completeResponse(seed, state.echo, response, { id: state.id, model: seed.model, status }) && isUnchanged
 }
 
 function isEmpty(list: unknown): boolean {

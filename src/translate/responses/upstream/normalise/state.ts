@@ -6,10 +6,11 @@ import {
   eventsBeforeLearning,
   startTemplates,
 } from '../../../parts/event-template.ts'
+import type { JsonObject } from '../../../parts/json.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
 import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
-import { type WrapperState, startWrappers } from './wrapper-calls.ts'
+import { type CallNotes, type WrapperState, startWrappers } from './wrapper-calls.ts'
 
 /** A delta that has the shape of an earlier one and belongs to the same text. */
 export interface RepeatedDelta extends TextTarget {
@@ -17,7 +18,15 @@ export interface RepeatedDelta extends TextTarget {
   readonly event: WireEvent
 }
 
+/** What the reply of a Responses upstream needs of the request. */
+export interface UpstreamReplyNotes {
+  /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */
+  readonly echo?: JsonObject
+  readonly calls?: CallNotes | undefined
+}
+
 export interface NormaliserState extends ResponseWriter {
+  readonly echo: JsonObject | undefined
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
   /** Of arguments that are open, by output index. */
@@ -49,11 +58,14 @@ const templateFields: readonly TemplateField[] = [
 ]
 
 export function startNormaliser(seed: ReplySeed, options: Parameters<typeof startWriter>[1]): NormaliserState {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `passResponsesRequest` or `encodeResponsesTurn` made them
+  const notes = seed.notes.upstream as UpstreamReplyNotes | undefined
   return {
     ...startWriter(seed, options),
+    echo: notes?.echo,
     isIdMadeUp: false,
     scans: new Map(),
-    wrappers: startWrappers(seed.notes.calls),
+    wrappers: startWrappers(notes?.calls),
     usage: undefined,
     copilotUsage: undefined,
     failed: undefined,

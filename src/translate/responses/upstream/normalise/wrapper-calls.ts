@@ -1,5 +1,4 @@
 import { Fault } from '../../../../errors.ts'
-import type { CallNotes } from '../../../dialect.ts'
 import { type ArgumentScan, scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
 import type { JsonObject } from '../../../parts/json.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../parts/json.ts'
@@ -16,6 +15,14 @@ import { offeredTools } from '../pass-tools.ts'
 const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel'])
 
 const none: ReadonlySet<string> = new Set()
+
+/** What names the calls of a reply as the request did. */
+export interface CallNotes {
+  /** Tools that had no namespace and that the request put into `functions`, by name: their calls lose it again. */
+  readonly grouped: ReadonlySet<string>
+  /** The caller has a tool of the name that models give a wrapper for several calls: calls of it are left alone. */
+  readonly hasWrapper: boolean
+}
 
 /**
  * What the reply has to know of the request to name its calls; undefined if their names are the caller's already.

@@ -1,0 +1,14 @@
+import type { EncodeContext as AnyContext } from '../../dialect.ts'
+
+/** What an upstream of this dialect differs in from OpenAI's API. */
+export interface ResponsesSettings {
+  /** The ChatGPT backend takes fewer members than the API and always wants instructions. */
+  readonly profile?: 'chatgpt' | undefined
+  /**
+   * `codex.responses-lite`: `auto` sends the lite form to a model of the ChatGPT backend that refused the usual one.
+   * Absent: `never`.
+   */
+  readonly lite?: 'auto' | 'never' | undefined
+}
+
+export interface EncodeContext extends AnyContext, ResponsesSettings {}
