@@ -3,7 +3,7 @@ import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
 import { isObject } from '../../parts/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
-import type { FunctionTool, OutputFormat, Turn, TurnField } from '../../turn.ts'
+import type { FunctionTool, OutputFormat, Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { budgetOfEffort, clampEffort, wantedEffort } from '../../parts/effort.ts'
@@ -146,12 +146,9 @@ function lastMarks(tools: readonly FunctionTool[], messages: readonly EncodedIte
   }
 }
 
-// A record has exactly the keys of its type.
-const turnFields = Object.keys(chatFieldNames) as TurnField[]
-
 /** The field of a Turn that each member of the request comes from. */
-const fieldOfMember: ReadonlyMap<string, TurnField> = new Map([
-  ...turnFields.map((field): [string, TurnField] => [chatFieldNames[field], field]),
+const fieldOfMember: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(chatFieldNames).map(([field, member]): [string, string] => [member, field]),
   ['max_tokens', 'maxOutputTokens'],
   ['top_logprobs', 'logprobs'],
 ])
@@ -163,10 +160,11 @@ function toCallerWarnings(
   messages: readonly EncodedItem[],
   tools: readonly FunctionTool[],
 ): Warning[] {
+  const names: Readonly<Record<string, string>> = fieldNames
   const callersField = (written: string): string => {
     const [member = '', position = ''] = written.split('.')
-    const field = fieldOfMember.get(member)
-    if (field !== undefined) return fieldNames[field]
+    const name = names[fieldOfMember.get(member) ?? '']
+    if (name !== undefined) return name
     const source = member === 'messages' ? messages[Number(position)] : tools[Number(position)]
     return position !== '' && source !== undefined ? source.path : written
   }
