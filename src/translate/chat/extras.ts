@@ -57,23 +57,31 @@ export function mergeExtras(before: Extras | undefined, after: Extras): Extras
 export function mergeExtras(before: Extras | undefined, after: Extras | undefined): Extras | undefined
 export function mergeExtras(before: Extras | undefined, after: Extras | undefined): Extras | undefined {
   if (before === undefined || after === undefined) return before ?? after
-  const merged = new Map(Object.entries(before))
-  for (const [key, value] of Object.entries(after)) merged.set(key, mergeValue(merged.get(key), value))
-  return Object.fromEntries(merged)
+  return mergeMembers(before, after, mergeValue)
 }
 
 /**
  * Merges two values of one key: arrays append, objects merge (their arrays append too), otherwise the later value
- * counts. A blank value never erases another.
+ * counts. A blank value never erases another. The arrays of `before` grow in place, because every chunk may add to one;
+ * those of `after` are copied.
  */
 export function mergeValue(before: unknown, after: unknown): unknown {
-  if (!isObject(before) || !isObject(after)) return mergeLeaf(before, after)
+  return isObject(after) ? mergeMembers(isObject(before) ? before : {}, after, mergeLeaf) : mergeLeaf(before, after)
+}
+
+function mergeMembers(before: Extras, after: Extras, merge: typeof mergeValue): Extras {
   const merged = new Map(Object.entries(before))
-  for (const [key, value] of Object.entries(after)) merged.set(key, mergeLeaf(merged.get(key), value))
+  for (const [key, value] of Object.entries(after)) merged.set(key, merge(merged.get(key), value))
   return Object.fromEntries(merged)
 }
 
 function mergeLeaf(before: unknown, after: unknown): unknown {
-  if (before !== undefined && isBlank(after)) return before
-  return Array.isArray(before) && Array.isArray(after) ? [...before, ...after] : after
+  if (Array.isArray(after)) return appendAll(Array.isArray(before) ? before : [], after)
+  return before !== undefined && isBlank(after) ? before : after
+}
+
+export function appendAll(list: unknown[], items: readonly unknown[]): unknown[] {
+  // Not `push(...items)`: too many arguments would overflow the stack.
+  for (const item of items) list.push(item)
+  return list
 }

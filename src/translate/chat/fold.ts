@@ -10,7 +10,7 @@ import {
   type WireDelta,
   type WireToolCall,
 } from './wire.ts'
-import { isBlank, kindOf, mergeValue } from './extras.ts'
+import { appendAll, isBlank, kindOf, mergeValue } from './extras.ts'
 
 /** The chunks so far, folded. Updated in place: a copy per chunk would be quadratic. */
 export interface ChatAnswer {
@@ -202,15 +202,8 @@ function foldFunctionCall(answer: ChatAnswer, { name, arguments: piece }: Record
 }
 
 function foldLogprobs({ logprobs }: ChatAnswer, { content, refusal }: Record<string, unknown>): void {
-  if (Array.isArray(content)) logprobs.content = appendAll(logprobs.content, content)
-  if (Array.isArray(refusal)) logprobs.refusal = appendAll(logprobs.refusal, refusal)
-}
-
-function appendAll(list: unknown[] | null, items: readonly unknown[]): unknown[] {
-  const all = list ?? []
-  // Not `push(...items)`: too many arguments would overflow the stack.
-  for (const item of items) all.push(item)
-  return all
+  if (Array.isArray(content)) logprobs.content = appendAll(logprobs.content ?? [], content)
+  if (Array.isArray(refusal)) logprobs.refusal = appendAll(logprobs.refusal ?? [], refusal)
 }
 
 function addExtra(extras: Map<string, unknown>, key: string, value: unknown): void {
@@ -219,20 +212,7 @@ function addExtra(extras: Map<string, unknown>, key: string, value: unknown): vo
   if (kind === 'padding') return
   const before = extras.get(key)
   const isText = kind === 'text' && typeof before === 'string' && typeof value === 'string'
-  extras.set(key, isText ? before + value : mergeOwn(before, value))
-}
-
-/** As `mergeValue`, but the fold's own lists grow in place, because every chunk may add to one. */
-function mergeOwn(before: unknown, after: unknown): unknown {
-  if (Array.isArray(after)) return appendAll(Array.isArray(before) ? before : null, after)
-  if (!isObject(after)) return mergeValue(before, after)
-  const merged = new Map(isObject(before) ? Object.entries(before) : [])
-  for (const [key, value] of Object.entries(after)) {
-    const known = merged.get(key)
-    if (Array.isArray(value)) merged.set(key, appendAll(Array.isArray(known) ? known : null, value))
-    else if (known === undefined || !isBlank(value)) merged.set(key, value)
-  }
-  return Object.fromEntries(merged)
+  extras.set(key, isText ? before + value : mergeValue(before, value))
 }
 
 function toToolCall({ kind, id, name, text, extras }: ToolCallDraft): ChatToolCall {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
+import type { FieldNames } from '../turn.ts'
 import { isObject, type JsonObject } from '../parts/json.ts'
 import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
 
@@ -179,62 +180,38 @@ export function isEmptyMessage(message: ChatMessage): boolean {
 }
 
 /**
- * One JSON object of the upstream stream. Every field is `unknown` and checked by its reader: a schema would cost more
- * than everything else that a forwarded event needs.
- * Source: docs/copilot-wire.md, "Chat stream"; test/fixtures/chat.
+ * JSON objects of the upstream stream. Every member is `unknown` and checked by its reader: a schema would cost more than
+ * everything else that a forwarded event needs. Source: docs/copilot-wire.md, "Chat stream"; test/fixtures/chat.
  */
-export interface WireChunk {
-  id?: unknown
-  object?: unknown
-  /** Seconds since epoch; 0 or absent on some chunks. */
-  created?: unknown
-  model?: unknown
-  choices?: unknown
-  usage?: unknown
-  copilot_usage?: unknown
-  copilot_errors?: unknown
-  error?: unknown
-  /** In events of the Responses dialect, which end some streams. */
-  type?: unknown
-  response?: unknown
-  [extra: string]: unknown
-}
+type Wire<Key extends string> = { [Known in Key]?: unknown } & { [extra: string]: unknown }
 
-export interface WireChoice {
-  index?: unknown
-  delta?: unknown
-  /** In place of `delta` in an answer that is not streamed. */
-  message?: unknown
-  finish_reason?: unknown
-  logprobs?: unknown
-  [extra: string]: unknown
-}
+/**
+ * One event. `created` is in seconds since epoch, 0 or absent on some chunks. `type` and `response` are in events of the
+ * Responses dialect, which end some streams.
+ */
+export type WireChunk = Wire<
+  | 'id'
+  | 'object'
+  | 'created'
+  | 'model'
+  | 'choices'
+  | 'usage'
+  | 'copilot_usage'
+  | 'copilot_errors'
+  | 'error'
+  | 'type'
+  | 'response'
+>
 
-export interface WireDelta {
-  role?: unknown
-  content?: unknown
-  refusal?: unknown
-  tool_calls?: unknown
-  function_call?: unknown
-  [extra: string]: unknown
-}
+/** `message` is in place of `delta` in an answer that is not streamed. */
+export type WireChoice = Wire<'index' | 'delta' | 'message' | 'finish_reason' | 'logprobs'>
 
-export interface WireToolCall {
-  index?: unknown
-  id?: unknown
-  type?: unknown
-  function?: unknown
-  custom?: unknown
-  [extra: string]: unknown
-}
+export type WireDelta = Wire<'role' | 'content' | 'refusal' | 'tool_calls' | 'function_call'>
+
+export type WireToolCall = Wire<'index' | 'id' | 'type' | 'function' | 'custom'>
 
 /** `function` of a call, with `arguments`, or `custom`, with `input`. */
-export interface WireFunction {
-  name?: unknown
-  arguments?: unknown
-  input?: unknown
-  [extra: string]: unknown
-}
+export type WireFunction = Wire<'name' | 'arguments' | 'input'>
 
 /**
  * The body of a non-streaming answer. Upstream's other keys (reasoning, filter results, Copilot's own) are in it too.
@@ -344,4 +321,24 @@ export type FinishReason = (typeof finishReasons)[number]
 
 export function isFinishReason(value: unknown): value is FinishReason {
   return finishReasons.some((reason) => reason === value)
+}
+
+/** Names of the request's members, for warnings about translated requests. */
+export const chatFieldNames: FieldNames = {
+  maxOutputTokens: 'max_completion_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  seed: 'seed',
+  logitBias: 'logit_bias',
+  stop: 'stop',
+  format: 'response_format',
+  verbosity: 'verbosity',
+  reasoning: 'reasoning_effort',
+  effort: 'reasoning_effort',
+  logprobs: 'logprobs',
+  toolChoice: 'tool_choice',
+  parallelToolCalls: 'parallel_tool_calls',
 }

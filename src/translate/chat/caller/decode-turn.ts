@@ -3,9 +3,9 @@ import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject } from '../../parts/json.ts'
 import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { withTools } from '../legacy-functions.ts'
+import { withTools } from '../upstream/adapt/tool-rules.ts'
 import { cutHistory } from '../history-window.ts'
-import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
+import { chatBodyOf, chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
 
@@ -186,26 +186,6 @@ function aString(path: string, value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string') refuseType(path, 'a string', value)
   return value
-}
-
-/** Names of the members, for warnings about translated requests. */
-const chatFieldNames: FieldNames = {
-  maxOutputTokens: 'max_completion_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  frequencyPenalty: 'frequency_penalty',
-  presencePenalty: 'presence_penalty',
-  seed: 'seed',
-  logitBias: 'logit_bias',
-  stop: 'stop',
-  format: 'response_format',
-  verbosity: 'verbosity',
-  reasoning: 'reasoning_effort',
-  effort: 'reasoning_effort',
-  logprobs: 'logprobs',
-  toolChoice: 'tool_choice',
-  parallelToolCalls: 'parallel_tool_calls',
 }
 
 /** For callers that send the older `max_tokens`. */

@@ -38,13 +38,9 @@ interface EncodeState {
   textLength: number
   readonly textStarts: Map<number, number>
   readonly note: ReasoningNote
-  /** The text of a chunk before and after its delta. */
-  wrapping: Wrapping | undefined
-}
-
-interface Wrapping {
-  readonly head: string
-  readonly tail: string
+  /** The text of a chunk before and after its delta; '' until the first one. */
+  head: string
+  tail: string
 }
 
 const endMark = encodeData('[DONE]')
@@ -95,7 +91,8 @@ function startEncode({ id, createdSeconds, model }: ReplySeed, wantsUsage: boole
     textLength: 0,
     textStarts: new Map(),
     note: startReasoningNote(),
-    wrapping: undefined,
+    head: '',
+    tail: '',
   }
 }
 
@@ -105,16 +102,14 @@ function writePiece(state: EncodeState, piece: Piece): string {
   if (delta === undefined || logprobs !== undefined || finish !== undefined) {
     return encodeData(JSON.stringify(toChunk(state, piece)))
   }
-  state.wrapping ??= createWrapping(state)
-  return state.wrapping.head + JSON.stringify(delta) + state.wrapping.tail
-}
-
-function createWrapping(state: EncodeState): Wrapping {
-  const text = encodeData(JSON.stringify(toChunk(state, { delta: {} })))
-  const key = '"delta":'
-  // The last one, because the model's name comes before it and may contain anything.
-  const at = text.lastIndexOf(`${key}{}`) + key.length
-  return { head: text.slice(0, at), tail: text.slice(at + '{}'.length) }
+  if (state.head === '') {
+    const text = encodeData(JSON.stringify(toChunk(state, { delta: {} })))
+    // The last one, because the model's name comes before it and may contain anything.
+    const at = text.lastIndexOf('{}')
+    state.head = text.slice(0, at)
+    state.tail = text.slice(at + '{}'.length)
+  }
+  return state.head + JSON.stringify(delta) + state.tail
 }
 
 function toChunk(
@@ -143,7 +138,10 @@ function step(state: EncodeState, event: TurnEvent): readonly Piece[] {
     case 'refusal.delta':
       return event.text === '' ? nothing : opened(state, { delta: { refusal: event.text } })
     case 'think.delta':
-      return event.text === '' ? nothing : opened(state, thoughtPiece(event.text))
+      // Under Copilot's key and under DeepSeek's, which most clients read.
+      return event.text === ''
+        ? nothing
+        : opened(state, { delta: { reasoning_text: event.text, reasoning_content: event.text } })
     case 'think.sign':
       return opened(state, { delta: { reasoning_opaque: sealOpaque(event.opaque) } })
     case 'tool.open':
@@ -174,11 +172,6 @@ function opened(state: EncodeState, piece: Piece, content: string | null = null)
   return [{ delta: { role: 'assistant', content } }, piece]
 }
 
-/** Under Copilot's key and under DeepSeek's, which most clients read. */
-function thoughtPiece(text: string): Piece {
-  return { delta: { reasoning_text: text, reasoning_content: text } }
-}
-
 function textPiece(state: EncodeState, { slot, text, logprobs }: Extract<TurnEvent, { type: 'text.delta' }>): Piece {
   if (!state.textStarts.has(slot)) state.textStarts.set(slot, state.textLength)
   state.textLength += text.length
@@ -197,20 +190,17 @@ function argumentPieces(state: EncodeState, slot: number, text: string): readonl
   const tool = state.tools.get(slot)
   if (tool === undefined || text === '') return nothing
   tool.hasArguments ||= text.trim() !== ''
-  return [argumentPiece(tool, text)]
-}
-
-function argumentPiece({ index, kind }: ToolState, text: string): Piece {
+  const { index, kind } = tool
   const body = kind === 'custom' ? { custom: { input: text } } : { function: { arguments: text } }
-  return { delta: { tool_calls: [{ index, ...body }] } }
+  return [{ delta: { tool_calls: [{ index, ...body }] } }]
 }
 
 /** A function call without arguments gets `{}`, because clients parse them. */
 function closeTool(state: EncodeState, slot: number): readonly Piece[] {
   const tool = state.tools.get(slot)
-  if (tool === undefined) return nothing
+  const pieces = tool?.kind === 'function' && !tool.hasArguments ? argumentPieces(state, slot, '{}') : nothing
   state.tools.delete(slot)
-  return tool.hasArguments || tool.kind === 'custom' ? nothing : [argumentPiece(tool, '{}')]
+  return pieces
 }
 
 function toAnnotation(state: EncodeState, slot: number, { url, title, start, end }: Citation): ChatAnnotation {

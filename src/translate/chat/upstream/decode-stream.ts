@@ -2,7 +2,7 @@ import type { SseEvent } from '../../../sse/decode.ts'
 import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import { mintId } from '../../parts/ids.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
-import { isFilled, isObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../../turn.ts'
 import { type FinishReason, isFinishReason, type WireChoice, type WireDelta, type WireToolCall } from '../wire.ts'
 import { decodeUsage } from '../usage.ts'
@@ -22,8 +22,6 @@ interface DecodeState {
   /** Calls that are not closed, by index. */
   readonly tools: Map<number, OpenCall>
   lastCall: number | undefined
-  /** The slot of a `function_call`, which OpenAI replaced by `tool_calls`. */
-  legacyCall: number | undefined
   /** The last opaque value: some backends repeat it on every chunk. */
   lastOpaque: string | undefined
   /** An opaque value that came amid text. It waits, because it must not split the text. */
@@ -47,7 +45,6 @@ export function createChatDecoder(seed: ReplySeed): TurnDecoder {
     open: undefined,
     tools: new Map(),
     lastCall: undefined,
-    legacyCall: undefined,
     lastOpaque: undefined,
     pendingOpaque: undefined,
     stop: 'end',
@@ -219,18 +216,12 @@ function isEmptyArguments(piece: string): boolean {
   return text === '' || text === '{}'
 }
 
-function decodeLegacyCall(
-  state: DecodeState,
-  { name, arguments: piece }: Record<string, unknown>,
-  events: TurnEvent[],
-): void {
-  if (state.legacyCall === undefined) {
-    if (!isFilled(name)) return
-    const slot = newSlot(state, events)
-    state.legacyCall = slot
-    events.push({ type: 'tool.open', slot, id: mintId('call', state.seed.id, 0), name, kind: 'function' })
-  }
-  if (isFilled(piece)) events.push({ type: 'tool.args', slot: state.legacyCall, text: piece })
+/** The index of a `function_call`, which OpenAI replaced by `tool_calls`. */
+const LEGACY_INDEX = -1
+
+function decodeLegacyCall(state: DecodeState, called: JsonObject, events: TurnEvent[]): void {
+  const id = state.tools.has(LEGACY_INDEX) ? undefined : mintId('call', state.seed.id, 0)
+  decodeCall(state, { index: LEGACY_INDEX, id, function: called }, events)
 }
 
 /** Closes all slots at the end. A truncated call stays open. */
@@ -239,6 +230,4 @@ function closeAll(state: DecodeState, events: TurnEvent[]): void {
   if (state.stop !== 'tool_calls') return
   for (const { slot } of state.tools.values()) events.push({ type: 'part.close', slot })
   state.tools.clear()
-  if (state.legacyCall !== undefined) events.push({ type: 'part.close', slot: state.legacyCall })
-  state.legacyCall = undefined
 }

@@ -1,7 +1,6 @@
 import type { ModelFamily } from '../../parts/model-family.ts'
 import type {
   CacheMark,
-  FileSource,
   MessageItem,
   ReasoningItem,
   ToolCallItem,
@@ -164,14 +163,9 @@ function encodeReasoning(
 }
 
 function markOf(item: AssistantItem): CacheMark | undefined {
-  switch (item.type) {
-    case 'message':
-      return item.parts.map((part) => ('cache' in part ? part.cache : undefined)).findLast((mark) => mark !== undefined)
-    case 'tool_call':
-      return item.cache
-    case 'reasoning':
-      return undefined
-  }
+  if (item.type === 'tool_call') return item.cache
+  if (item.type === 'reasoning') return undefined
+  return item.parts.map((part) => ('cache' in part ? part.cache : undefined)).findLast((mark) => mark !== undefined)
 }
 
 /** Content of a user or system message; text alone becomes a string, which every backend takes. */
@@ -191,60 +185,33 @@ function encodePart(part: TurnPart, path: string): ChatPart {
     case 'text':
     case 'refusal':
       return { type: 'text', text: part.text }
-    case 'image':
-      return {
-        type: 'image_url',
-        image_url: { url: imageUrl(part, path), ...(part.detail && { detail: part.detail }) },
-      }
-    case 'file':
-      return { type: 'file', file: encodeFile(part.source, part.filename, path) }
+    case 'image': {
+      const { source, detail } = part
+      if (source.type === 'file_id') refuseSource('image', source.type, path)
+      const url = source.type === 'url' ? source.url : toDataUrl(source)
+      return { type: 'image_url', image_url: { url, ...(detail && { detail }) } }
+    }
+    case 'file': {
+      const { source, filename } = part
+      if (source.type !== 'base64') refuseSource('document', source.type, path)
+      // OpenAI requires a name beside the bytes. Source: OpenAI API reference, chat completions, file parts, 2026-11.
+      const name = filename ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document')
+      return { type: 'file', file: { filename: name, file_data: toDataUrl(source) } }
+    }
     case 'audio':
       return { type: 'input_audio', input_audio: { data: part.data, format: part.format } }
   }
 }
 
-function imageUrl({ source }: Extract<TurnPart, { type: 'image' }>, path: string): string {
-  switch (source.type) {
-    case 'base64':
-      return toDataUrl(source.mediaType, source.data)
-    case 'url':
-      return source.url
-    case 'file_id':
-      return refuseSource(path, 'image file_id sources are not supported by this model')
-  }
+function refuseSource(what: 'image' | 'document', type: string, path: string): never {
+  refuseValue(toFieldPath(path), `${what} ${type} sources are not supported by this model`, 'unsupported_value')
 }
 
-/** OpenAI requires a name beside the bytes. Source: OpenAI API reference, chat completions, file parts, 2026-11. */
-function encodeFile(source: FileSource, filename: string | undefined, path: string) {
-  switch (source.type) {
-    case 'base64':
-      return {
-        filename: filename ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document'),
-        file_data: toDataUrl(source.mediaType, source.data),
-      }
-    case 'url':
-      return refuseSource(path, 'document url sources are not supported by this model')
-    case 'file_id':
-      return refuseSource(path, 'document file_id sources are not supported by this model')
-  }
-}
-
-function refuseSource(path: string, detail: string): never {
-  refuseValue(toFieldPath(path), detail, 'unsupported_value')
-}
-
-function toDataUrl(mediaType: string, data: string): string {
+function toDataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
   return `data:${mediaType};base64,${data}`
 }
 
 type Attachment = Extract<TurnPart, { type: 'image' | 'file' | 'audio' }>
-
-/** In a tool message, in place of content that follows in a user message. */
-const placeholders = {
-  image: '[image attached below]',
-  file: '[file attached below]',
-  audio: '[audio attached below]',
-} as const
 
 /** The content is text, because validating backends refuse parts in tool messages. */
 function encodeResult({ callId, content, isError }: ToolResultItem): ChatMessage {
@@ -267,8 +234,9 @@ function encodeAttachments(results: readonly ToolResultItem[]): ChatMessage | un
   return parts.length === 0 ? undefined : { role: 'user', content: parts }
 }
 
+/** Content other than text follows in a user message. */
 function resultText(part: TurnPart): string {
-  return part.type === 'text' || part.type === 'refusal' ? part.text : placeholders[part.type]
+  return isAttachment(part) ? `[${part.type} attached below]` : part.text
 }
 
 function isAttachment(part: TurnPart): part is Attachment {

@@ -1,10 +1,11 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model-family.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
+import { isObject } from '../../parts/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
-import type { FunctionTool, OutputFormat, Turn, TurnField } from '../../turn.ts'
+import type { FunctionTool, OutputFormat, Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import type { ChatMessage, ChatRequest } from '../wire.ts'
+import { chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { budgetOfEffort, clampEffort, wantedEffort } from '../../parts/effort.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { adaptRequest } from './adapt/adapt.ts'
@@ -65,25 +66,16 @@ function offeredTools({ tools, toolChoice }: Turn): FunctionTool[] {
   return functions.filter(({ name }) => allowed.has(name))
 }
 
-function encodeTool({
-  name,
-  description,
-  parameters,
-  strict,
-}: FunctionTool): NonNullable<ChatRequest['tools']>[number] {
+function encodeTool({ name, description, parameters, strict }: FunctionTool) {
   return {
     type: 'function',
     function: {
       name,
       ...(description !== undefined && { description }),
-      ...(isSchema(parameters) && { parameters }),
+      ...(isObject(parameters) && { parameters }),
       ...(strict !== undefined && { strict }),
     },
   }
-}
-
-function isSchema(parameters: unknown): parameters is Readonly<Record<string, unknown>> {
-  return typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters)
 }
 
 function encodeToolChoice({ toolChoice }: Turn): Partial<ChatRequest> {
@@ -155,22 +147,10 @@ function lastMarks(tools: readonly FunctionTool[], messages: readonly EncodedIte
 }
 
 /** The field of a Turn that each member of the request comes from. */
-const fieldOfMember: ReadonlyMap<string, TurnField> = new Map([
+const fieldOfMember: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(chatFieldNames).map(([field, member]): [string, string] => [member, field]),
   ['max_tokens', 'maxOutputTokens'],
-  ['max_completion_tokens', 'maxOutputTokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'topP'],
-  ['frequency_penalty', 'frequencyPenalty'],
-  ['presence_penalty', 'presencePenalty'],
-  ['seed', 'seed'],
-  ['logit_bias', 'logitBias'],
-  ['response_format', 'format'],
-  ['verbosity', 'verbosity'],
-  ['reasoning_effort', 'effort'],
-  ['logprobs', 'logprobs'],
   ['top_logprobs', 'logprobs'],
-  ['tool_choice', 'toolChoice'],
-  ['parallel_tool_calls', 'parallelToolCalls'],
 ])
 
 /** The warnings with the caller's field names and positions, without those about spelling only. */
@@ -180,10 +160,11 @@ function toCallerWarnings(
   messages: readonly EncodedItem[],
   tools: readonly FunctionTool[],
 ): Warning[] {
+  const names: Readonly<Record<string, string>> = fieldNames
   const callersField = (written: string): string => {
     const [member = '', position = ''] = written.split('.')
-    const field = fieldOfMember.get(member)
-    if (field !== undefined) return fieldNames[field]
+    const name = names[fieldOfMember.get(member) ?? '']
+    if (name !== undefined) return name
     const source = member === 'messages' ? messages[Number(position)] : tools[Number(position)]
     return position !== '' && source !== undefined ? source.path : written
   }
@@ -195,12 +176,6 @@ function toCallerWarnings(
 /** Levels that every reasoning GPT takes, for models that list none. Source: OpenAI guide, reasoning models, 2026-11. */
 const COMMON_EFFORTS = ['low', 'medium', 'high']
 
-/** A level or a number of tokens, depending on the model. */
-interface WireEffort {
-  readonly reasoning_effort?: string
-  readonly thinking_budget?: number
-}
-
 /**
  * The effort in the model's own form: models that list levels and reasoning GPTs take a level, models that state a
  * budget take tokens (docs/copilot-wire.md, "Parameters by model").
@@ -210,7 +185,7 @@ function encodeEffort(
   { id, supports }: ModelTraits,
   family: ModelFamily,
   warnings: Warning[],
-): WireEffort {
+): Partial<ChatRequest> {
   const wanted = wantedEffort(reasoning)
   if (wanted === undefined) return {}
   const listed = supports.reasoningEffort ?? (isReasoningGpt(family) ? COMMON_EFFORTS : [])

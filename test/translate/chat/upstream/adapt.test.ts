@@ -170,14 +170,14 @@ const unsupported: readonly Case[] = [
 
 const outputCaps: readonly Case[] = [
   ...['gpt-5-mini', 'o3'].map((id) => ({
-    rule: 'max_tokens as max_completion_tokens',
+    rule: 'output cap under the name that the model takes',
     model: traits(id),
     body: { max_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
     warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
   })),
   ...['gpt-4.1', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1', 'mai-code-1-flash'].map((id) => ({
-    rule: 'max_completion_tokens as max_tokens',
+    rule: 'output cap under the name that the model takes',
     model: traits(id),
     body: { max_completion_tokens: 100 },
     sent: { max_tokens: 100, max_completion_tokens: undefined },
@@ -974,7 +974,7 @@ const learnedRefusals: readonly Case[] = [
     warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: left out, because upstream refused it before`),
   },
   {
-    rule: 'max_tokens as max_completion_tokens',
+    rule: 'output cap under the name that the model takes',
     model: gpt4,
     learnedRefusals: ['rename:max_tokens'],
     body: { max_tokens: 5 },
@@ -982,7 +982,7 @@ const learnedRefusals: readonly Case[] = [
     warnings: ['adapted;max_tokens: sent as max_completion_tokens'],
   },
   {
-    rule: 'max_completion_tokens as max_tokens',
+    rule: 'output cap under the name that the model takes',
     model: gpt4,
     learnedRefusals: ['rename:max_tokens'],
     body: { max_completion_tokens: 5 },

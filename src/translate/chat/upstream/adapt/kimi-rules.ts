@@ -1,6 +1,6 @@
 import { isObject } from '../../../parts/json.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
-import { counted, mapMessages, type Note, type Outcome, type Rule, type Target } from './rule.ts'
+import { counted, mapMessages, type Outcome, type Rule, type Target } from './rule.ts'
 
 /** Other values make Kimi repeat itself without end. */
 const sampling = { temperature: 1, top_p: 0.95 } as const
@@ -21,21 +21,22 @@ export const kimiRules: readonly Rule[] = [
     name: 'ids of calls as Kimi counts them',
     source: 'parameters, Kimi',
     applies: isKimi,
-    adapt: ({ messages }, { family }) => {
-      // K2 prefixes each name with the namespace of its tools.
-      const prefix = family.kind === 'kimi' && family.generation === 2 ? 'functions.' : ''
-      return renameCalls(messages, prefix)
-    },
+    // K2 prefixes each name with the namespace of its tools.
+    adapt: ({ messages }, { family }) =>
+      renameCalls(messages, family.kind === 'kimi' && family.generation === 2 ? 'functions.' : ''),
   },
 ]
 
 function fixSampling(request: ChatRequest, { traits }: Target): Outcome {
-  const notes: Note[] = []
-  for (const [field, value] of Object.entries(sampling)) {
-    if (request[field] === undefined || request[field] === value) continue
-    notes.push({ code: 'clamped', field, reason: `${traits.id} takes one value only`, action: `sent as ${value}` })
+  const changed = Object.entries(sampling).filter(([field, value]) => (request[field] ?? value) !== value)
+  return {
+    patch: sampling,
+    warnings: changed.map(([field, value]) => ({
+      code: 'clamped',
+      field,
+      detail: `${traits.id} takes one value only, sent as ${value}`,
+    })),
   }
-  return { patch: sampling, notes }
 }
 
 /**
@@ -46,11 +47,9 @@ function renameCalls(messages: readonly ChatMessage[], prefix: string): Outcome 
   let calls = 0
   /** New ids of calls without a result so far, by their old id. */
   let open = new Map<string, string[]>()
-  const renamed = mapMessages(messages, rename)
-  if (renamed === undefined) return undefined
-  const action = counted('ids of calls sent as Kimi counts them', renamed.changes)
-  const field = `messages.${renamed.first}`
-  return { patch: { messages: renamed.messages }, notes: [{ code: 'adapted', field, action }] }
+  return mapMessages(messages, rename, (field, changes) => [
+    { code: 'adapted', field, detail: counted('ids of calls sent as Kimi counts them', changes) },
+  ])
 
   function rename(message: ChatMessage): ChatMessage {
     if (message.role === 'assistant' && message.tool_calls) {

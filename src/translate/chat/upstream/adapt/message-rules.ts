@@ -7,23 +7,22 @@ import {
   PART_TYPES,
   partTypeOf,
 } from '../../wire.ts'
-import type { WarningCode } from '../../../warning.ts'
+import type { Warning, WarningCode } from '../../../warning.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
-import { always, counted, firstNotes, mapMessages, type Note, type Outcome, type Rule, type Target } from './rule.ts'
+import { counted, firstWarnings, mapMessages, type Outcome, type Rule, type Target } from './rule.ts'
 
 interface MessageRow {
   readonly name: string
   readonly source: string
-  readonly applies: (target: Target) => boolean
+  /** Absent: to every model. */
+  readonly applies?: ((target: Target) => boolean) | undefined
   /** The adapted message: the same object if nothing changes, `undefined` to drop it. */
   readonly adapt: (message: ChatMessage) => ChatMessage | undefined
   /** Below the message, e.g. `.role`. */
   readonly at: string
-  /** Absent if only the spelling changes. */
-  readonly reason?: (target: Target) => string
-  readonly action: string
+  readonly detail: string | ((target: Target) => string)
   readonly code: WarningCode
 }
 
@@ -38,20 +37,17 @@ const rows: readonly MessageRow[] = [
   {
     name: 'content parts completed',
     source: 'parameters, images: parts as Open WebUI sends them are 400',
-    applies: always,
     adapt: (message) => mapParts(message, completePart),
     at: '.content',
-    action: 'parts given a type, null members left out',
+    detail: 'parts given a type, null members left out',
     code: 'adapted',
   },
   {
     name: 'unknown keys of assistant messages dropped',
     source: 'parameters, roles: keys that clients copy from replies are 400',
-    applies: always,
     adapt: dropReplyKeys,
     at: '',
-    reason: () => 'keys that only replies have',
-    action: 'dropped',
+    detail: 'keys that only replies have, dropped',
     code: 'adapted',
   },
   {
@@ -60,7 +56,7 @@ const rows: readonly MessageRow[] = [
     applies: isNotOpenai,
     adapt: refusalAsText,
     at: '',
-    action: 'words of refusal sent as text',
+    detail: 'words of refusal sent as text',
     code: 'adapted',
   },
   {
@@ -69,7 +65,7 @@ const rows: readonly MessageRow[] = [
     applies: isNotOpenai,
     adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
     at: '.role',
-    action: 'developer sent as system',
+    detail: 'developer sent as system',
     code: 'adapted',
   },
   {
@@ -79,8 +75,7 @@ const rows: readonly MessageRow[] = [
     adapt: (message) =>
       message.role === 'system' || message.role === 'developer' ? { ...message, role: 'user' } : message,
     at: '.role',
-    reason: ({ traits }) => `system text is not supported by ${traits.id}`,
-    action: 'sent as user',
+    detail: ({ traits }) => `system text is not supported by ${traits.id}, sent as user`,
     code: 'clamped',
   },
   {
@@ -89,8 +84,7 @@ const rows: readonly MessageRow[] = [
     applies: isClaude,
     adapt: (message) => mapParts(message, (part) => (isBlankText(part) ? undefined : part)),
     at: '.content',
-    reason: () => 'empty text part',
-    action: 'dropped',
+    detail: 'empty text part, dropped',
     code: 'adapted',
   },
   {
@@ -100,8 +94,7 @@ const rows: readonly MessageRow[] = [
     adapt: (message) =>
       message.role === 'tool' && isBlankContent(message.content) ? { ...message, content: NO_OUTPUT } : message,
     at: '.content',
-    reason: () => 'empty tool result',
-    action: `sent as ${NO_OUTPUT}`,
+    detail: `empty tool result, sent as ${NO_OUTPUT}`,
     code: 'adapted',
   },
   {
@@ -110,30 +103,23 @@ const rows: readonly MessageRow[] = [
     applies: isClaude,
     adapt: (message) => (isEmptyMessage(message) ? undefined : message),
     at: '',
-    reason: () => 'empty message',
-    action: 'dropped',
+    detail: 'empty message, dropped',
     code: 'adapted',
   },
 ]
 
 export const messageRules: readonly Rule[] = rows.map(toRule)
 
-function toRule(row: MessageRow): Rule {
+function toRule({ name, source, applies, adapt, at, detail, code }: MessageRow): Rule {
   return {
-    name: row.name,
-    source: row.source,
-    applies: row.applies,
-    adapt: ({ messages }, target) => {
-      const mapped = mapMessages(messages, row.adapt)
-      if (mapped === undefined) return undefined
-      const note = {
-        code: row.code,
-        field: `messages.${mapped.first}${row.at}`,
-        ...(row.reason && { reason: row.reason(target) }),
-        action: counted(row.action, mapped.changes),
-      }
-      return { patch: { messages: mapped.messages }, notes: [note] }
-    },
+    name,
+    source,
+    applies,
+    adapt: ({ messages }, target) =>
+      mapMessages(messages, adapt, (first, changes) => {
+        const action = typeof detail === 'string' ? detail : detail(target)
+        return [{ code, field: `${first}${at}`, detail: counted(action, changes) }]
+      }),
   }
 }
 
@@ -158,11 +144,18 @@ function completePart(part: ChatPart): ChatPart {
   }
 }
 
+const NULL_KEYS: ReadonlySet<string> = new Set(['refusal', 'audio', 'function_call', 'tool_calls'])
+
 function dropReplyKeys(message: ChatMessage): ChatMessage {
   if (message.role !== 'assistant') return message
-  const dropped = Object.keys(message).filter((key) => isReplyKey(key, message[key]))
+  const dropped = Object.entries(message).filter(
+    ([key, value]) =>
+      key === 'annotations' ||
+      (value === null && NULL_KEYS.has(key)) ||
+      (key === 'tool_calls' && Array.isArray(value) && value.length === 0),
+  )
   if (dropped.length === 0) return message
-  return { ...message, ...Object.fromEntries(dropped.map((key) => [key, undefined])) }
+  return { ...message, ...Object.fromEntries(dropped.map(([key]) => [key, undefined])) }
 }
 
 /** A refusal as text; dropped beside other content, which clients show already. */
@@ -176,28 +169,13 @@ function refusalAsText(message: ChatMessage): ChatMessage {
   return isBlankContent(others.content) && refusal !== '' ? { ...others, content: refusal } : others
 }
 
-function isReplyKey(key: string, value: unknown): boolean {
-  switch (key) {
-    case 'annotations':
-      return true
-    case 'refusal':
-    case 'audio':
-    case 'function_call':
-      return value === null
-    case 'tool_calls':
-      return value === null || (Array.isArray(value) && value.length === 0)
-    default:
-      return false
-  }
-}
-
 function isBlankText(part: ChatPart): boolean {
   return part.type === 'text' && typeof part['text'] === 'string' && part['text'].trim() === ''
 }
 
 /**
- * Changes that depend on the order of messages. Run after `messageRules`, which may drop messages; therefore their notes
- * name no position.
+ * Changes that depend on the order of messages. Run after `messageRules`, which may drop messages; therefore their
+ * warnings name no position.
  */
 export const turnRules: readonly Rule[] = [
   {
@@ -214,13 +192,11 @@ export const turnRules: readonly Rule[] = [
       const last = messages.at(-1)
       // A user turn would not repair a call without its result or a message without content.
       if (last?.role !== 'assistant' || last.tool_calls || isEmptyMessage(last)) return undefined
-      const note: Note = {
-        code: 'clamped',
-        field: 'messages',
-        reason: `${traits.id} does not continue a final assistant message`,
-        action: 'a user message "Continue." was added',
+      const detail = `${traits.id} does not continue a final assistant message, a user message "Continue." was added`
+      return {
+        patch: { messages: [...messages, { role: 'user', content: 'Continue.' }] },
+        warnings: [{ code: 'clamped', field: 'messages', detail }],
       }
-      return { patch: { messages: [...messages, { role: 'user', content: 'Continue.' }] }, notes: [note] }
     },
   },
 ]
@@ -234,12 +210,11 @@ function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
   }
   const merged = messages.length - runs.length
   if (merged === 0) return undefined
-  const note: Note = {
-    code: 'adapted',
-    field: 'messages',
-    action: counted('assistant messages in a row merged', merged),
+  const detail = counted('assistant messages in a row merged', merged)
+  return {
+    patch: { messages: runs.flatMap((run) => (run.length === 1 ? run : mergeRun(run))) },
+    warnings: [{ code: 'adapted', field: 'messages', detail }],
   }
-  return { patch: { messages: runs.flatMap((run) => (run.length === 1 ? run : mergeRun(run))) }, notes: [note] }
 }
 
 /** Upstream takes one pair of text and opaque value a message (docs/copilot-wire.md, quirk 12). */
@@ -288,19 +263,19 @@ function toParts(content: Content): readonly ChatPart[] {
 export const sealedReasoningRule: Rule = {
   name: 'sealed reasoning opened or dropped',
   source: 'parameters, reasoning of others: opaque values of another vendor are refused',
-  applies: always,
   adapt: ({ messages }, { family }) => {
-    const notes: Note[] = []
-    const mapped = mapMessages(messages, (message, at) => {
+    const warnings: Warning[] = []
+    const open = (message: ChatMessage, at: number): ChatMessage => {
       const sealed = message['reasoning_opaque']
       if (message.role !== 'assistant' || typeof sealed !== 'string' || !isSealed(sealed)) return message
       const opaque = openOpaque(sealed)
       if (opaque !== undefined && fitsChat(opaque, family)) return { ...message, reasoning_opaque: opaque.value }
-      notes.push({ code: 'thinking_dropped', field: `messages.${at}`, action: 'reasoning of another upstream dropped' })
+      const detail = 'reasoning of another upstream dropped'
+      warnings.push({ code: 'thinking_dropped', field: `messages.${at}`, detail })
       const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...others } = message
       return others
-    })
-    return mapped && { patch: { messages: mapped.messages }, notes: firstNotes(notes) }
+    }
+    return mapMessages(messages, open, () => firstWarnings(warnings))
   },
 }
 

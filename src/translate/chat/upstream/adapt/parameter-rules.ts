@@ -2,29 +2,79 @@ import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
-import { always, type Note, type Outcome, type Rule, type Target } from './rule.ts'
+import type { Outcome, Rule, Target } from './rule.ts'
+
+/**
+ * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
+ */
+export const nullRule: Rule = {
+  name: 'null left out',
+  source:
+    'OpenAI API reference, chat completions: null is the default; parameters: upstream validates against its own schema',
+  adapt: (request) => {
+    const empty = Object.keys(request).filter((key) => request[key] === null)
+    if (empty.length === 0) return undefined
+    return { patch: Object.fromEntries(empty.map((key) => [key, undefined])), warnings: [] }
+  },
+}
 
 interface DropRow {
   readonly parameter: string
+  /** Of the rule; absent: `<parameter> dropped`. */
+  readonly name?: string
   readonly source: string
-  readonly applies: (target: Target) => boolean
+  readonly applies?: (target: Target) => boolean
   /** Absent if the other members do not matter. */
   readonly when?: (request: ChatRequest) => boolean
   /** Values the model takes. */
   readonly keeps?: (value: unknown) => boolean
   /** Values that ask for the default behaviour: dropping them changes nothing. */
-  readonly idle?: (value: unknown) => boolean
-  readonly reason: (target: Target) => string
+  readonly idle?: (value: unknown, request: ChatRequest) => boolean
+  readonly reason: string | ((target: Target) => string)
 }
 
 const notSupported = ({ traits }: Target): string => `not supported by ${traits.id}`
+const always = (): boolean => true
 const isDefaultSampling = (value: unknown): boolean => value === 1
 const isReasoning = ({ family }: Target): boolean => isReasoningGpt(family)
-const isOpusFrom47 = ({ family }: Target): boolean =>
-  family.kind === 'claude' && family.tier === 'opus' && isClaudeFrom(family, 4, 7)
+const hasNoTools = ({ tools }: ChatRequest): boolean => !tools
+
+const toolRows: readonly DropRow[] = [
+  {
+    parameter: 'tools',
+    name: 'empty tools dropped',
+    source: 'parameters, tools: empty tools are 400',
+    when: ({ tools }) => tools?.length === 0,
+    idle: always,
+    reason: 'empty',
+  },
+  {
+    parameter: 'tool_choice',
+    name: 'tool_choice without tools dropped',
+    source: 'parameters, tool_choice',
+    when: hasNoTools,
+    idle: (choice) => choice === 'auto' || choice === 'none',
+    reason: 'there are no tools',
+  },
+  {
+    parameter: 'parallel_tool_calls',
+    name: 'parallel_tool_calls without tools dropped',
+    source: 'parameters, parallel_tool_calls',
+    when: hasNoTools,
+    idle: always,
+    reason: 'there are no tools',
+  },
+  {
+    parameter: 'parallel_tool_calls',
+    source: 'parameters, parallel_tool_calls: if supports.parallel_tool_calls',
+    applies: ({ traits }) => traits.supports.parallelToolCalls === false,
+    idle: (parallel) => parallel === false,
+    reason: notSupported,
+  },
+]
 
 /** Parameters that a model refuses and that have no substitute. */
-const dropRows: readonly DropRow[] = [
+const rows: readonly DropRow[] = [
   ...['temperature', 'top_p'].map((parameter) => ({
     parameter,
     source: 'parameters, temperature: gpt-5* and o-series take the default only',
@@ -35,7 +85,7 @@ const dropRows: readonly DropRow[] = [
   ...['temperature', 'top_p', 'top_k'].map((parameter) => ({
     parameter,
     source: 'parameters, temperature: sampling is gone from Claude Opus 4.7 on',
-    applies: isOpusFrom47,
+    applies: ({ family }: Target) => family.kind === 'claude' && family.tier === 'opus' && isClaudeFrom(family, 4, 7),
     keeps: isDefaultSampling,
     reason: notSupported,
   })),
@@ -57,24 +107,31 @@ const dropRows: readonly DropRow[] = [
   {
     parameter: 'store',
     source: 'parameters, store',
-    applies: always,
     idle: (value) => value === false,
-    reason: () => 'not supported by Copilot',
+    reason: 'not supported by Copilot',
   },
   {
     parameter: 'service_tier',
     source: 'parameters, service_tier',
-    applies: always,
     idle: (value) => value === 'auto' || value === 'default',
-    reason: () => 'not supported by Copilot',
+    reason: 'not supported by Copilot',
   },
   {
     parameter: 'metadata',
     source: 'parameters, metadata',
-    applies: always,
-    reason: () => 'not supported by Copilot',
+    reason: 'not supported by Copilot',
+  },
+  {
+    parameter: 'max_tokens',
+    name: 'one output cap of two',
+    source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; parameters, max_tokens',
+    when: ({ max_completion_tokens: newer }) => newer !== undefined,
+    idle: (older, { max_completion_tokens: newer }) => older === newer,
+    reason: 'max_completion_tokens is given too',
   },
 ]
+
+export const toolParameterRules: readonly Rule[] = toolRows.map(toRule)
 
 /** In order: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
 export const parameterRules: readonly Rule[] = [
@@ -82,53 +139,39 @@ export const parameterRules: readonly Rule[] = [
     name: 'reasoning_effort among the listed levels',
     source:
       'parameters, reasoning_effort: others are 400 invalid_reasoning_effort; nearest lower, else lowest, is our choice',
-    applies: ({ traits }) => traits.supports.reasoningEffort !== undefined,
     adapt: listEffort,
   },
-  ...dropRows.map(toRule),
-  {
-    name: 'one output cap of two',
-    source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; parameters, max_tokens',
-    applies: always,
-    adapt: dropSecondCap,
-  },
+  ...rows.map(toRule),
   {
     name: 'output cap within the limit',
     source: 'parameters, max_tokens: above max_output_tokens upstream answers 400',
-    applies: ({ traits }) => traits.maxOutputTokens !== undefined,
     adapt: clampOutputCap,
   },
   {
-    name: 'max_tokens as max_completion_tokens',
-    source: 'parameters, max_tokens: gpt-5* and o-series refuse max_tokens',
-    applies: always,
-    adapt: (request, target, learnedRefusals) =>
-      isReasoning(target) || learnedRefusals.has(RENAMES_CAP)
+    name: 'output cap under the name that the model takes',
+    source: 'parameters, max_tokens: gpt-5* and o-series refuse max_tokens, everyone else takes it',
+    adapt: (request, target) =>
+      isReasoning(target) || target.learnedRefusals.has(RENAMES_CAP)
         ? renameCap(request, 'max_tokens', 'max_completion_tokens')
-        : undefined,
-  },
-  {
-    name: 'max_completion_tokens as max_tokens',
-    source: 'parameters, max_tokens: everyone else takes max_tokens',
-    applies: ({ family }) => !isReasoningGpt(family),
-    adapt: (request, _target, learnedRefusals) =>
-      learnedRefusals.has(RENAMES_CAP) ? undefined : renameCap(request, 'max_completion_tokens', 'max_tokens'),
+        : renameCap(request, 'max_completion_tokens', 'max_tokens'),
   },
 ]
 
-function toRule({ parameter, source, applies, when, keeps, idle, reason }: DropRow): Rule {
+function toRule(row: DropRow): Rule {
+  const { parameter, name = `${parameter} dropped`, source, applies, when, keeps, idle, reason } = row
   return {
-    name: `${parameter} dropped`,
+    name,
     source,
     applies,
     adapt: (request, target) => {
       const value = request[parameter]
       if (value === undefined || keeps?.(value) === true || when?.(request) === false) return undefined
-      const code = idle?.(value) === true ? 'adapted' : 'dropped'
-      return {
-        patch: { [parameter]: undefined },
-        notes: [{ code, field: parameter, reason: reason(target), action: 'dropped' }],
-      }
+      const why = typeof reason === 'string' ? reason : reason(target)
+      const warning =
+        idle?.(value, request) === true
+          ? ({ code: 'adapted', field: parameter, detail: `${why}, dropped` } as const)
+          : ({ code: 'dropped', field: parameter, detail: why } as const)
+      return { patch: { [parameter]: undefined }, warnings: [warning] }
     },
   }
 }
@@ -141,70 +184,38 @@ function wantsThinking(request: ChatRequest): boolean {
   return typeof thinking === 'object' && thinking !== null && 'type' in thinking && thinking.type !== 'disabled'
 }
 
-function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | undefined {
-  const limit = traits.maxOutputTokens ?? Infinity
-  const above = (['max_tokens', 'max_completion_tokens'] as const).filter((key) => (request[key] ?? 0) > limit)
-  if (above.length === 0) return undefined
-  return {
-    patch: Object.fromEntries(above.map((key) => [key, limit])),
-    notes: above.map((field) => ({
-      code: 'clamped',
-      field,
-      reason: `above the limit of ${traits.id}`,
-      action: `lowered to ${limit}`,
-    })),
-  }
-}
-
 type CapName = 'max_tokens' | 'max_completion_tokens'
 
-function dropSecondCap({ max_tokens: older, max_completion_tokens: newer }: ChatRequest): Outcome | undefined {
-  if (older === undefined || newer === undefined) return undefined
-  const note: Note = {
-    code: older === newer ? 'adapted' : 'dropped',
-    field: 'max_tokens',
-    reason: 'max_completion_tokens is given too',
-    action: 'dropped',
-  }
-  return { patch: { max_tokens: undefined }, notes: [note] }
+/** Of two caps, an earlier rule has dropped one. */
+function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | undefined {
+  const limit = traits.maxOutputTokens ?? Infinity
+  const caps: readonly CapName[] = ['max_tokens', 'max_completion_tokens']
+  const field = caps.find((name) => (request[name] ?? 0) > limit)
+  if (field === undefined) return undefined
+  const detail = `above the limit of ${traits.id}, lowered to ${limit}`
+  return { patch: { [field]: limit }, warnings: [{ code: 'clamped', field, detail }] }
 }
 
 function renameCap(request: ChatRequest, from: CapName, to: CapName): Outcome | undefined {
   if (request[from] === undefined) return undefined
   return {
     patch: { [from]: undefined, [to]: request[from] },
-    notes: [{ code: 'adapted', field: from, action: `sent as ${to}` }],
+    warnings: [{ code: 'adapted', field: from, detail: `sent as ${to}` }],
   }
 }
 
 function listEffort(request: ChatRequest, { traits }: Target): Outcome | undefined {
   const asked = request.reasoning_effort
-  const listed = traits.supports.reasoningEffort ?? []
-  if (typeof asked !== 'string' || listed.includes(asked)) return undefined
+  const listed = traits.supports.reasoningEffort
+  if (typeof asked !== 'string' || listed === undefined || listed.includes(asked)) return undefined
   const field = 'reasoning_effort'
   if (listed.length === 0) {
-    const note: Note = { code: 'dropped', field, reason: `not supported by ${traits.id}`, action: 'dropped' }
-    return { patch: { reasoning_effort: undefined }, notes: [note] }
+    const detail = `not supported by ${traits.id}`
+    return { patch: { reasoning_effort: undefined }, warnings: [{ code: 'dropped', field, detail }] }
   }
   // For an unknown level, upstream's own message is better than a guess.
   const nearest = isEffort(asked) ? clampEffort(asked, listed) : asked
   if (nearest === asked) return undefined
-  const reason = `'${asked}' is not offered by ${traits.id}`
-  const note: Note = { code: 'clamped', field, reason, action: `sent as '${nearest}'` }
-  return { patch: { reasoning_effort: nearest }, notes: [note] }
-}
-
-/**
- * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
- */
-export const nullRule: Rule = {
-  name: 'null left out',
-  source:
-    'OpenAI API reference, chat completions: null is the default; parameters: upstream validates against its own schema',
-  applies: always,
-  adapt: (request) => {
-    const empty = Object.keys(request).filter((key) => request[key] === null)
-    if (empty.length === 0) return undefined
-    return { patch: Object.fromEntries(empty.map((key) => [key, undefined])), notes: [] }
-  },
+  const detail = `'${asked}' is not offered by ${traits.id}, sent as '${nearest}'`
+  return { patch: { reasoning_effort: nearest }, warnings: [{ code: 'clamped', field, detail }] }
 }

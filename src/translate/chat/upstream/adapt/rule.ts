@@ -1,29 +1,24 @@
 import type { ModelTraits } from '../../../model-traits.ts'
 import type { ModelFamily } from '../../../parts/model-family.ts'
-import type { WarningCode } from '../../../warning.ts'
+import type { Warning } from '../../../warning.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
 
 /** The model a request is adapted to. */
 export interface Target {
   readonly traits: ModelTraits
   readonly family: ModelFamily
-}
-
-/** One change of a request. */
-export interface Note {
-  /** `adapted` if the answer is the one the caller asked for; another code if it may differ. */
-  readonly code: WarningCode
-  /** For example `messages.3.content`, or the id of a call; positions count after the history window. */
-  readonly field: string
-  /** Absent if only the spelling changes. */
-  readonly reason?: string
-  readonly action: string
+  /** Keys of what upstream has refused of the model before. */
+  readonly learnedRefusals: ReadonlySet<string>
 }
 
 export interface Outcome {
   /** Top-level members to set; `undefined` removes one. */
   readonly patch: Partial<ChatRequest>
-  readonly notes: readonly Note[]
+  /**
+   * `adapted` if the answer is the one the caller asked for; another code if it may differ. Positions count after the
+   * history window.
+   */
+  readonly warnings: readonly Warning[]
 }
 
 /** One fact about upstream or a kind of model, and the change it needs. */
@@ -31,58 +26,43 @@ export interface Rule {
   readonly name: string
   /** Source of the fact. `parameters, x` is item x of docs/copilot-wire.md, "Parameters by model". */
   readonly source: string
-  readonly applies: (target: Target) => boolean
-  /**
-   * Never changes its input. Returns undefined if the request needs no change.
-   * @param learnedRefusals keys of what upstream has refused of the model before
-   */
-  readonly adapt: (request: ChatRequest, target: Target, learnedRefusals: ReadonlySet<string>) => Outcome | undefined
+  /** Absent: to every model. */
+  readonly applies?: ((target: Target) => boolean) | undefined
+  /** Never changes its input. Returns undefined if the request needs no change. */
+  readonly adapt: (request: ChatRequest, target: Target) => Outcome | undefined
 }
 
-export function always(): boolean {
-  return true
-}
-
-/** `dropped`, or `dropped (12 places)` if the note names the first of several. */
+/** `dropped`, or `dropped (12 places)` if the warning names the first of several. */
 export function counted(action: string, places: number): string {
   return places === 1 ? action : `${action} (${places} places)`
-}
-
-interface MappedMessages {
-  readonly messages: readonly ChatMessage[]
-  /** Position of the first message that changed. */
-  readonly first: number
-  readonly changes: number
 }
 
 /**
  * Maps each message, or drops it if `map` returns undefined. Returns undefined if no message changed, or if none is left:
  * upstream's own refusal is clearer then.
+ * @param warn gets the path of the first message that changed, and the number of changes
  */
 export function mapMessages(
   messages: readonly ChatMessage[],
   map: (message: ChatMessage, at: number) => ChatMessage | undefined,
-): MappedMessages | undefined {
-  const mapped: ChatMessage[] = []
-  let first = -1
-  let changes = 0
-  messages.forEach((message, at) => {
-    const result = map(message, at)
-    if (result !== undefined) mapped.push(result)
-    if (result === message) return
-    if (first === -1) first = at
-    changes += 1
-  })
-  return changes === 0 || mapped.length === 0 ? undefined : { messages: mapped, first, changes }
+  warn: (first: string, changes: number) => readonly Warning[],
+): Outcome | undefined {
+  const mapped = messages.map(map)
+  const first = mapped.findIndex((message, at) => message !== messages[at])
+  if (first === -1) return undefined
+  const kept = mapped.filter((message) => message !== undefined)
+  if (kept.length === 0) return undefined
+  const changes = mapped.filter((message, at) => message !== messages[at]).length
+  return { patch: { messages: kept }, warnings: warn(`messages.${first}`, changes) }
 }
 
 /** Few enough to log. */
-const MOST_NOTES = 20
+const MOST_WARNINGS = 20
 
-/** The first notes of a long list, and one for all the others. */
-export function firstNotes(notes: readonly Note[]): readonly Note[] {
-  const next = notes[MOST_NOTES]
-  if (next === undefined) return notes
-  const others = { ...next, field: 'messages', action: `${next.action}, with others (${notes.length} in all)` }
-  return [...notes.slice(0, MOST_NOTES), others]
+/** The first warnings of a long list, and one for all the others. */
+export function firstWarnings(warnings: readonly Warning[]): readonly Warning[] {
+  const next = warnings[MOST_WARNINGS]
+  if (next === undefined) return warnings
+  const others = { ...next, field: 'messages', detail: `${next.detail}, with others (${warnings.length} in all)` }
+  return [...warnings.slice(0, MOST_WARNINGS), others]
 }

@@ -1,14 +1,13 @@
 import { isObject, type JsonObject } from '../../../parts/json.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
-import { withTools } from '../../legacy-functions.ts'
-import type { ChatRequest } from '../../wire.ts'
-import { always, counted, type Outcome, type Rule } from './rule.ts'
+import type { Warning } from '../../../warning.ts'
+import type { ChatMessage, ChatRequest } from '../../wire.ts'
+import { counted, mapMessages, type Outcome, type Rule } from './rule.ts'
 
 /** Runs before `functions` become tools, so that the refusal names the caller's own field. */
 export const toolLimitRule: Rule = {
   name: 'too many tools refused',
   source: 'parameters, tools',
-  applies: always,
   adapt: ({ tools, functions }, { traits }) => {
     const toolCount = tools?.length ?? 0
     const field = toolCount > 0 ? 'tools' : 'functions'
@@ -21,57 +20,62 @@ export const toolLimitRule: Rule = {
 export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
   source: 'OpenAI API reference, chat completions: functions and function_call are deprecated in favour of tools',
-  applies: always,
   adapt: withTools,
 }
 
-export const toolRules: readonly Rule[] = [
-  {
-    name: 'empty tools dropped',
-    source: 'parameters, tools: empty tools are 400',
-    applies: always,
-    adapt: (request) => (request.tools?.length === 0 ? drop('tools', 'empty', false) : undefined),
-  },
-  {
-    name: 'tool_choice without tools dropped',
-    source: 'parameters, tool_choice',
-    applies: always,
-    adapt: (request) => {
-      const choice = request.tool_choice
-      if (choice === undefined || request.tools) return undefined
-      return drop('tool_choice', 'there are no tools', choice !== 'auto' && choice !== 'none')
+/**
+ * Converts `functions` and `function_call`, which OpenAI replaced by tools in November 2023. Keeps the number and the
+ * order of messages.
+ */
+export function withTools(request: ChatRequest): Outcome | undefined {
+  const { functions, function_call: choice, tools, tool_choice: toolChoice } = request
+  const converted = convertMessages(request.messages)
+  const named = typeof choice === 'object' && choice ? { type: 'function', function: { name: choice.name } } : choice
+  const warnings = [
+    ...(functions ? [deprecated('functions', 'sent as tools')] : []),
+    ...(choice ? [deprecated('function_call', 'sent as tool_choice')] : []),
+    ...(converted?.warnings ?? []),
+  ]
+  if (warnings.length === 0) return undefined
+  const asTools = functions?.map((definition) => ({ type: 'function', function: definition })) ?? []
+  return {
+    patch: {
+      ...(functions && { functions: undefined, tools: [...(tools ?? []), ...asTools] }),
+      ...(choice && { function_call: undefined, tool_choice: toolChoice ?? named }),
+      ...converted?.patch,
     },
-  },
-  {
-    name: 'parallel_tool_calls without tools dropped',
-    source: 'parameters, parallel_tool_calls',
-    applies: always,
-    adapt: (request) =>
-      request.parallel_tool_calls === undefined || request.tools
-        ? undefined
-        : drop('parallel_tool_calls', 'there are no tools', false),
-  },
-  {
-    name: 'parallel_tool_calls dropped',
-    source: 'parameters, parallel_tool_calls: if supports.parallel_tool_calls',
-    applies: ({ traits }) => traits.supports.parallelToolCalls === false,
-    adapt: (request, { traits }) => {
-      const parallel = request.parallel_tool_calls
-      if (parallel === undefined) return undefined
-      return drop('parallel_tool_calls', `not supported by ${traits.id}`, parallel === true)
-    },
-  },
-  {
-    name: 'tool schemas without keywords Gemini refuses',
-    source: 'parameters, tools',
-    applies: ({ family }) => family.kind === 'gemini',
-    adapt: stripToolSchemas,
-  },
-]
+    warnings,
+  }
+}
 
-function drop(field: string, reason: string, isLoss: boolean): Outcome {
-  const code = isLoss ? 'dropped' : 'adapted'
-  return { patch: { [field]: undefined }, notes: [{ code, field, reason, action: 'dropped' }] }
+function deprecated(field: string, action: string): Warning {
+  return { code: 'adapted', field, detail: `deprecated, ${action}` }
+}
+
+/** Legacy calls have no ids: each gets one, and a result takes the id of the last call to its function. */
+function convertMessages(messages: readonly ChatMessage[]): Outcome | undefined {
+  const ids = new Map<string, string>()
+  const convert = (message: ChatMessage, at: number): ChatMessage => {
+    const id = `call_${at}`
+    if (message.role === 'assistant' && message.function_call) {
+      const { function_call: call, ...others } = message
+      ids.set(call.name, id)
+      return { ...others, content: others.content ?? null, tool_calls: [{ id, type: 'function', function: call }] }
+    }
+    if (message.role !== 'function') return message
+    const { name, ...others } = message
+    return { ...others, role: 'tool', content: others.content ?? '', tool_call_id: ids.get(String(name)) ?? id }
+  }
+  return mapMessages(messages, convert, (first, changes) => [
+    deprecated(first, counted('sent as a tool message', changes)),
+  ])
+}
+
+export const geminiSchemaRule: Rule = {
+  name: 'tool schemas without keywords Gemini refuses',
+  source: 'parameters, tools',
+  applies: ({ family }) => family.kind === 'gemini',
+  adapt: stripToolSchemas,
 }
 
 function stripToolSchemas(request: ChatRequest): Outcome | undefined {
@@ -92,9 +96,9 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
   })
   const field = loosened ?? touched[0]
   if (field === undefined) return undefined
-  const reason = `${[...keywords].join(', ')} not supported by Gemini`
   const code = loosened === undefined ? 'adapted' : 'schema_simplified'
-  return { patch: { tools }, notes: [{ code, field, reason, action: counted('left out', touched.length) }] }
+  const detail = `${[...keywords].join(', ')} not supported by Gemini, ${counted('left out', touched.length)}`
+  return { patch: { tools }, warnings: [{ code, field, detail }] }
 }
 
 export interface StrippedSchema {
@@ -114,18 +118,7 @@ const REFUSED: Readonly<Record<string, boolean>> = {
 }
 
 /** Their value is a schema or a list of schemas. */
-const SCHEMA_KEYWORDS = new Set([
-  'items',
-  'prefixItems',
-  'contains',
-  'anyOf',
-  'oneOf',
-  'allOf',
-  'not',
-  'if',
-  'then',
-  'else',
-])
+const SCHEMA_KEYWORDS = new Set('items prefixItems contains anyOf oneOf allOf not if then else'.split(' '))
 /** Their value maps names, which are not keywords, to schemas. */
 const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 

@@ -5,7 +5,7 @@ import { isFilled, isObject } from '../../../parts/json.ts'
 import { isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
 import { noteReason } from './finish.ts'
-import { chunkObject, hasIdentity } from './state.ts'
+import { hasIdentity } from './state.ts'
 import type { NormalisedChunk, NormaliserState } from './state.ts'
 import { normaliseToolCalls } from './tool-calls.ts'
 
@@ -127,35 +127,33 @@ function isPlainContent(content: unknown): boolean {
 
 /** The changes that leave the state as it is and are the same for every piece in the same wrapping. */
 function normaliseWrapping(state: NormaliserState, chunk: WireChunk, choice: WireChoice, delta: WireDelta): boolean {
-  let changed = normaliseIdentity(state, chunk)
-  if (normaliseShape(choice, delta)) changed = true
-  if (normaliseBlankReason(choice)) changed = true
-  if (normaliseRole(delta)) changed = true
+  let changed = false
+  if (!hasIdentity(state, chunk)) {
+    const { id, object, created, model } = state.identity
+    // In this order, which is that of the members if the chunk has none of them.
+    chunk.object = object
+    chunk.id = id
+    chunk.created = created
+    chunk.model = model
+    changed = true
+  }
+  if (choice.index !== 0 || choice.delta !== delta) {
+    // A message in place of a delta becomes the delta.
+    if (choice.message === delta) choice.message = undefined
+    choice.index = 0
+    choice.delta = delta
+    changed = true
+  }
+  if (choice.finish_reason !== null && !isFilled(choice.finish_reason)) {
+    choice.finish_reason = null
+    changed = true
+  }
+  // openai's own helper takes the last role that is set, so that a repeated or null role does no harm.
+  if (!isAssistant(delta.role)) {
+    delta.role = undefined
+    changed = true
+  }
   return changed
-}
-
-function normaliseIdentity(state: NormaliserState, chunk: WireChunk): boolean {
-  if (hasIdentity(state, chunk)) return false
-  chunk.object = chunkObject
-  chunk.id = state.id
-  chunk.created = state.created
-  chunk.model = state.model
-  return true
-}
-
-/** A message in place of a delta becomes the delta. */
-function normaliseShape(choice: WireChoice, delta: WireDelta): boolean {
-  if (choice.index === 0 && choice.delta === delta) return false
-  if (choice.message === delta) choice.message = undefined
-  choice.index = 0
-  choice.delta = delta
-  return true
-}
-
-function normaliseBlankReason(choice: WireChoice): boolean {
-  if (choice.finish_reason === null || isFilled(choice.finish_reason)) return false
-  choice.finish_reason = null
-  return true
 }
 
 function takeReason(state: NormaliserState, { finish_reason: reason }: WireChoice, choiceIndex: number): void {
@@ -164,13 +162,6 @@ function takeReason(state: NormaliserState, { finish_reason: reason }: WireChoic
     throw new Fault({ kind: 'upstream_failed', message: 'Upstream broke off the answer with an error.' })
   }
   noteReason(state, choiceIndex, reason)
-}
-
-/** openai's own helper takes the last role that is set, so that a repeated or null role does no harm. */
-function normaliseRole(delta: WireDelta): boolean {
-  if (isAssistant(delta.role)) return false
-  delta.role = undefined
-  return true
 }
 
 /** Joins text parts into one text. Content with other parts stays as it is. */

@@ -1,7 +1,6 @@
 import { Fault } from '../../../../errors.ts'
 import { isBlank, kindOf, mergeExtras } from '../../extras.ts'
 import type { FinishReason, WireChoice, WireChunk, WireDelta } from '../../wire.ts'
-import { identityOf } from './state.ts'
 import type { ChoiceChunk, NormalisedChunk, NormaliserState } from './state.ts'
 import { closeToolCalls, hasCalls } from './tool-calls.ts'
 
@@ -114,7 +113,7 @@ function emit(state: NormaliserState, { chunk, delta, text }: ChoiceChunk, out: 
 
 function newChunk(state: NormaliserState, delta: WireDelta, reason: FinishReason | null): ChoiceChunk {
   const choice: WireChoice = { index: 0, delta, finish_reason: reason }
-  const chunk: WireChunk = { ...identityOf(state), choices: [choice] }
+  const chunk: WireChunk = { ...state.identity, choices: [choice] }
   return { chunk, choice, delta, text: undefined }
 }
 
@@ -122,7 +121,7 @@ function newChunk(state: NormaliserState, delta: WireDelta, reason: FinishReason
 function usageChunk(state: NormaliserState): NormalisedChunk | undefined {
   const { usage, usageText, usageExtras } = state
   if (usage !== undefined && state.wantsUsage) {
-    return { chunk: { ...identityOf(state), choices: [], usage, ...usageExtras }, text: usageText }
+    return { chunk: { ...state.identity, choices: [], usage, ...usageExtras }, text: usageText }
   }
   if (usageExtras !== undefined) state.pendingExtras = mergeExtras(state.pendingExtras, usageExtras)
   return undefined

@@ -27,10 +27,8 @@ export interface NormaliserState {
   readonly seed: ReplySeed
   /** The caller reads usage: one chunk with it ends the stream. */
   readonly wantsUsage: boolean
-  /** Identity of the reply. '' and 0 until upstream states it or the first chunk is emitted. */
-  id: string
-  created: number
-  model: string
+  /** Members of every chunk of the reply. '' and 0 until upstream states them or the first chunk is emitted. */
+  readonly identity: { id: string; readonly object: 'chat.completion.chunk'; created: number; model: string }
   /** A chunk has been emitted, and the role with it. */
   started: boolean
   /** Upstream has sent a choice, even an empty one. */
@@ -60,8 +58,6 @@ export interface NormaliserState {
   readonly templates: EventTemplates
 }
 
-export const chunkObject = 'chat.completion.chunk'
-
 const texts = 'content refusal reasoning_text reasoning_content reasoning thinking cot_summary padding obfuscation'
 const offsets = 'check_offset start_offset end_offset'
 
@@ -78,9 +74,7 @@ export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): Normalise
   return {
     seed,
     wantsUsage,
-    id: '',
-    created: 0,
-    model: '',
+    identity: { id: '', object: 'chat.completion.chunk', created: 0, model: '' },
     started: false,
     sawChoice: false,
     hasContent: false,
@@ -101,26 +95,19 @@ export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): Normalise
 }
 
 /** Takes the identity from a chunk where it is not known yet. Azure's first chunk has '' and 0 everywhere. */
-export function noteIdentity(state: NormaliserState, { id, created, model }: WireChunk): void {
-  if (state.id === '' && isFilled(id)) state.id = id
-  if (state.created === 0 && typeof created === 'number' && Number.isSafeInteger(created)) state.created = created
-  if (state.model === '' && isFilled(model)) state.model = model
+export function noteIdentity({ identity }: NormaliserState, { id, created, model }: WireChunk): void {
+  if (identity.id === '' && isFilled(id)) identity.id = id
+  if (identity.created === 0 && typeof created === 'number' && Number.isSafeInteger(created)) identity.created = created
+  if (identity.model === '' && isFilled(model)) identity.model = model
 }
 
 /** Fills the gaps that upstream has left in the identity, before the first chunk is emitted. */
-export function completeIdentity(state: NormaliserState): void {
-  const { seed } = state
-  if (state.id === '') state.id = `chatcmpl-${seed.id}`
-  if (state.created === 0) state.created = seed.createdSeconds
-  if (state.model === '') state.model = seed.model
+export function completeIdentity({ identity, seed }: NormaliserState): void {
+  identity.id ||= `chatcmpl-${seed.id}`
+  identity.created ||= seed.createdSeconds
+  identity.model ||= seed.model
 }
 
-export function hasIdentity({ id, created, model }: NormaliserState, chunk: WireChunk): boolean {
-  return (
-    chunk.id === id && id !== '' && chunk.object === chunkObject && chunk.created === created && chunk.model === model
-  )
-}
-
-export function identityOf({ id, created, model }: NormaliserState) {
-  return { id, object: chunkObject, created, model }
+export function hasIdentity({ identity: { id, object, created, model } }: NormaliserState, chunk: WireChunk): boolean {
+  return chunk.id === id && id !== '' && chunk.object === object && chunk.created === created && chunk.model === model
 }

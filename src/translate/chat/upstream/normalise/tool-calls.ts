@@ -99,14 +99,9 @@ export function closeToolCalls(state: ToolCalls, truncated: boolean): WireToolCa
   return entries
 }
 
-/** Whether every call so far could be run. */
+/** Whether every call so far could be run. Whitespace alone counts as no arguments. */
 export function areToolCallsComplete(state: ToolCalls): boolean {
-  return state.seen.every(isComplete)
-}
-
-/** Whitespace alone counts as no arguments. */
-function isComplete(call: ToolCall): boolean {
-  return call.kind === 'custom' || call.arguments.trim() === '' || isJson(call.arguments)
+  return state.seen.every((call) => call.kind === 'custom' || call.arguments.trim() === '' || isJson(call.arguments))
 }
 
 /** Whether the arguments of the call with this index are a complete object. */
@@ -158,36 +153,24 @@ function openWaiting(state: ToolCalls, out: WireToolCall[]): void {
 function takePiece(state: ToolCalls, call: ToolCall, piece: string): string {
   // Some backends repeat the arguments after their last piece.
   if (call.scan.closed && piece === call.arguments) return ''
-  const kept = call.kind === 'function' ? scanArguments(call.scan, piece) : piece.length
-  if (kept === piece.length) {
-    call.arguments += piece
-    return piece
-  }
-  state.runawayWhitespace = true
-  const usable = piece.slice(0, kept)
+  const end = call.kind === 'function' ? scanArguments(call.scan, piece) : piece.length
+  if (end < piece.length) state.runawayWhitespace = true
+  const usable = piece.slice(0, end)
   call.arguments += usable
   return usable
 }
 
-function openCall(state: ToolCalls, call: ToolCall, { wire, body }: ToolEntry): WireToolCall {
+function openCall(state: ToolCalls, call: ToolCall, entry: ToolEntry): WireToolCall {
   const { kind, name, waiting } = call
-  const key = pieceKey(kind)
   const index = state.opened
   const id = freeId(state, call, index)
   state.opened += 1
   call.index = index
   call.waiting = undefined
-  const isUnchanged =
-    waiting === undefined &&
-    wire.index === index &&
-    wire.id === id &&
-    wire.type === kind &&
-    isOnlyBody(wire, kind, body) &&
-    body.name === name &&
-    body[key] === call.arguments
-  if (isUnchanged) return wire
-  const { function: _function, custom: _custom, ...extras } = { ...waiting, ...wire }
-  return { ...extras, index, id, type: kind, [kind]: { ...body, name, [key]: call.arguments } }
+  const isSame = entry.kind === kind && isWritten(entry, { index, id, type: kind }, name, call.arguments)
+  if (waiting === undefined && isSame) return entry.wire
+  const { function: _function, custom: _custom, ...extras } = { ...waiting, ...entry.wire }
+  return { ...extras, index, id, type: kind, [kind]: { ...entry.body, name, [pieceKey(kind)]: call.arguments } }
 }
 
 /** Upstream's id, unless it has none or another call has it. */
@@ -201,26 +184,33 @@ function freeId(state: ToolCalls, call: ToolCall, index: number): string {
   return `call_${state.seedId.replaceAll(/[^A-Za-z0-9]/g, '').slice(-32)}_${index}`
 }
 
-function continueCall({ kind, index }: ToolCall, { wire, body }: ToolEntry, piece: string): WireToolCall | undefined {
+function continueCall({ kind, index }: ToolCall, entry: ToolEntry, piece: string): WireToolCall | undefined {
+  const { wire, body } = entry
   const key = pieceKey(kind)
-  const isUnchanged =
-    wire.index === index &&
-    wire.id === undefined &&
-    wire.type === undefined &&
-    isOnlyBody(wire, kind, body) &&
-    body.name === undefined &&
-    body[key] === piece
-  if (isUnchanged) return wire
+  if (entry.kind === kind && isWritten(entry, { index, id: undefined, type: undefined }, undefined, piece)) return wire
   const { index: _index, id: _id, type: _type, function: _function, custom: _custom, ...extras } = wire
   const { name: _name, [key]: _piece, ...bodyExtras } = body
   const isEmpty = piece === '' && Object.keys(extras).length === 0 && Object.keys(bodyExtras).length === 0
   return isEmpty ? undefined : { ...extras, index, [kind]: { ...bodyExtras, [key]: piece } }
 }
 
-function isOnlyBody(wire: WireToolCall, kind: ToolKind, body: WireFunction): boolean {
-  return kind === 'function'
-    ? wire.function === body && wire.custom === undefined
-    : wire.custom === body && wire.function === undefined
+/** Whether upstream has written the entry as callers need it. */
+function isWritten(
+  { wire, body, kind }: ToolEntry,
+  { index, id, type }: WireToolCall,
+  name: string | undefined,
+  piece: string,
+): boolean {
+  const other = kind === 'function' ? wire.custom : wire.function
+  return (
+    wire.index === index &&
+    wire.id === id &&
+    wire.type === type &&
+    wire[kind] === body &&
+    other === undefined &&
+    body.name === name &&
+    body[pieceKey(kind)] === piece
+  )
 }
 
 function isJson(text: string): boolean {
