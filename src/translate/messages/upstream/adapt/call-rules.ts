@@ -3,7 +3,7 @@ import { isLegalName } from '../../../parts/ids.ts'
 import type { Warning } from '../../../warning.ts'
 import { contentBlocks, mapBlocks } from '../../content.ts'
 import { isBlock } from '../../wire.ts'
-import type { MessagesBlock, MessagesMessage, MessagesRole, ToolResultBlock } from '../../wire.ts'
+import type { MessagesBlock, MessagesMessage, MessagesRole, Block } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
 /**
@@ -140,7 +140,7 @@ function pairTurn(
   warnings: Warning[],
 ): readonly MessagesMessage[] {
   if (isPaired(calls, user)) return user
-  const results = new Map<string, ToolResultBlock>()
+  const results = new Map<string, Block<'tool_result'>>()
   const others: MessagesBlock[] = []
   const blocks = user.flatMap(({ content }) => contentBlocks(content))
   let isOrdered = true
