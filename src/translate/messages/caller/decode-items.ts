@@ -1,4 +1,4 @@
-import { hasBillingLine, withoutBillingLine } from '../content.ts'
+import { withoutBillingLine } from '../content.ts'
 import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Opaque, ReasoningItem, ToolCallItem, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
@@ -20,7 +20,7 @@ export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): 
 }
 
 function withoutBilling(part: TurnPart): TurnPart {
-  return part.type === 'text' && hasBillingLine(part.text) ? { ...part, text: withoutBillingLine(part.text) } : part
+  return part.type === 'text' ? { ...part, text: withoutBillingLine(part.text) } : part
 }
 
 /** @param thinkingFrom index of the first message whose thinking is kept */
