@@ -7,7 +7,7 @@ import type { JsonObject } from '../../parts/json.ts'
 import { mintId } from '../../parts/ids.ts'
 import { isFilled, isObject, stringify } from '../../parts/json.ts'
 import { deltasOfBlock } from '../fold.ts'
-import { noteUsage, startUsageCounts, type UsageCounts } from '../usage.ts'
+import { noteUsage, type UsageCounts } from '../usage.ts'
 import type { ContentBlock, LooseBlockDelta, LooseEvent, WireEvent } from '../wire.ts'
 import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 
@@ -73,7 +73,7 @@ export function startNormaliser(seed: ReplySeed): Normaliser {
     open: undefined,
     calls: new Set(),
     end: undefined,
-    usage: startUsageCounts(),
+    usage: {},
     done: false,
     skipped: 0,
     templates: startEventTemplates(),

@@ -32,10 +32,10 @@ export const systemRules: readonly Rule[] = [
     adapt: ({ body: { system } }) => {
       if (system === undefined || system === null) return undefined
       const kept = typeof system === 'string' ? withoutBillingLine(system) : keptBlocks(system)
-      const isEmpty = typeof kept === 'string' ? isBlank(kept) : kept.length === 0
+      const isGone = typeof kept === 'string' ? isBlank(kept) : kept.length === 0
       const isSame = typeof kept === 'string' ? kept === system : kept.every((block, at) => block === system[at])
-      if (!isEmpty && isSame && kept.length === system.length) return undefined
-      return { patch: { system: isEmpty ? undefined : kept }, warnings: [] }
+      if (!isGone && isSame && kept.length === system.length) return undefined
+      return { patch: { system: isGone ? undefined : kept }, warnings: [] }
     },
   },
   {
