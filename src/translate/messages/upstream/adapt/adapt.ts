@@ -7,7 +7,7 @@ import { callIdsRule } from './call-rules.ts'
 import { settingRules, systemRules } from './system-rules.ts'
 import { fieldRules } from './field-rules.ts'
 import { orderRules } from './order-rules.ts'
-import type { Draft, Rule } from './rule.ts'
+import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
 import { maxTokensRule, samplingRule, thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
@@ -72,9 +72,13 @@ function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapte
     if (outcome === undefined) continue
     // Not spread into a call: there may be one for each message.
     for (const warning of outcome.warnings) warnings.push(warning)
-    // Removed members stay as undefined, so that a comparison with the caller's body finds them.
-    if (outcome.patch !== undefined) body = { ...body, ...outcome.patch }
+    if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
     betas = outcome.betas ?? betas
   }
   return { body, betas, warnings }
+}
+
+/** Removed members stay as undefined, so that a comparison with the caller's body finds them. */
+function withPatch(body: Draft['body'], patch: Outcome['patch']): Draft['body'] {
+  return { ...body, ...patch }
 }
