@@ -107,12 +107,8 @@ function lastSpoken(messages: readonly MessagesMessage[]): MessagesMessage | und
  */
 const BILLING_LINE = 'x-anthropic-billing-header:'
 
-export function hasBillingLine(text: string): boolean {
-  return text.startsWith(BILLING_LINE)
-}
-
 export function withoutBillingLine(text: string): string {
-  if (!hasBillingLine(text)) return text
+  if (!text.startsWith(BILLING_LINE)) return text
   const lineEnd = text.indexOf('\n')
   return lineEnd === -1 ? '' : text.slice(lineEnd + 1)
 }

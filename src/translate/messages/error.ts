@@ -15,7 +15,8 @@ export interface MessagesErrorBody {
 
 /** The body of an error reply, and of the error event inside a stream. */
 export function toMessagesError(error: ProxyError, requestId: string): MessagesErrorBody {
-  const type = typeOfStatus(messagesErrorStatus(error))
+  const status = messagesErrorStatus(error)
+  const type = typesOfStatus.get(status) ?? (status < 500 ? 'invalid_request_error' : 'api_error')
   const message = messageOf(error, requestId)
   const details = error.kind === 'invalid_request' ? error.details : undefined
   return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: requestId }
@@ -35,39 +36,24 @@ export function messagesErrorStatus(error: ProxyError): number {
   return statusOf(error)
 }
 
-function typeOfStatus(status: number): string {
-  switch (status) {
-    case 401:
-      return 'authentication_error'
-    case 402:
-      return 'billing_error'
-    case 403:
-      return 'permission_error'
-    case 404:
-      return 'not_found_error'
-    case 408:
-    case 504:
-      return 'timeout_error'
-    case 409:
-      return 'conflict_error'
-    case 413:
-      return 'request_too_large'
-    case 429:
-      return 'rate_limit_error'
-    case 529:
-      return 'overloaded_error'
-    default:
-      return status < 500 ? 'invalid_request_error' : 'api_error'
-  }
-}
-
-/** Refusals whose message is Anthropic's, word for word. */
-const VERBATIM: ReadonlySet<string> = new Set(['assistant_prefill'])
+const typesOfStatus: ReadonlyMap<number, string> = new Map([
+  [401, 'authentication_error'],
+  [402, 'billing_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [408, 'timeout_error'],
+  [409, 'conflict_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [504, 'timeout_error'],
+  [529, 'overloaded_error'],
+])
 
 function messageOf(error: ProxyError, requestId: string): string {
   const overflow = overflowOf(error)
   if (overflow !== undefined) return tooLong(overflow)
-  if (error.kind === 'invalid_request' && VERBATIM.has(error.code ?? '')) return error.detail
+  // Anthropic's message, word for word.
+  if (error.kind === 'invalid_request' && error.code === 'assistant_prefill') return error.detail
   return wordError(error, requestId).message
 }
 

@@ -5,25 +5,13 @@ import type { DeltaUsage, StartUsage } from './wire.ts'
 
 /** Tokens of a stream so far, as Anthropic counts. Updated in place. */
 export interface UsageCounts {
-  input: number | undefined
-  cacheRead: number | undefined
-  cacheWrite: number | undefined
-  output: number | undefined
-  thinking: number | undefined
-  searches: number | undefined
-  nanoAiu: number | undefined
-}
-
-export function startUsageCounts(): UsageCounts {
-  return {
-    input: undefined,
-    cacheRead: undefined,
-    cacheWrite: undefined,
-    output: undefined,
-    thinking: undefined,
-    searches: undefined,
-    nanoAiu: undefined,
-  }
+  input?: number | undefined
+  cacheRead?: number | undefined
+  cacheWrite?: number | undefined
+  output?: number | undefined
+  thinking?: number | undefined
+  searches?: number | undefined
+  nanoAiu?: number | undefined
 }
 
 /**

@@ -102,119 +102,64 @@ export interface CacheControl {
   readonly [key: string]: unknown
 }
 
-interface TextBlock extends MessagesBlock {
-  readonly type: 'text'
-  readonly text: string
-}
-
-export interface ImageBlock extends MessagesBlock {
-  readonly type: 'image'
-  readonly source: MediaSource
-}
-
-export interface DocumentBlock extends MessagesBlock {
-  readonly type: 'document'
-  readonly source: MediaSource
-  readonly title?: string | null | undefined
-  readonly context?: string | null | undefined
-}
-
-/** `base64` has `media_type` and `data`, `text` has `data`, `url` has `url`, `file` has `file_id`, `content` has `content`. */
+/** `base64` has `media_type` and `data`, `text` has `data`, `url` has `url`, `content` has `content`. */
 export interface MediaSource {
   readonly type: string
   readonly media_type?: string | null | undefined
   readonly data?: string | null | undefined
   readonly url?: string | null | undefined
-  readonly file_id?: string | null | undefined
   readonly content?: string | readonly MessagesBlock[] | null | undefined
-  readonly [key: string]: unknown
 }
 
-interface SearchResultBlock extends MessagesBlock {
-  readonly type: 'search_result'
-  readonly source: string
-  readonly title: string
-  readonly content: readonly MessagesBlock[]
-}
-
-interface ThinkingBlock extends MessagesBlock {
-  readonly type: 'thinking'
-  readonly thinking: string
-  readonly signature?: string | null | undefined
-}
-
-interface RedactedThinkingBlock extends MessagesBlock {
-  readonly type: 'redacted_thinking'
-  readonly data: string
-}
-
-export interface ToolUseBlock extends MessagesBlock {
-  readonly type: 'tool_use'
-  readonly id: string
-  readonly name: string
-  /** Some clients write "no arguments" as null. */
-  readonly input?: JsonObject | null | undefined
-}
-
-export interface ToolResultBlock extends MessagesBlock {
-  readonly type: 'tool_result'
-  readonly tool_use_id: string
-  readonly content?: string | readonly MessagesBlock[] | null | undefined
-  readonly is_error?: boolean | null | undefined
-}
-
-interface ServerToolUseBlock extends MessagesBlock {
-  readonly type: 'server_tool_use'
+/** A call's `input`: some clients write "no arguments" as null. */
+interface ToolUse {
   readonly id: string
   readonly name: string
   readonly input?: JsonObject | null | undefined
 }
 
-/** In the result of a tool search: a deferred tool that the model may now call. */
-interface ToolReferenceBlock extends MessagesBlock {
-  readonly type: 'tool_reference'
-  readonly tool_name: string
-}
-
-/** In `system` messages: from here on the tool is offered. */
-interface ToolAdditionBlock extends MessagesBlock {
-  readonly type: 'tool_addition'
-  readonly tool: ToolChange
-}
-
-/** In `system` messages: from here on the tool is not offered any more. */
-interface ToolRemovalBlock extends MessagesBlock {
-  readonly type: 'tool_removal'
-  readonly tool: ToolChange
-}
-
-/** A definition (`tool_definition`), or the name of a tool that was defined before (`tool_reference`). */
+/** In `system` messages: from here on a tool is offered, or is not. */
 interface ToolChange {
-  readonly type: string
-  readonly name?: string | null | undefined
-  /** Present with `tool_definition`. */
-  readonly definition?: MessagesTool | null | undefined
-  readonly [key: string]: unknown
+  readonly tool: {
+    readonly name?: string | null | undefined
+    /** Absent if the tool was defined before. */
+    readonly definition?: MessagesTool | null | undefined
+  }
 }
 
 /** Blocks by type, with the members we read. Source: Anthropic Messages API reference and SDK types 1.11, 2026-11. */
 export interface KnownBlocks {
-  readonly text: TextBlock
-  readonly image: ImageBlock
-  readonly document: DocumentBlock
-  readonly search_result: SearchResultBlock
-  readonly thinking: ThinkingBlock
-  readonly redacted_thinking: RedactedThinkingBlock
-  readonly tool_use: ToolUseBlock
-  readonly tool_result: ToolResultBlock
-  readonly server_tool_use: ServerToolUseBlock
-  readonly tool_reference: ToolReferenceBlock
-  readonly tool_addition: ToolAdditionBlock
-  readonly tool_removal: ToolRemovalBlock
+  readonly text: { readonly text: string }
+  readonly image: { readonly source: MediaSource }
+  readonly document: {
+    readonly source: MediaSource
+    readonly title?: string | null | undefined
+    readonly context?: string | null | undefined
+  }
+  readonly search_result: {
+    readonly source: string
+    readonly title: string
+    readonly content: readonly MessagesBlock[]
+  }
+  readonly thinking: { readonly thinking: string; readonly signature?: string | null | undefined }
+  readonly redacted_thinking: { readonly data: string }
+  readonly tool_use: ToolUse
+  readonly tool_result: {
+    readonly tool_use_id: string
+    readonly content?: string | readonly MessagesBlock[] | null | undefined
+    readonly is_error?: boolean | null | undefined
+  }
+  readonly server_tool_use: ToolUse
+  /** In the result of a tool search: a deferred tool that the model may now call. */
+  readonly tool_reference: { readonly tool_name: string }
+  readonly tool_addition: ToolChange
+  readonly tool_removal: ToolChange
 }
+type BlockType = keyof KnownBlocks
+export type Block<Type extends BlockType> = MessagesBlock & { readonly type: Type } & KnownBlocks[Type]
 
 /** check-request.ts has checked the members of each type. */
-export function isBlock<Type extends keyof KnownBlocks>(block: MessagesBlock, type: Type): block is KnownBlocks[Type] {
+export function isBlock<Type extends BlockType>(block: MessagesBlock, type: Type): block is Block<Type> {
   return block.type === type
 }
 
@@ -336,26 +281,17 @@ export type ContentBlock =
   | { readonly type: 'text'; readonly text: ''; readonly citations: null }
   | { readonly type: 'thinking'; readonly thinking: ''; readonly signature: '' }
   | { readonly type: 'redacted_thinking'; readonly data: string }
-  | {
-      readonly type: 'tool_use'
-      readonly id: string
-      readonly name: string
-      readonly input: EmptyObject
-      readonly caller: DirectCaller
-    }
-  | {
-      readonly type: 'server_tool_use'
-      readonly id: string
-      readonly name: 'web_search'
-      readonly input: EmptyObject
-      readonly caller: DirectCaller
-    }
+  | (Call & { readonly type: 'tool_use'; readonly name: string })
+  | (Call & { readonly type: 'server_tool_use'; readonly name: 'web_search' })
   | {
       readonly type: 'web_search_tool_result'
       readonly tool_use_id: string
       readonly content: WebSearchContent
       readonly caller: DirectCaller
     }
+
+type Call = { readonly id: string; readonly input: { readonly [key: string]: never }; readonly caller: DirectCaller }
+type DirectCaller = { readonly type: 'direct' }
 
 export type WebSearchContent = WebSearchResult[] | WebSearchError
 
@@ -384,41 +320,16 @@ type WebSearchCitation = {
   readonly encrypted_index: string
 }
 
-type EmptyObject = { readonly [key: string]: never }
-type DirectCaller = { readonly type: 'direct' }
-
+type Loose<Type, Members = unknown> = { readonly type: Type; readonly [extra: string]: unknown } & Members
+export type LooseBlockDelta = Loose<'content_block_delta', { readonly index: number; readonly delta: JsonObject }>
 /** An event with the members that a fold reads, and any other member of upstream's. Written here or passed on. */
-export type LooseEvent = LooseStart | LooseBlockStart | LooseBlockDelta | LooseBlockStop | LooseMessageDelta | LooseStop
-
-type LooseStart = {
-  readonly type: 'message_start'
-  readonly message: JsonObject
-  readonly [extra: string]: unknown
-}
-type LooseBlockStart = {
-  readonly type: 'content_block_start'
-  readonly index: number
-  readonly content_block: JsonObject
-  readonly [extra: string]: unknown
-}
-export type LooseBlockDelta = {
-  readonly type: 'content_block_delta'
-  readonly index: number
-  readonly delta: JsonObject
-  readonly [extra: string]: unknown
-}
-type LooseBlockStop = {
-  readonly type: 'content_block_stop'
-  readonly index: number
-  readonly [extra: string]: unknown
-}
-type LooseMessageDelta = {
-  readonly type: 'message_delta'
-  readonly delta: JsonObject
-  readonly usage: JsonObject
-  readonly [extra: string]: unknown
-}
-type LooseStop = { readonly type: 'message_stop'; readonly [extra: string]: unknown }
+export type LooseEvent =
+  | Loose<'message_start', { readonly message: JsonObject }>
+  | Loose<'content_block_start', { readonly index: number; readonly content_block: JsonObject }>
+  | LooseBlockDelta
+  | Loose<'content_block_stop', { readonly index: number }>
+  | Loose<'message_delta', { readonly delta: JsonObject; readonly usage: JsonObject }>
+  | Loose<'message_stop'>
 
 /**
  * One JSON object of an upstream stream. Only `type` is certain: every other member is checked by its reader. Source:

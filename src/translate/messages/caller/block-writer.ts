@@ -81,7 +81,8 @@ export function writeEvent(writer: BlockWriter, event: PartEvent): void {
       return openSearch(writer, event.id, event.query)
     case 'search.result':
       if (!('failure' in event.outcome)) writer.searches += 1
-      return closeSearch(writer, event.id, toResultContent(event.outcome))
+      writeLate(writer)
+      return writeResult(writer, event.id, toResultContent(event.outcome))
   }
 }
 
@@ -110,11 +111,10 @@ export function writeCitedPages(writer: BlockWriter): void {
 }
 
 function writeText(writer: BlockWriter, text: string): void {
-  if (text === '') return
   const block = textBlock(writer)
   // Citations come with searches only.
   if (writer.searches > 0) block.text += text
-  writer.emit({ type: 'content_block_delta', index: block.index, delta: { type: 'text_delta', text } })
+  writeDelta(writer, { type: 'text_delta', text })
 }
 
 function textBlock(writer: BlockWriter): Extract<OpenBlock, { type: 'text' }> {
@@ -126,7 +126,7 @@ function textBlock(writer: BlockWriter): Extract<OpenBlock, { type: 'text' }> {
 }
 
 function writeThought(writer: BlockWriter, thinking: string): void {
-  if (thinking === '' || writer.hidesThinking) return
+  if (writer.hidesThinking) return
   if (isAfterText(writer)) {
     lateThought(writer).pieces.push(thinking)
     return
@@ -145,8 +145,7 @@ function writeSignature(writer: BlockWriter, opaque: Opaque): void {
   const sealed = sealOpaque(opaque)
   if (opaque.form === 'redacted' && writer.open === undefined) {
     const index = startBlock(writer, { type: 'redacted_thinking', data: sealed })
-    writer.emit({ type: 'content_block_stop', index })
-    return
+    return writer.emit({ type: 'content_block_stop', index })
   }
   openThinking(writer)
   writeDelta(writer, { type: 'signature_delta', signature: sealed })
@@ -213,11 +212,6 @@ function openSearch(writer: BlockWriter, searchId: string, query: string): void 
   const partial_json = JSON.stringify({ query })
   writer.emit({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } })
   writer.emit({ type: 'content_block_stop', index })
-}
-
-function closeSearch(writer: BlockWriter, searchId: string, content: WebSearchContent): void {
-  writeLate(writer)
-  writeResult(writer, searchId, content)
 }
 
 function writeResult(writer: BlockWriter, searchId: string, content: WebSearchContent): void {

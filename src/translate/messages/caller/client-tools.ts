@@ -7,18 +7,6 @@ export interface ClientTool {
   readonly parameters: JsonObject
 }
 
-const path = { type: 'string', description: 'Path of the file or directory.' }
-const insertLine = { type: 'integer', description: 'For insert: the line after which to insert; 0 is the beginning.' }
-const insertText = { type: 'string', description: 'For insert: the text to insert.' }
-const fileText = { type: 'string', description: 'For create: the whole content of the file.' }
-const oldText = { type: 'string', description: 'For str_replace: the text to replace; it must occur exactly once.' }
-const newText = { type: 'string', description: 'For str_replace: what replaces it; leave out to delete.' }
-const viewRange = {
-  type: 'array',
-  items: { type: 'integer' },
-  description: 'For view: first and last line to show, counted from 1; -1 as last is the end of the file.',
-}
-
 const bash: ClientTool = {
   name: 'bash',
   description: 'Runs a command in a bash session that lasts: its directory and variables stay from call to call.',
@@ -31,43 +19,46 @@ const bash: ClientTool = {
   },
 }
 
-const textEditor: ClientTool = {
-  name: 'str_replace_based_edit_tool',
-  description: 'Views, creates and edits text files.',
-  parameters: {
-    type: 'object',
-    properties: {
-      command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert'] },
-      path,
-      view_range: viewRange,
-      file_text: fileText,
-      old_str: oldText,
-      new_str: newText,
-      insert_line: insertLine,
-      insert_text: insertText,
+const edits = ['view', 'create', 'str_replace', 'insert']
+
+/** The members of a tool that edits files, in the order in which the model reads them. */
+function fileProperties(commands: readonly string[]) {
+  return {
+    command: { type: 'string', enum: commands },
+    path: text('Path of the file or directory.'),
+    view_range: {
+      type: 'array',
+      items: { type: 'integer' },
+      description: 'For view: first and last line to show, counted from 1; -1 as last is the end of the file.',
     },
-    required: ['command', 'path'],
-  },
+    file_text: text('For create: the whole content of the file.'),
+    old_str: text('For str_replace: the text to replace; it must occur exactly once.'),
+    new_str: text('For str_replace: what replaces it; leave out to delete.'),
+    insert_line: { type: 'integer', description: 'For insert: the line after which to insert; 0 is the beginning.' },
+  }
+}
+
+const insertText = text('For insert: the text to insert.')
+
+function text(description: string) {
+  return { type: 'string', description }
+}
+
+function textEditor(name: string, properties: JsonObject): ClientTool {
+  const parameters = { type: 'object', properties, required: ['command', 'path'] }
+  return { name, description: 'Views, creates and edits text files.', parameters }
 }
 
 /** Until version 20250124 the tool could undo, and inserted `new_str`. */
-const oldTextEditor: ClientTool = {
-  name: 'str_replace_editor',
-  description: 'Views, creates and edits text files.',
-  parameters: {
-    type: 'object',
-    properties: {
-      command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert', 'undo_edit'] },
-      path,
-      view_range: viewRange,
-      file_text: fileText,
-      old_str: oldText,
-      new_str: { type: 'string', description: 'For str_replace: what replaces it. For insert: the text to insert.' },
-      insert_line: insertLine,
-    },
-    required: ['command', 'path'],
-  },
-}
+const oldTextEditor = textEditor('str_replace_editor', {
+  ...fileProperties([...edits, 'undo_edit']),
+  new_str: text('For str_replace: what replaces it. For insert: the text to insert.'),
+})
+
+const newTextEditor = textEditor('str_replace_based_edit_tool', {
+  ...fileProperties(edits),
+  insert_text: insertText,
+})
 
 const memory: ClientTool = {
   name: 'memory',
@@ -75,16 +66,11 @@ const memory: ClientTool = {
   parameters: {
     type: 'object',
     properties: {
-      command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert', 'delete', 'rename'] },
-      path: { type: 'string', description: 'Path below /memories; all commands but rename.' },
-      view_range: viewRange,
-      file_text: fileText,
-      old_str: oldText,
-      new_str: newText,
-      insert_line: insertLine,
+      ...fileProperties([...edits, 'delete', 'rename']),
+      path: text('Path below /memories; all commands but rename.'),
       insert_text: insertText,
-      old_path: { type: 'string', description: 'For rename: the present path.' },
-      new_path: { type: 'string', description: 'For rename: the new path.' },
+      old_path: text('For rename: the present path.'),
+      new_path: text('For rename: the new path.'),
     },
     required: ['command'],
   },
@@ -94,7 +80,7 @@ const memory: ClientTool = {
 const tools: readonly (readonly [RegExp, ClientTool])[] = [
   [/^bash_\d/, bash],
   [/^text_editor_(?:20241022|20250124)$/, oldTextEditor],
-  [/^text_editor_\d/, textEditor],
+  [/^text_editor_\d/, newTextEditor],
   [/^memory_\d/, memory],
 ]
 

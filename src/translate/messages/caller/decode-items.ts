@@ -1,18 +1,11 @@
-import { hasBillingLine, withoutBillingLine } from '../content.ts'
+import { withoutBillingLine } from '../content.ts'
 import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Opaque, ReasoningItem, ToolCallItem, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { cacheOf, decodeParts, partsOfBlock, refuseAt, unreadable } from './decode-parts.ts'
 import type { LazyField } from './decode-parts.ts'
 import { readResultContent } from '../search-results.ts'
-import {
-  isBlock,
-  type MessagesBlock,
-  type MessagesMessage,
-  type MessagesRequest,
-  type ToolResultBlock,
-  type ToolUseBlock,
-} from '../wire.ts'
+import { isBlock, type MessagesBlock, type MessagesMessage, type MessagesRequest, type Block } from '../wire.ts'
 
 /** One item for each text of the system prompt: upstreams that take a single text join items with an empty line. */
 export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): readonly TurnItem[] {
@@ -27,7 +20,7 @@ export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): 
 }
 
 function withoutBilling(part: TurnPart): TurnPart {
-  return part.type === 'text' && hasBillingLine(part.text) ? { ...part, text: withoutBillingLine(part.text) } : part
+  return part.type === 'text' ? { ...part, text: withoutBillingLine(part.text) } : part
 }
 
 /** @param thinkingFrom index of the first message whose thinking is kept */
@@ -131,7 +124,7 @@ export function everyToolOffered(field: LazyField): Warning {
   return { code: 'adapted', field: field(), detail: 'every tool is offered from the start, without a search' }
 }
 
-function toolCall(block: ToolUseBlock, path: string): ToolCallItem {
+function toolCall(block: Block<'tool_use'>, path: string): ToolCallItem {
   return {
     type: 'tool_call',
     kind: 'function',
@@ -143,7 +136,7 @@ function toolCall(block: ToolUseBlock, path: string): ToolCallItem {
   }
 }
 
-function toolResult(block: ToolResultBlock, path: string, field: LazyField, warnings: Warning[]): ToolResultItem {
+function toolResult(block: Block<'tool_result'>, path: string, field: LazyField, warnings: Warning[]): ToolResultItem {
   const content = block.content ?? ''
   return {
     type: 'tool_result',

@@ -3,7 +3,7 @@ import type { CacheMark, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { toolReferenceText } from '../content.ts'
 import { isBlock } from '../wire.ts'
-import type { DocumentBlock, ImageBlock, MessagesBlock, MessagesTool } from '../wire.ts'
+import type { Block, MessagesBlock, MessagesTool } from '../wire.ts'
 
 type Content = string | readonly MessagesBlock[] | null | undefined
 
@@ -54,7 +54,7 @@ export function cacheOf({ cache_control: mark }: MessagesBlock | MessagesTool): 
 /** Source: Anthropic documentation, vision, 2026-11; `image/jpg` is how some clients spell one of them. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/jpg'])
 
-function imagePart(block: ImageBlock, field: LazyField): TurnPart {
+function imagePart(block: Block<'image'>, field: LazyField): TurnPart {
   const { type, media_type: mediaType, data, url } = block.source
   if (type === 'url') return { type: 'image', source: { type: 'url', url: url ?? '' }, ...cacheOf(block) }
   if (type !== 'base64') return refuseSource(type, () => `${field()}.source.type`)
@@ -65,7 +65,7 @@ function imagePart(block: ImageBlock, field: LazyField): TurnPart {
   return { type: 'image', source, ...cacheOf(block) }
 }
 
-function documentParts(block: DocumentBlock, field: LazyField, warnings: Warning[]): readonly TurnPart[] {
+function documentParts(block: Block<'document'>, field: LazyField, warnings: Warning[]): readonly TurnPart[] {
   warnCitations(block, field, warnings)
   const { source, title, context } = block
   const cache = cacheOf(block)

@@ -40,7 +40,12 @@ export function createMessagesTurnFold(seed: ReplySeed): TurnFold {
 interface Encoder {
   readonly seed: ReplySeed
   readonly writer: BlockWriter
-  readonly queue: PartQueue
+  /**
+   * By slot, in the order they were first seen. Parts may interleave in a turn, but a Messages stream has one open
+   * block: only the first part is written, the others wait.
+   */
+  readonly parts: Map<number, Part>
+  first: Part | undefined
   /** Undefined if the caller asked for thinking. */
   readonly deferral: ThoughtDeferral | undefined
   /** `message_start` was written; until then a failure is still a status. */
@@ -66,8 +71,9 @@ function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): En
       citedSearch: undefined,
       refused: false,
     },
-    queue: startPartQueue(),
-    deferral: asksForThinking ? undefined : startThoughtDeferral(),
+    parts: new Map(),
+    first: undefined,
+    deferral: asksForThinking ? undefined : { shown: new Set(), held: [] },
     started: false,
     done: false,
     startUsage: undefined,
@@ -75,10 +81,13 @@ function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): En
   }
 }
 
-function encodeStep(encoder: Encoder, event: TurnEvent): void {
-  const { deferral } = encoder
-  if (deferral === undefined) encodeTurnEvent(encoder, event)
-  else for (const due of deferThoughts(deferral, event)) encodeTurnEvent(encoder, due)
+/** A part of a reply that is not completely written. */
+interface Part {
+  readonly slot: number
+  /** Events that came before the part was the first. */
+  readonly waiting: PartEvent[]
+  signature: Opaque | undefined
+  closed: boolean
 }
 
 /**
@@ -89,44 +98,26 @@ function encodeStep(encoder: Encoder, event: TurnEvent): void {
 interface ThoughtDeferral {
   /** Slots of thinking with text, which is shown. */
   readonly shown: Set<number>
-  readonly waiting: Set<number>
-  readonly held: TurnEvent[]
+  readonly held: Extract<TurnEvent, { readonly type: 'think.sign' | 'part.close' }>[]
 }
 
-const nothing: readonly TurnEvent[] = []
-
-function startThoughtDeferral(): ThoughtDeferral {
-  return { shown: new Set(), waiting: new Set(), held: [] }
-}
-
-function deferThoughts({ shown, waiting, held }: ThoughtDeferral, event: TurnEvent): readonly TurnEvent[] {
-  switch (event.type) {
-    case 'think.delta':
-      if (event.text !== '') shown.add(event.slot)
-      return [event]
-    case 'think.sign':
-      if (shown.has(event.slot)) return [event]
-      waiting.add(event.slot)
-      held.push(event)
-      return nothing
-    case 'part.close':
-      if (!waiting.has(event.slot)) return [event]
-      held.push(event)
-      return nothing
-    case 'tool.open':
-    case 'search.open':
-      return [...held.splice(0), event]
-    case 'start':
-    case 'text.delta':
-    case 'refusal.delta':
-    case 'tool.args':
-    case 'citation':
-    case 'search':
-    case 'search.result':
-    case 'usage':
-    case 'stop':
-      return [event]
+function encodeStep(encoder: Encoder, event: TurnEvent): void {
+  const { deferral } = encoder
+  if (deferral !== undefined) {
+    if (isDeferred(deferral, event)) return
+    if (event.type === 'tool.open' || event.type === 'search.open') {
+      for (const due of deferral.held.splice(0)) encodeTurnEvent(encoder, due)
+    }
   }
+  encodeTurnEvent(encoder, event)
+}
+
+function isDeferred({ shown, held }: ThoughtDeferral, event: TurnEvent): boolean {
+  if (event.type === 'think.delta' && event.text !== '') shown.add(event.slot)
+  const isHeld = event.type === 'part.close' && held.some(({ slot }) => slot === event.slot)
+  if (!isHeld && (event.type !== 'think.sign' || shown.has(event.slot))) return false
+  held.push(event)
+  return true
 }
 
 function encodeTurnEvent(encoder: Encoder, event: TurnEvent): void {
@@ -142,7 +133,7 @@ function encodeTurnEvent(encoder: Encoder, event: TurnEvent): void {
       return closePart(encoder, event.slot)
     case 'think.sign':
       startMessage(encoder)
-      partOf(encoder.queue, event.slot).signature = event.opaque
+      partOf(encoder, event.slot).signature = event.opaque
       return
     case 'stop':
       return finish(encoder, event)
@@ -154,36 +145,47 @@ function encodeTurnEvent(encoder: Encoder, event: TurnEvent): void {
 function takePart(encoder: Encoder, event: PartEvent): void {
   if ('text' in event && event.text === '') return
   startMessage(encoder)
-  const { queue, writer } = encoder
-  const part = partOf(queue, event.slot)
-  if (part === queue.first) writeEvent(writer, event)
+  const part = partOf(encoder, event.slot)
+  if (part === encoder.first) writeEvent(encoder.writer, event)
   else part.waiting.push(event)
 }
 
-function closePart({ queue, writer }: Encoder, slot: number): void {
-  const part = queue.bySlot.get(slot)
+/** Returns the part of a slot, and adds a new one. */
+function partOf(encoder: Encoder, slot: number): Part {
+  // The common case: parts do not interleave.
+  if (encoder.first?.slot === slot) return encoder.first
+  const known = encoder.parts.get(slot)
+  if (known !== undefined) return known
+  const part: Part = { slot, waiting: [], signature: undefined, closed: false }
+  encoder.parts.set(slot, part)
+  encoder.first ??= part
+  return part
+}
+
+function closePart(encoder: Encoder, slot: number): void {
+  const part = encoder.parts.get(slot)
   if (part === undefined) return
   part.closed = true
-  while (queue.first?.closed) closeFirst(writer, queue, queue.first)
+  while (encoder.first?.closed) closeFirst(encoder, encoder.first)
 }
 
 /** Ends the first part and writes the waiting events of the next one. */
-function closeFirst(writer: BlockWriter, queue: PartQueue, first: Part): void {
-  closeBlock(writer, first.signature)
-  const next = nextPart(queue)
-  if (next === undefined) return
-  for (const event of next.waiting) writeEvent(writer, event)
-  next.waiting = []
+function closeFirst(encoder: Encoder, { slot, signature }: Part): void {
+  const { writer, parts } = encoder
+  closeBlock(writer, signature)
+  parts.delete(slot)
+  encoder.first = parts.values().next().value
+  for (const event of encoder.first?.waiting ?? []) writeEvent(writer, event)
 }
 
 function finish(encoder: Encoder, stop: Extract<TurnEvent, { type: 'stop' }>): void {
-  const { queue, writer } = encoder
-  const { emit } = writer
-  while (queue.first !== undefined) closeFirst(writer, queue, queue.first)
+  const { writer } = encoder
+  while (encoder.first !== undefined) closeFirst(encoder, encoder.first)
   startMessage(encoder)
   writeCitedPages(writer)
-  emit({ type: 'message_delta', delta: endOf(encoder, stop), usage: toDeltaUsage(encoder.usage, writer.searches) })
-  emit({ type: 'message_stop' })
+  const usage = toDeltaUsage(encoder.usage, writer.searches)
+  writer.emit({ type: 'message_delta', delta: endOf(encoder, stop), usage })
+  writer.emit({ type: 'message_stop' })
   encoder.done = true
 }
 
@@ -195,7 +197,7 @@ function endOf(
   const isRefusal = reason === 'end' && writer.refused && replyNotesOf(seed).hasFormat
   const stop = isRefusal ? 'content_filter' : reason
   return {
-    stop_reason: toStopReason(stop === 'tool_calls' && writer.calls === 0 ? 'end' : stop),
+    stop_reason: stopReasons[stop === 'tool_calls' && writer.calls === 0 ? 'end' : stop],
     stop_sequence: stop === 'stop_sequence' ? (stopSequence ?? null) : null,
     stop_details: stop === 'content_filter' ? toRefusalDetails(detail?.category, detail?.explanation) : null,
     container: null,
@@ -214,24 +216,10 @@ const stopReasons: Readonly<Record<TurnStop, StopReason>> = {
   compaction: 'end_turn',
 }
 
-function toStopReason(stop: TurnStop): StopReason {
-  return stopReasons[stop]
-}
+const categories: readonly RefusalCategory[] = ['cyber', 'bio', 'frontier_llm', 'reasoning_extraction', 'general_harms']
 
-const categories: ReadonlySet<string | undefined> = new Set<RefusalCategory>([
-  'cyber',
-  'bio',
-  'frontier_llm',
-  'reasoning_extraction',
-  'general_harms',
-])
-
-function toRefusalDetails(category?: string, explanation?: string): RefusalDetails {
-  return { type: 'refusal', category: isCategory(category) ? category : null, explanation: explanation ?? null }
-}
-
-function isCategory(category: string | undefined): category is RefusalCategory {
-  return categories.has(category)
+function toRefusalDetails(category?: string, explanation: string | null = null): RefusalDetails {
+  return { type: 'refusal', category: categories.find((known) => known === category) ?? null, explanation }
 }
 
 function startMessage(encoder: Encoder): void {
@@ -255,52 +243,4 @@ function startMessage(encoder: Encoder): void {
       usage: toStartUsage(encoder.startUsage),
     },
   })
-}
-
-/** A part of a reply that is not completely written. */
-interface Part {
-  readonly slot: number
-  /** Events that came before the part was the first. */
-  waiting: PartEvent[]
-  signature: Opaque | undefined
-  closed: boolean
-  next: Part | undefined
-}
-
-/**
- * The parts of a reply in the order they were first seen. Parts may interleave in a turn, but a Messages stream has
- * one open block: only the first part is written, the others wait. Updated in place.
- */
-interface PartQueue {
-  readonly bySlot: Map<number, Part>
-  first: Part | undefined
-  last: Part | undefined
-}
-
-function startPartQueue(): PartQueue {
-  return { bySlot: new Map(), first: undefined, last: undefined }
-}
-
-/** Returns the part of a slot, and queues a new one. */
-function partOf(queue: PartQueue, slot: number): Part {
-  // The common case: parts do not interleave.
-  if (queue.first?.slot === slot) return queue.first
-  const known = queue.bySlot.get(slot)
-  if (known !== undefined) return known
-  const part: Part = { slot, waiting: [], signature: undefined, closed: false, next: undefined }
-  if (queue.last === undefined) queue.first = part
-  else queue.last.next = part
-  queue.last = part
-  queue.bySlot.set(slot, part)
-  return part
-}
-
-/** Removes the first part and returns the next. */
-function nextPart(queue: PartQueue): Part | undefined {
-  const { first } = queue
-  if (first === undefined) return undefined
-  queue.bySlot.delete(first.slot)
-  queue.first = first.next
-  if (queue.first === undefined) queue.last = undefined
-  return queue.first
 }

@@ -4,72 +4,47 @@
  * (@anthropic-ai/sdk 1.11.0, its partial JSON parser). Updated in place.
  */
 export interface JsonPrefix {
-  state: State
+  /** What comes next, or what is being read, or why nothing more is taken. */
+  state:
+    | 'object'
+    | 'firstKey'
+    | 'key'
+    | 'colon'
+    | 'firstItem'
+    | 'value'
+    | 'afterValue'
+    | 'inString'
+    | 'inEscape'
+    | 'inScalar'
+    /** The object is closed. */
+    | 'complete'
+    /** The text begins with something else than an object. */
+    | 'notObject'
+    /** The last character cannot stand where it does. */
+    | 'broken'
   /** Open objects (true) and arrays (false), outermost first. */
   readonly nesting: boolean[]
-  /** The remainder of `true`, `false` or `null`. */
-  literal: string
-  /** Digits of `\uXXXX` still to come. */
-  digits: number
+  /** The escape, number or literal that is being read. */
+  token: string
   /** The string that is being read is a key. */
   isKey: boolean
 }
-
-/** The states of a number are named after the part of it that was read last. */
-type State =
-  | 'beforeObject'
-  | 'beforeFirstKey'
-  | 'beforeKey'
-  | 'beforeColon'
-  | 'beforeValue'
-  | 'beforeFirstItem'
-  | 'afterValue'
-  | 'inString'
-  | 'inEscape'
-  | 'inUnicode'
-  | 'inLiteral'
-  | 'minus'
-  | 'zero'
-  | 'integer'
-  | 'point'
-  | 'fraction'
-  | 'exponent'
-  | 'exponentSign'
-  | 'exponentDigits'
-  /** The object is closed; nothing more is taken. */
-  | 'complete'
-  /** The text begins with something else than an object; nothing is taken. */
-  | 'notObject'
-  /** The last character cannot stand where it does; nothing more is taken. */
-  | 'broken'
+type State = JsonPrefix['state']
 
 /** Arguments nest a handful of levels; the limit bounds the list in a stream of brackets. */
-const maxDepth = 512
+const MAX_DEPTH = 512
 
 const SPACE = 32
 const QUOTE = 34
-const PLUS = 43
-const COMMA = 44
-const MINUS = 45
-const POINT = 46
-const ZERO = 48
-const NINE = 57
-const COLON = 58
-const OPEN_BRACKET = 91
 const BACKSLASH = 92
-const CLOSE_BRACKET = 93
-const LETTER_U = 117
-const OPEN_BRACE = 123
-const CLOSE_BRACE = 125
 
-const literals: ReadonlyMap<number, string> = new Map(
-  ['true', 'false', 'null'].map((word) => [word.charCodeAt(0), word]),
-)
-/** Characters that may follow a backslash, beside `u`. */
-const escapable: ReadonlySet<number> = new Set(Array.from('"\\/bfnrt', (char) => char.charCodeAt(0)))
+const ESCAPE = /^\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})$/
+const ESCAPE_START = /^\\u[\dA-Fa-f]{0,3}$/
+const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?)$/
+const NUMBER_START = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*|(?:\.\d+)?[Ee][+-]?\d*)?)?$/
 
 export function startJsonPrefix(): JsonPrefix {
-  return { state: 'beforeObject', nesting: [], literal: '', digits: 0, isKey: false }
+  return { state: 'object', nesting: [], token: '', isKey: false }
 }
 
 /**
@@ -81,8 +56,8 @@ export function takeJson(json: JsonPrefix, piece: string): string {
   let taken = ''
   let from = 0
   for (let at = 0; at < piece.length; at += 1) {
-    const code = piece.charCodeAt(at)
     if (json.state === 'inString') {
+      const code = piece.charCodeAt(at)
       if (code >= SPACE && code !== QUOTE && code !== BACKSLASH) continue
       if (code < SPACE) {
         taken += piece.slice(from, at) + JSON.stringify(piece[at]).slice(1, -1)
@@ -91,10 +66,10 @@ export function takeJson(json: JsonPrefix, piece: string): string {
       }
     }
     const before = json.state
-    json.state = next(json, code)
-    if (json.state === 'beforeObject') from = at + 1
+    json.state = next(json, piece.charAt(at))
+    if (json.state === 'object') from = at + 1
     else if (isOver(json.state)) return taken + piece.slice(from, json.state === 'complete' ? at + 1 : at)
-    else if (before === 'beforeObject') from = at
+    else if (before === 'object') from = at
   }
   return taken + piece.slice(from)
 }
@@ -103,109 +78,68 @@ function isOver(state: State): boolean {
   return state === 'complete' || state === 'notObject' || state === 'broken'
 }
 
-function next(json: JsonPrefix, code: number): State {
+function next(json: JsonPrefix, char: string): State {
   switch (json.state) {
     case 'inString':
-      if (code === BACKSLASH) return 'inEscape'
-      return json.isKey ? 'beforeColon' : 'afterValue'
+      if (char === '\\') return beginToken(json, 'inEscape', char)
+      return json.isKey ? 'colon' : 'afterValue'
     case 'inEscape':
-      json.digits = 4
-      if (code === LETTER_U) return 'inUnicode'
-      return escapable.has(code) ? 'inString' : 'broken'
-    case 'inUnicode':
-      json.digits -= 1
-      if (!isHexDigit(code)) return 'broken'
-      return json.digits === 0 ? 'inString' : 'inUnicode'
-    case 'inLiteral':
-      if (code !== json.literal.charCodeAt(0)) return 'broken'
-      json.literal = json.literal.slice(1)
-      return json.literal === '' ? 'afterValue' : 'inLiteral'
-    case 'minus':
-      return firstDigit(code) ?? 'broken'
-    case 'zero':
-      return pointOrExponent(code) ?? afterValue(json, code)
-    case 'integer':
-      return isDigit(code) ? 'integer' : (pointOrExponent(code) ?? afterValue(json, code))
-    case 'point':
-      return isDigit(code) ? 'fraction' : 'broken'
-    case 'fraction':
-      if (isDigit(code)) return 'fraction'
-      return isExponent(code) ? 'exponent' : afterValue(json, code)
-    case 'exponent':
-      if (code === PLUS || code === MINUS) return 'exponentSign'
-      return isDigit(code) ? 'exponentDigits' : 'broken'
-    case 'exponentSign':
-      return isDigit(code) ? 'exponentDigits' : 'broken'
-    case 'exponentDigits':
-      return isDigit(code) ? 'exponentDigits' : afterValue(json, code)
+      json.token += char
+      if (ESCAPE.test(json.token)) return 'inString'
+      return ESCAPE_START.test(json.token) ? 'inEscape' : 'broken'
+    case 'inScalar':
+      if (/[^\w.+-]/.test(char)) return SCALAR.test(json.token) ? afterValue(json, char) : 'broken'
+      // After two digits, more digits change nothing: the token stays short.
+      if (!/\d\d$/.test(json.token) || !/\d/.test(char)) json.token += char
+      return isScalarStart(json.token) ? 'inScalar' : 'broken'
     case 'afterValue':
-      return afterValue(json, code)
-    case 'complete':
-    case 'notObject':
-    case 'broken':
-      return json.state
+      return afterValue(json, char)
     default:
-      return isSpace(code) ? json.state : begin(json, json.state, code)
+      return isSpace(char) ? json.state : begin(json, char)
   }
 }
 
-function begin(
-  json: JsonPrefix,
-  state: 'beforeObject' | 'beforeFirstKey' | 'beforeKey' | 'beforeColon' | 'beforeValue' | 'beforeFirstItem',
-  code: number,
-): State {
+function begin(json: JsonPrefix, char: string): State {
+  const { state } = json
   switch (state) {
-    case 'beforeObject':
-      return code === OPEN_BRACE ? open(json, true) : 'notObject'
-    case 'beforeFirstKey':
-      return code === CLOSE_BRACE ? close(json) : beginKey(json, code)
-    case 'beforeKey':
-      return beginKey(json, code)
-    case 'beforeColon':
-      return code === COLON ? 'beforeValue' : 'broken'
-    case 'beforeFirstItem':
-      return code === CLOSE_BRACKET ? close(json) : beginValue(json, code)
-    case 'beforeValue':
-      return beginValue(json, code)
-  }
-}
-
-function beginKey(json: JsonPrefix, code: number): State {
-  json.isKey = true
-  return code === QUOTE ? 'inString' : 'broken'
-}
-
-function beginValue(json: JsonPrefix, code: number): State {
-  switch (code) {
-    case QUOTE:
+    case 'object':
+      return char === '{' ? open(json, true) : 'notObject'
+    case 'colon':
+      return char === ':' ? 'value' : 'broken'
+    case 'firstKey':
+    case 'key':
+      if (state === 'firstKey' && char === '}') return close(json)
+      json.isKey = true
+      return char === '"' ? 'inString' : 'broken'
+    default:
+      if (state === 'firstItem' && char === ']') return close(json)
+      if (char === '{' || char === '[') return open(json, char === '{')
       json.isKey = false
-      return 'inString'
-    case OPEN_BRACE:
-      return open(json, true)
-    case OPEN_BRACKET:
-      return open(json, false)
-    case MINUS:
-      return 'minus'
-    default: {
-      const literal = literals.get(code)
-      if (literal === undefined) return firstDigit(code) ?? 'broken'
-      json.literal = literal.slice(1)
-      return 'inLiteral'
-    }
+      if (char === '"') return 'inString'
+      return isScalarStart(char) ? beginToken(json, 'inScalar', char) : 'broken'
   }
 }
 
-function afterValue(json: JsonPrefix, code: number): State {
-  if (isSpace(code)) return 'afterValue'
+function beginToken(json: JsonPrefix, state: State, char: string): State {
+  json.token = char
+  return state
+}
+
+function isScalarStart(token: string): boolean {
+  return NUMBER_START.test(token) || ['true', 'false', 'null'].some((literal) => literal.startsWith(token))
+}
+
+function afterValue(json: JsonPrefix, char: string): State {
+  if (isSpace(char)) return 'afterValue'
   const inObject = json.nesting.at(-1) === true
-  if (code === COMMA) return inObject ? 'beforeKey' : 'beforeValue'
-  return code === (inObject ? CLOSE_BRACE : CLOSE_BRACKET) ? close(json) : 'broken'
+  if (char === ',') return inObject ? 'key' : 'value'
+  return char === (inObject ? '}' : ']') ? close(json) : 'broken'
 }
 
 function open(json: JsonPrefix, isObject: boolean): State {
-  if (json.nesting.length === maxDepth) return 'broken'
+  if (json.nesting.length === MAX_DEPTH) return 'broken'
   json.nesting.push(isObject)
-  return isObject ? 'beforeFirstKey' : 'beforeFirstItem'
+  return isObject ? 'firstKey' : 'firstItem'
 }
 
 function close(json: JsonPrefix): State {
@@ -213,29 +147,6 @@ function close(json: JsonPrefix): State {
   return json.nesting.length === 0 ? 'complete' : 'afterValue'
 }
 
-function firstDigit(code: number): State | undefined {
-  if (!isDigit(code)) return undefined
-  return code === ZERO ? 'zero' : 'integer'
-}
-
-function pointOrExponent(code: number): State | undefined {
-  if (code === POINT) return 'point'
-  return isExponent(code) ? 'exponent' : undefined
-}
-
-function isExponent(code: number): boolean {
-  return code === 69 || code === 101
-}
-
-function isDigit(code: number): boolean {
-  return code >= ZERO && code <= NINE
-}
-
-function isHexDigit(code: number): boolean {
-  const lower = code | 32
-  return isDigit(code) || (lower >= 97 && lower <= 102)
-}
-
-function isSpace(code: number): boolean {
-  return code === SPACE || code === 9 || code === 10 || code === 13
+function isSpace(char: string): boolean {
+  return char === ' ' || char === '\t' || char === '\n' || char === '\r'
 }

@@ -52,14 +52,22 @@ interface DecodeState {
   skipped: number
 }
 
-/** A slot is taken with the first event, so that an empty block takes none. */
-type OpenBlock =
-  | { readonly kind: 'text'; slot: number | undefined }
-  | { readonly kind: 'thinking' | 'redacted'; slot: number | undefined; signature: string }
-  | { readonly kind: 'tool'; readonly slot: number }
-  | { readonly kind: 'search'; slot: number | undefined; readonly id: string; json: string }
-  /** Left out: results of searches, upstream's own tools, unknown blocks. */
-  | { readonly kind: 'other'; readonly slot: undefined }
+interface OpenBlock {
+  /** `other` is left out: results of searches, upstream's own tools, unknown blocks. */
+  readonly kind: 'text' | 'thinking' | 'redacted' | 'tool' | 'search' | 'other'
+  /** Taken with the first event, so that an empty block takes none. */
+  slot: number | undefined
+  readonly id: string
+  /** The signature or ciphertext of thinking, the input of a search. */
+  data: string
+}
+
+const kinds: ReadonlyMap<unknown, OpenBlock['kind']> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thinking'],
+  ['redacted_thinking', 'redacted'],
+  ['tool_use', 'tool'],
+])
 
 /** A query is a line or two. Characters. */
 const longestQuery = 64 * 1024
@@ -103,40 +111,28 @@ function start(state: DecodeState, out: TurnEvent[]): void {
 
 function openBlock(state: DecodeState, block: JsonObject, out: TurnEvent[]): void {
   state.blocks?.push(startBlockFold(block))
-  switch (block['type']) {
+  const { type, id, name } = block
+  const kind = type === 'server_tool_use' && name === 'web_search' ? 'search' : (kinds.get(type) ?? 'other')
+  const open: OpenBlock = { kind, slot: undefined, id: textOf(id), data: textOf(block['signature'] ?? block['data']) }
+  state.open = open
+  switch (kind) {
     case 'text':
-      state.open = { kind: 'text', slot: undefined }
-      pushText(state, state.open, block['text'], out)
-      for (const citation of objectsOf(block['citations'])) pushCitation(state, state.open, citation, out)
-      return
+      pushText(state, open, 'text.delta', block['text'], out)
+      return pushCitations(state, open, block['citations'], out)
     case 'thinking':
-      state.open = { kind: 'thinking', slot: undefined, signature: textOf(block['signature']) }
-      pushThought(state, state.open, block['thinking'], out)
+      return pushText(state, open, 'think.delta', block['thinking'], out)
+    case 'tool':
+      if (!isFilled(name)) throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+      state.calls += 1
+      out.push({ type: 'tool.open', slot: slotOf(state, open), id: open.id, name, kind: 'function' })
       return
-    case 'redacted_thinking':
-      state.open = { kind: 'redacted', slot: undefined, signature: textOf(block['data']) }
+    case 'other':
+      // The text that quotes the pages of a search names them again.
+      if (type !== 'web_search_tool_result') state.skipped += 1
       return
-    case 'tool_use':
-      return openCall(state, block, out)
-    case 'server_tool_use':
-      if (block['name'] !== 'web_search') break
-      state.open = { kind: 'search', slot: undefined, id: textOf(block['id']), json: '' }
-      return
-    // The text that quotes the pages of a search names them again.
-    case 'web_search_tool_result':
-      state.open = { kind: 'other', slot: undefined }
-      return
+    case 'redacted':
+    case 'search':
   }
-  state.skipped += 1
-  state.open = { kind: 'other', slot: undefined }
-}
-
-function openCall(state: DecodeState, { id, name }: JsonObject, out: TurnEvent[]): void {
-  if (!isFilled(name)) throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
-  const slot = takeSlot(state)
-  state.open = { kind: 'tool', slot }
-  state.calls += 1
-  out.push({ type: 'tool.open', slot, id: textOf(id), name, kind: 'function' })
 }
 
 /** The normaliser passes unknown deltas of known blocks. */
@@ -144,87 +140,55 @@ function readDelta(state: DecodeState, delta: JsonObject, out: TurnEvent[]): voi
   const { open } = state
   const block = state.blocks?.at(-1)
   if (block !== undefined) foldDelta(block, delta)
-  switch (open?.kind) {
-    case 'text':
-      if (delta['type'] === 'text_delta') return pushText(state, open, delta['text'], out)
-      if (delta['type'] !== 'citations_delta') break
-      if (isObject(delta['citation'])) pushCitation(state, open, delta['citation'], out)
-      return
-    case 'thinking':
-      if (delta['type'] === 'thinking_delta') return pushThought(state, open, delta['thinking'], out)
-      if (delta['type'] !== 'signature_delta') break
-      open.signature = textOf(delta['signature'])
-      return
-    case 'tool':
-      if (delta['type'] !== 'input_json_delta') break
-      if (isFilled(delta['partial_json'])) out.push({ type: 'tool.args', slot: open.slot, text: delta['partial_json'] })
-      return
-    case 'search':
-      if (delta['type'] !== 'input_json_delta') break
-      if (open.json.length < longestQuery) open.json += textOf(delta['partial_json'])
-      return
-    case 'other':
-      return
-    case 'redacted':
-    case undefined:
+  if (open === undefined || open.kind === 'other') return
+  const { kind } = open
+  const { type } = delta
+  if (kind === 'text' && type === 'text_delta') return pushText(state, open, 'text.delta', delta['text'], out)
+  if (kind === 'thinking' && type === 'thinking_delta') {
+    return pushText(state, open, 'think.delta', delta['thinking'], out)
   }
-  state.skipped += 1
+  if (kind === 'tool' && type === 'input_json_delta') {
+    return pushText(state, open, 'tool.args', delta['partial_json'], out)
+  }
+  if (kind === 'text' && type === 'citations_delta') return pushCitations(state, open, [delta['citation']], out)
+  if (kind === 'thinking' && type === 'signature_delta') open.data = textOf(delta['signature'])
+  else if (kind === 'search' && type === 'input_json_delta') {
+    if (open.data.length < longestQuery) open.data += textOf(delta['partial_json'])
+  } else state.skipped += 1
 }
 
 function closeBlock(state: DecodeState, out: TurnEvent[]): void {
   const { open } = state
   if (open === undefined) return
   state.open = undefined
-  switch (open.kind) {
-    case 'thinking':
-    case 'redacted':
-      pushSignature(state, open, out)
-      break
-    case 'search': {
-      const { query } = parseObject(open.json) ?? {}
-      out.push({ type: 'search', slot: slotOf(state, open), id: open.id, query: textOf(query) })
-      break
-    }
-    case 'text':
-    case 'tool':
-    case 'other':
+  const { kind, id, data } = open
+  if (kind === 'search') {
+    const query = textOf(parseObject(data)?.['query'])
+    out.push({ type: 'search', slot: slotOf(state, open), id, query })
+  } else if (data !== '' && (kind === 'thinking' || kind === 'redacted')) {
+    const form = kind === 'thinking' ? 'signature' : 'redacted'
+    out.push({ type: 'think.sign', slot: slotOf(state, open), opaque: { ...state.maker, form, value: data } })
   }
   if (open.slot !== undefined) out.push({ type: 'part.close', slot: open.slot })
 }
 
-type OpenText = Extract<OpenBlock, { kind: 'text' }>
-type OpenThinking = Extract<OpenBlock, { kind: 'thinking' | 'redacted' }>
+type TextEvent = 'text.delta' | 'think.delta' | 'tool.args'
 
-function pushText(state: DecodeState, open: OpenText, text: unknown, out: TurnEvent[]): void {
-  if (isFilled(text)) out.push({ type: 'text.delta', slot: slotOf(state, open), text })
-}
-
-function pushThought(state: DecodeState, open: OpenThinking, text: unknown, out: TurnEvent[]): void {
-  if (isFilled(text)) out.push({ type: 'think.delta', slot: slotOf(state, open), text })
-}
-
-function pushSignature(state: DecodeState, open: OpenThinking, out: TurnEvent[]): void {
-  if (open.signature === '') return
-  const form = open.kind === 'thinking' ? 'signature' : 'redacted'
-  const opaque: Opaque = { ...state.maker, form, value: open.signature }
-  out.push({ type: 'think.sign', slot: slotOf(state, open), opaque })
+function pushText(state: DecodeState, open: OpenBlock, type: TextEvent, text: unknown, out: TurnEvent[]): void {
+  if (isFilled(text)) out.push({ type, slot: slotOf(state, open), text })
 }
 
 /** Only web pages have an address to pass on; locations in documents refer to the caller's own. */
-function pushCitation(state: DecodeState, open: OpenText, { type, url, title }: JsonObject, out: TurnEvent[]): void {
-  if (type !== 'web_search_result_location' || !isFilled(url)) return
-  out.push({ type: 'citation', slot: slotOf(state, open), citation: { url, title: textOf(title) } })
+function pushCitations(state: DecodeState, open: OpenBlock, citations: unknown, out: TurnEvent[]): void {
+  for (const { type, url, title } of objectsOf(citations)) {
+    if (type !== 'web_search_result_location' || !isFilled(url)) continue
+    out.push({ type: 'citation', slot: slotOf(state, open), citation: { url, title: textOf(title) } })
+  }
 }
 
-function slotOf(state: DecodeState, open: { slot: number | undefined }): number {
-  open.slot ??= takeSlot(state)
+function slotOf(state: DecodeState, open: OpenBlock): number {
+  open.slot ??= state.nextSlot++
   return open.slot
-}
-
-function takeSlot(state: DecodeState): number {
-  const slot = state.nextSlot
-  state.nextSlot += 1
-  return slot
 }
 
 function finish(state: DecodeState, out: TurnEvent[]): void {
@@ -234,16 +198,19 @@ function finish(state: DecodeState, out: TurnEvent[]): void {
   const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = end
   out.push({
     type: 'stop',
-    reason: toReason(state, reason),
+    reason: toTurnStop(state, reason),
     ...(isFilled(sequence) && { stopSequence: sequence }),
     ...(isObject(details) && { detail: toDetail(details) }),
   })
 }
 
-function toReason({ calls, blocks }: DecodeState, reason: unknown): TurnStop {
-  const stop = toTurnStop(reason, calls)
+/** An unknown reason is a plain end. Without a call of the caller's tools there is nothing to run, whatever the reason. */
+function toTurnStop({ calls, blocks }: DecodeState, reason: unknown): TurnStop {
+  const stop = turnStops.get(reason) ?? 'end'
   // The caller has to answer its calls before upstream can continue.
-  return stop === 'pause' && blocks !== undefined && calls > 0 ? 'tool_calls' : stop
+  if (stop === 'pause' && blocks !== undefined && calls > 0) return 'tool_calls'
+  if (stop !== 'end' && stop !== 'tool_calls') return stop
+  return calls > 0 ? 'tool_calls' : 'end'
 }
 
 /** Source: @anthropic-ai/sdk 1.11.0, StopReason and BetaStopReason, 2026-11-19. */
@@ -257,13 +224,6 @@ const turnStops: ReadonlyMap<unknown, TurnStop> = new Map([
   ['pause_turn', 'pause'],
   ['compaction', 'compaction'],
 ])
-
-/** An unknown reason is a plain end. Without a call of the caller's tools there is nothing to run, whatever the reason. */
-function toTurnStop(reason: unknown, calls: number): TurnStop {
-  const stop = turnStops.get(reason) ?? 'end'
-  if (stop !== 'end' && stop !== 'tool_calls') return stop
-  return calls > 0 ? 'tool_calls' : 'end'
-}
 
 function toDetail({ category, explanation }: JsonObject) {
   return {

@@ -91,22 +91,14 @@ function thinkingBlocks(item: ReasoningItem, target: Target, warnings: Warning[]
 
 /** A result may be empty, but not with `is_error`. */
 function resultBlock({ callId, content, isError, cache, path }: ToolResultItem): MessagesBlock {
-  const sent = typeof content === 'string' ? (isBlank(content) ? undefined : content) : partList(content, path)
+  const sent = typeof content === 'string' ? content.trim() && content : partBlocks(content, path)
   return {
     type: 'tool_result',
     tool_use_id: callId,
     ...(isError && { is_error: true }),
-    ...(sent === undefined ? isError && { content: 'Error' } : { content: sent }),
+    ...(sent.length === 0 ? isError && { content: 'Error' } : { content: sent }),
     ...cacheControl(cache),
   }
-}
-
-function partList(
-  parts: Exclude<ToolResultItem['content'], string>,
-  path: string,
-): readonly MessagesBlock[] | undefined {
-  const blocks = parts.map((part) => partBlock(part, path)).filter((block) => block !== undefined)
-  return blocks.length === 0 ? undefined : blocks
 }
 
 /**
@@ -137,12 +129,8 @@ function toMessages(runs: readonly Run[]): readonly MessagesMessage[] {
   return [{ role: 'user', content: [{ type: 'text', text: CONTINUED }] }, ...messages]
 }
 
-function isResult({ type }: MessagesBlock): boolean {
-  return type === 'tool_result'
-}
-
 function resultsFirst(blocks: readonly MessagesBlock[]): readonly MessagesBlock[] {
-  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))]
+  return blocks.toSorted((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'))
 }
 
 /** Source: Anthropic documentation, vision, 2026-11. */
@@ -177,12 +165,8 @@ function partBlocks(parts: readonly TurnPart[], path: string): readonly Messages
 /** To be spread into the marked block. Anthropic has five minutes (the default) and one hour. */
 export function cacheControl(mark: CacheMark | undefined): { readonly cache_control?: CacheControl } {
   if (mark === undefined) return {}
-  return { cache_control: { type: 'ephemeral', ...(isLong(mark.ttl) && { ttl: '1h' }) } }
-}
-
-/** OpenAI's longer cache lifetime is twelve hours. */
-function isLong(ttl: string | undefined): boolean {
-  return ttl === '1h' || ttl === '12h'
+  // OpenAI's longer lifetime is twelve hours.
+  return { cache_control: { type: 'ephemeral', ...((mark.ttl === '1h' || mark.ttl === '12h') && { ttl: '1h' }) } }
 }
 
 function imageBlock({ source, cache }: Part<'image'>, path: string): MessagesBlock {
@@ -223,14 +207,10 @@ function fileBlock({ source, filename, cache }: Part<'file'>, path: string): Mes
       ...cacheControl(cache),
     }
   }
-  if (!isText(mediaType)) refusePart(path, 'files must be PDF or text')
+  if (!mediaType.startsWith('text/') && mediaType !== 'application/json') refusePart(path, 'files must be PDF or text')
   const text = Buffer.from(data, 'base64').toString('utf8')
   if (isBlank(text)) return undefined
   return { type: 'text', text: filename ? `${filename}\n\n${text}` : text, ...cacheControl(cache) }
-}
-
-function isText(mediaType: string): boolean {
-  return mediaType.startsWith('text/') || mediaType === 'application/json'
 }
 
 /** @param path with dots, as warnings have it */

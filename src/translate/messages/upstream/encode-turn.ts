@@ -15,8 +15,7 @@ import type { Target } from './adapt/target.ts'
 import { cacheControl, encodeItems } from './encode-items.ts'
 import { jsonHint, toFormatSchema } from './format-schema.ts'
 import { encodeHeaders } from './sent-request.ts'
-import { fitSampling, planThinking } from './thinking-plan.ts'
-import type { WireSampling } from './thinking-plan.ts'
+import { planThinking } from './thinking-plan.ts'
 
 /**
  * The body for Copilot's native Messages, from a request of another dialect. `prepareTurn` has already fitted names,
@@ -33,9 +32,11 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   }
   if (!target.takesPrefill) refusePrefill(messages)
   const tools = encodeTools(turn, warnings)
-  const maxTokens = encodeMaxTokens(turn, target, warnings)
+  // The API requires it. If the limit is unknown: upstream answers 400 for a model that cannot write as much.
+  const limit = Number.isFinite(target.maxTokens) ? target.maxTokens : FALLBACK_MAX_TOKENS
+  const maxTokens = turn.maxOutputTokens ?? limit
   const thinking = encodeThinking(turn, target, warnings, {
-    maxTokens,
+    maxTokens: Math.min(maxTokens, target.maxTokens),
     forcesTool: tools.tool_choice?.type === 'any' || tools.tool_choice?.type === 'tool',
     lacksThought: toolLoopLacksThought(messages),
   })
@@ -44,6 +45,7 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   const allSystem = [...system, ...format.system]
   const stop = encodeStop(turn, warnings)
   dropUnknown(turn, warnings)
+  const { temperature, topP, topK } = turn.sampling
   const body: MessagesRequest = {
     model: context.model.id,
     max_tokens: maxTokens,
@@ -52,21 +54,32 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
     ...tools,
     ...(thinking.thinking && { thinking: thinking.thinking }),
     ...(Object.keys(outputConfig).length > 0 && { output_config: outputConfig }),
-    ...encodeSampling(turn, target, thinking.thinks, warnings),
+    temperature,
+    top_p: topP,
+    top_k: topK,
     ...(stop.length > 0 && { stop_sequences: stop }),
     stream: true,
   }
-  const betas = thinking.thinking?.type === 'enabled' ? [INTERLEAVED_THINKING_BETA] : []
-  const finished = finishRequest(
-    { body: markForCaching(body), betas: betas.filter((beta) => !target.refusedBetas.has(beta)) },
-    target,
-  )
-  return {
-    body: Buffer.from(JSON.stringify(finished.body)),
-    headers: encodeHeaders(finished.betas),
-    warnings: [...warnings, ...finished.warnings],
+  const interleaves = thinking.thinking?.type === 'enabled' && !target.refusedBetas.has(INTERLEAVED_THINKING_BETA)
+  const betas = interleaves ? [INTERLEAVED_THINKING_BETA] : []
+  const finished = finishRequest({ body: markForCaching(body), betas }, target)
+  for (const warning of finished.warnings) {
+    const name = turnFields.get(warning.field)
+    warnings.push(name === undefined ? warning : { ...warning, field: turn.fieldNames[name] })
   }
+  return { body: Buffer.from(JSON.stringify(finished.body)), headers: encodeHeaders(finished.betas), warnings }
 }
+
+/** Members that the rules change, as the caller named them. */
+const turnFields: ReadonlyMap<string, TurnField> = new Map([
+  ['max_tokens', 'maxOutputTokens'],
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+])
+
+/** Every Claude since 3.5 can write as many tokens. */
+const FALLBACK_MAX_TOKENS = 8192
 
 function refuseImpossible({ logprobs, fieldNames }: Turn): void {
   if (logprobs === undefined) return
@@ -78,24 +91,7 @@ function memberOf({ items }: Turn): string {
   return items.find(({ path }) => path !== '')?.path.split('.', 1)[0] ?? ''
 }
 
-/**
- * Tokens. The API requires `max_tokens`: the default is the model's limit. If that is unknown: every Claude since 3.5
- * can write as much, and upstream answers 400 for a model that cannot.
- */
-const FALLBACK_MAX_TOKENS = 8192
-
-function encodeMaxTokens({ maxOutputTokens: asked, fieldNames }: Turn, target: Target, warnings: Warning[]): number {
-  const { maxTokens: limit, traits } = target
-  if (asked === undefined) return Number.isFinite(limit) ? limit : FALLBACK_MAX_TOKENS
-  if (asked <= limit) return asked
-  const detail = `above the limit of ${traits.id}, lowered to ${limit}`
-  warnings.push({ code: 'clamped', field: fieldNames.maxOutputTokens, detail })
-  return limit
-}
-
-interface WireThinking extends Pick<MessagesRequest, 'thinking' | 'output_config'> {
-  readonly thinks: boolean
-}
+type WireThinking = Pick<MessagesRequest, 'thinking' | 'output_config'>
 
 function encodeThinking(
   turn: Turn,
@@ -110,7 +106,7 @@ function encodeThinking(
     if (stated !== undefined) {
       warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'an effort of this name is not known here' })
     }
-    return { thinks: false }
+    return {}
   }
   const type = mode ?? (stated === 'none' ? 'disabled' : 'adaptive')
   // Only some models have `max`: if the levels are unknown, avoid a refusal.
@@ -129,7 +125,6 @@ function encodeThinking(
   }
   const thinks = plan.type !== undefined && plan.type !== 'disabled'
   return {
-    thinks,
     thinking: {
       type: plan.type ?? 'disabled',
       ...(plan.type === 'enabled' && { budget_tokens: plan.budgetTokens }),
@@ -166,19 +161,6 @@ function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Wa
     warnings.push({ code: 'schema_simplified', field: `${fieldNames.format}.${keyword}`, detail })
   }
   return { system: [], output_config: { format: { type: 'json_schema', schema: fitted.schema } } }
-}
-
-function encodeSampling(turn: Turn, target: Target, thinks: boolean, warnings: Warning[]): WireSampling {
-  const { temperature, topP, topK } = turn.sampling
-  const fitted = fitSampling({ temperature, top_p: topP, top_k: topK }, target, thinks)
-  const fields = { temperature: 'temperature', top_p: 'topP', top_k: 'topK' } as const
-  for (const { name, reason } of fitted.dropped) {
-    warnings.push({ code: 'dropped', field: turn.fieldNames[fields[name]], detail: reason })
-  }
-  if (fitted.isTemperatureClamped) {
-    warnings.push({ code: 'clamped', field: turn.fieldNames.temperature, detail: 'Claude takes 1 at most' })
-  }
-  return fitted.sampling
 }
 
 /** Blank texts are refused. Source: Anthropic API reference, stop_sequences, 2026-11. */

@@ -15,7 +15,7 @@ import { isPromptTooLong } from '../../parts/error-wording.ts'
 import { isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
 import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'
-import { isBlank, toolReferenceText } from '../content.ts'
+import { toolReferenceText } from '../content.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { withJsonHint } from './format-schema.ts'
@@ -37,11 +37,21 @@ const isEssential: IsEssential = (steps) => {
 /** Block types that every model takes. Source: Anthropic API reference, Messages, 2026-11. */
 const takenBlocks = nameSet('text image document search_result thinking redacted_thinking tool_use tool_result')
 
-/** How a model thinks that refuses a `thinking.type`. An unknown type says nothing about the model. */
-const otherThinking: ReadonlyMap<string, 'adaptive' | 'budget'> = new Map([
-  ['adaptive', 'budget'],
-  ['enabled', 'adaptive'],
-  ['between_tools', 'adaptive'],
+/** How a refused type is remembered, by the member of the body that held it. */
+const learnedTypes: ReadonlyMap<string, (type: string) => string | undefined> = new Map([
+  // A block that every model takes is in the wrong place: without its type nothing is left of the next request.
+  ['messages', (type: string) => (takenBlocks.has(type) ? undefined : `tag:messages:${type}`)],
+  ['tools', (type: string) => `tag:tools:${type}`],
+  // An unknown type says nothing about the model.
+  ['thinking', (type: string) => otherThinking.get(type)],
+  ['context_management', () => learnedField('context_management')],
+])
+
+/** How a model thinks that refuses a `thinking.type`. */
+const otherThinking: ReadonlyMap<string, string> = new Map([
+  ['adaptive', 'thinking:budget'],
+  ['enabled', 'thinking:adaptive'],
+  ['between_tools', 'thinking:adaptive'],
 ])
 
 /** Keys of learned refusals are read in `adapt/target.ts`. */
@@ -53,7 +63,7 @@ export const refusals: readonly RefusalRow[] = [
     remedy: ([, names = ''], { sent }) => {
       const named = new Set(names.split(',').map((name) => name.trim()))
       const refused = sentBetas(sent.headers).filter((beta) => named.has(beta))
-      return { learned: refused.map(learnedBeta), warnings: sentWithout('anthropic-beta') }
+      return { learned: refused.map((beta) => `beta:${beta}`), warnings: sentWithout('anthropic-beta') }
     },
   },
   {
@@ -61,7 +71,7 @@ export const refusals: readonly RefusalRow[] = [
     source: 'messages, betas: a backend that names none',
     pattern: /invalid beta flag/i,
     remedy: (_match, { sent }) => ({
-      learned: sentBetas(sent.headers).map(learnedBeta),
+      learned: sentBetas(sent.headers).map((beta) => `beta:${beta}`),
       isPassing: true,
       warnings: sentWithout('anthropic-beta'),
     }),
@@ -172,7 +182,7 @@ export const refusals: readonly RefusalRow[] = [
     pattern: /([\w.-]{1,300}): Input tag '([\w.-]{1,100})'/,
     remedy: ([, path = '', tag = '']) => {
       const [member = ''] = path.split('.')
-      const learned = learnedType(member, tag)
+      const learned = learnedTypes.get(member)?.(tag)
       return learned === undefined ? undefined : { learned: [learned], warnings: sentWithout(member) }
     },
   },
@@ -193,11 +203,8 @@ export const refusals: readonly RefusalRow[] = [
     source: 'messages, empty text',
     pattern: /text content blocks must (?:be non-empty|contain non-whitespace)/,
     remedy: {
-      edit: (body) =>
-        editBlocks(
-          editAt(body, 'system[]', (block) => (isObject(block) ? unlessBlank(block) : block)),
-          unlessBlank,
-        ),
+      // The rules leave it out of every request.
+      edit: (body) => body,
       warnings: sentWithout('messages'),
     },
   },
@@ -246,28 +253,6 @@ function sentWithout(field: string): readonly Warning[] {
   return [{ code: 'refused_upstream', field, detail: 'upstream refused it, sent again without' }]
 }
 
-function learnedBeta(name: string): string {
-  return `beta:${name}`
-}
-
-function learnedType(member: string, type: string): string | undefined {
-  switch (member) {
-    case 'messages':
-      // A block that every model takes stands in the wrong place: without its type nothing is left of the next request.
-      return takenBlocks.has(type) ? undefined : `tag:messages:${type}`
-    case 'tools':
-      return `tag:tools:${type}`
-    case 'thinking': {
-      const thinking = otherThinking.get(type)
-      return thinking && `thinking:${thinking}`
-    }
-    case 'context_management':
-      return learnedField(member)
-    default:
-      return undefined
-  }
-}
-
 function withoutThinking(body: JsonObject): JsonObject {
   return { ...body, thinking: { type: 'disabled' } }
 }
@@ -297,25 +282,16 @@ function withoutServerCalls(body: JsonObject, name: string): JsonObject {
   const dropped = new Set<unknown>()
   return editBlocks(body, (block) => {
     const { type, id, tool_use_id: callId } = block
-    if (type === 'server_tool_use' && block['name'] === name) {
-      dropped.add(id)
-      return undefined
-    }
-    const isResult = type !== 'tool_result' && String(type).endsWith('_tool_result')
-    return isResult && dropped.has(callId) ? undefined : block
+    const isCall = type === 'server_tool_use' && block['name'] === name
+    if (isCall) dropped.add(id)
+    const isResult = /._tool_result$/.test(String(type)) && dropped.has(callId)
+    return isCall || isResult ? undefined : block
   })
 }
 
-function unlessBlank(block: JsonObject): JsonObject | undefined {
-  return block['type'] === 'text' && typeof block['text'] === 'string' && isBlank(block['text']) ? undefined : block
-}
-
-/** Edits the blocks of messages and of the tool results in them; a message that is left without content goes. */
+/** Edits the blocks of messages and of the tool results in them. The rules leave out a message without content. */
 function editBlocks(body: JsonObject, edit: (block: JsonObject) => JsonObject | undefined): JsonObject {
   const editBlock = (block: unknown): unknown => (isObject(block) ? edit(block) : block)
   const ofMessages = editAt(body, 'messages[].content[]', editBlock)
-  const ofResults = editAt(ofMessages, 'messages[].content[].tool_result.content[]', editBlock)
-  return editAt(ofResults, 'messages[]', (message) =>
-    isObject(message) && Array.isArray(message['content']) && message['content'].length === 0 ? undefined : message,
-  )
+  return editAt(ofMessages, 'messages[].content[].tool_result.content[]', editBlock)
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../parts/json.ts'
 import { mintId } from '../../parts/ids.ts'
 import { isFilled, isObject, stringify } from '../../parts/json.ts'
 import { deltasOfBlock } from '../fold.ts'
-import { noteUsage, startUsageCounts, type UsageCounts } from '../usage.ts'
+import { noteUsage, type UsageCounts } from '../usage.ts'
 import type { ContentBlock, LooseBlockDelta, LooseEvent, WireEvent } from '../wire.ts'
 import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 
@@ -26,6 +26,8 @@ export interface NormalisedEvent {
 /** Owned by one stream, updated in place. */
 export interface Normaliser {
   readonly seed: ReplySeed
+  /** The events that replace the current one. */
+  out: NormalisedEvent[]
   started: boolean
   /** As upstream calls it; the caller reads the name it asked for. */
   model: string | undefined
@@ -53,18 +55,25 @@ interface OpenBlock {
   input: JsonObject | undefined
 }
 
+/** An event as upstream sent it. */
+interface Sent {
+  readonly event: WireEvent
+  readonly rawText: string
+}
+
 const nothing: readonly NormalisedEvent[] = []
 
 export function startNormaliser(seed: ReplySeed): Normaliser {
   return {
     seed,
+    out: [],
     started: false,
     model: undefined,
     nextIndex: 0,
     open: undefined,
     calls: new Set(),
     end: undefined,
-    usage: startUsageCounts(),
+    usage: {},
     done: false,
     skipped: 0,
     templates: startEventTemplates(),
@@ -78,23 +87,18 @@ export function startNormaliser(seed: ReplySeed): Normaliser {
  * before the end, `upstream_unusable` for data that is not JSON and for runaway whitespace
  */
 export function normaliseEvent(state: Normaliser, sse: SseEvent): readonly NormalisedEvent[] {
-  const { data } = sse
-  if (state.done || data === '') return nothing
-  if (isEndMark(data)) return normaliseEnd(state)
+  const { data: rawText } = sse
+  if (state.done || rawText === '') return nothing
+  if (isEndMark(rawText)) return normaliseEnd(state)
+  state.out = []
   const event = readRepeatedEvent(state.templates, sse, state.seed.redact)
   if (event === undefined) {
     state.skipped += 1
-    return nothing
+    return state.out
   }
-  const { open } = state
-  if (open !== undefined && isCorrectDelta(open, event)) {
-    const kept = keptArguments(open, event.delta)
-    if (kept === undefined) return [{ name: event.type, event, rawText: data }]
-    return cutArguments(state, open, event, kept)
-  }
-  const out: NormalisedEvent[] = []
-  readEvent(state, event, data, out)
-  return out
+  if (event.type === 'content_block_delta') readDelta(state, { event, rawText })
+  else readEvent(state, { event, rawText })
+  return state.out
 }
 
 /**
@@ -104,107 +108,97 @@ export function normaliseEvent(state: Normaliser, sse: SseEvent): readonly Norma
 export function normaliseEnd(state: Normaliser): readonly NormalisedEvent[] {
   if (state.done) return nothing
   if (state.end === undefined) throw new Fault({ kind: 'upstream_truncated' })
-  const out: NormalisedEvent[] = []
-  finish(state, undefined, undefined, out)
-  return out
+  state.out = []
+  finish(state)
+  return state.out
 }
 
-/** The hot path: a delta of the open block that clients can read as it is. */
-function isCorrectDelta(open: OpenBlock, event: WireEvent): event is LooseBlockDelta {
-  if (event.type !== 'content_block_delta') return false
-  const { index, delta } = event
-  return (
-    index === open.index && index === open.wireIndex && isReadableDelta(delta) && fitsBlock(delta['type'], open.type)
-  )
-}
-
-function readEvent(state: Normaliser, event: WireEvent, rawText: string, out: NormalisedEvent[]): void {
-  switch (event.type) {
+function readEvent(state: Normaliser, sent: Sent): void {
+  const { type, index } = sent.event
+  switch (type) {
     case 'message_start':
       // Anthropic's client fails on a second one.
-      if (!state.started) startMessage(state, event, rawText, out)
+      if (!state.started) startMessage(state, sent)
       return
     case 'content_block_start':
-      return openBlock(state, event, rawText, out)
-    case 'content_block_delta':
-      return readDelta(state, event, rawText, out)
+      return openBlock(state, sent)
     case 'content_block_stop':
-      if (state.open !== undefined && isForBlock(state.open, event.index)) closeBlock(state, event, rawText, out)
+      if (state.open !== undefined && isForBlock(state.open, index)) closeBlock(state, sent)
       return
     case 'message_delta':
-      return readMessageDelta(state, event, rawText, out)
+      return readMessageDelta(state, sent.event, sent)
     case 'message_stop':
-      return finish(state, event, rawText, out)
+      return finish(state, sent)
     default:
-      if (isEventName(event.type)) out.push({ name: event.type, event: undefined, rawText })
+      // An event name with a line end in it would be two lines of the stream.
+      if (/^[\w.-]{1,64}$/.test(type)) state.out.push({ name: type, event: undefined, rawText: sent.rawText })
       else state.skipped += 1
   }
 }
 
-function startMessage(
-  state: Normaliser,
-  event: WireEvent | undefined,
-  rawText: string | undefined,
-  out: NormalisedEvent[],
-): void {
-  state.started = true
-  const sent = event?.message
-  const message = isObject(sent) ? sent : {}
-  if (isFilled(message['model'])) state.model = message['model']
-  noteUsage(state.usage, message['usage'])
-  const normalised = normaliseMessage(state.seed, message)
-  write(out, { ...event, type: 'message_start', message: normalised }, normalised === sent ? rawText : undefined)
+/** Writes an event with the other members of the sent one, and with its text if it was correct. */
+function write(state: Normaliser, event: LooseEvent, sent?: Sent, isCorrect = true): void {
+  const rawText = isCorrect ? sent?.rawText : undefined
+  state.out.push({ name: event.type, event: { ...sent?.event, ...event }, rawText })
 }
 
-/** The members that clients read of `message_start`, and the model's name as the caller knows it. */
-function normaliseMessage(seed: ReplySeed, message: JsonObject): JsonObject {
+function startMessage(state: Normaliser, sent?: Sent): void {
+  state.started = true
+  const message = isObject(sent?.event.message) ? sent.event.message : {}
   const { id, type, role, model, content, usage } = message
-  const isRight = isFilled(id) && type === 'message' && role === 'assistant' && model === seed.requestedModel
-  if (isRight && Array.isArray(content) && content.length === 0 && isObject(usage)) return message
-  return {
+  if (isFilled(model)) state.model = model
+  noteUsage(state.usage, usage)
+  const { requestedModel, id: requestId } = state.seed
+  const isNamed = isFilled(id) && type === 'message' && role === 'assistant' && model === requestedModel
+  const isCorrect = isNamed && Array.isArray(content) && content.length === 0 && isObject(usage)
+  // The members that clients read.
+  const corrected = {
     ...message,
-    id: isFilled(id) ? id : mintId('msg', seed.id, 0),
+    id: isFilled(id) ? id : mintId('msg', requestId, 0),
     type: 'message',
     role: 'assistant',
-    model: seed.requestedModel,
+    model: requestedModel,
     content: [],
     stop_reason: message['stop_reason'] ?? null,
     stop_sequence: message['stop_sequence'] ?? null,
     usage: isObject(usage) ? usage : { input_tokens: 0, output_tokens: 0 },
   }
+  write(state, { type: 'message_start', message: isCorrect ? message : corrected }, sent, isCorrect)
 }
 
-function openBlock(state: Normaliser, event: WireEvent, rawText: string, out: NormalisedEvent[]): void {
-  const sent = event.content_block
-  if (!isObject(sent) || !isFilled(sent['type'])) {
+function openBlock(state: Normaliser, sent: Sent): void {
+  const { content_block: block, index: wireIndex } = sent.event
+  if (!isObject(block) || !isFilled(block['type'])) {
     state.skipped += 1
     return
   }
-  prepareBlock(state, out)
+  prepareBlock(state)
   const index = state.nextIndex
-  const input = completeInput(sent)
-  const lacksId = sent['type'] === 'tool_use' && !isFilled(sent['id'])
+  const input = completeInput(block)
+  const lacksId = block['type'] === 'tool_use' && !isFilled(block['id'])
   const content_block = {
-    ...sent,
+    ...block,
     // Claude Code reads the input from deltas only, which is where Anthropic has it.
     ...(input && { input: {} }),
     ...(lacksId && { id: mintId('toolu', state.seed.id, index) }),
   }
-  const isRight = event.index === index && input === undefined && !lacksId
-  write(out, { ...event, type: 'content_block_start', index, content_block }, isRight ? rawText : undefined)
-  setOpen(state, event.index, sent['type'], input)
+  const isCorrect = wireIndex === index && input === undefined && !lacksId
+  write(state, { type: 'content_block_start', index, content_block }, sent, isCorrect)
+  setOpen(state, wireIndex, block['type'], input)
 }
 
 /** Closes the block that upstream left open: clients expect one at a time. */
-function prepareBlock(state: Normaliser, out: NormalisedEvent[]): void {
-  if (!state.started) startMessage(state, undefined, undefined, out)
-  if (state.open !== undefined) closeBlock(state, undefined, undefined, out)
+function prepareBlock(state: Normaliser): void {
+  if (!state.started) startMessage(state)
+  closeBlock(state)
 }
 
-function setOpen(state: Normaliser, wireIndex: unknown, type: unknown, input: JsonObject | undefined): void {
-  state.open = { wireIndex, index: state.nextIndex, type, scan: startArgumentScan(), input }
+function setOpen(state: Normaliser, wireIndex: unknown, type: unknown, input?: JsonObject): OpenBlock {
+  const open = { wireIndex, index: state.nextIndex, type, scan: startArgumentScan(), input }
+  state.open = open
   state.nextIndex += 1
   if (type === 'tool_use') state.calls.add(wireIndex)
+  return open
 }
 
 function completeInput({ type, input }: JsonObject): JsonObject | undefined {
@@ -212,35 +206,40 @@ function completeInput({ type, input }: JsonObject): JsonObject | undefined {
   return isObject(input) && Object.keys(input).length > 0 ? input : undefined
 }
 
-function readDelta(state: Normaliser, event: WireEvent, rawText: string, out: NormalisedEvent[]): void {
-  const { delta } = event
-  const open = isReadableDelta(delta) ? blockOf(state, event, delta['type'], out) : undefined
-  if (open === undefined || !isReadableDelta(delta) || !fitsBlock(delta['type'], open.type)) {
-    if (open === undefined && isReadableDelta(delta)) refuseLateArguments(delta, event.index, state.calls)
+/** The hot path is a delta of the open block that clients can read as it is. */
+function readDelta(state: Normaliser, { event, rawText }: Sent): void {
+  const { delta, index: wireIndex } = event
+  if (!isReadableDelta(delta)) {
+    state.skipped += 1
+    return
+  }
+  const open = blockOf(state, wireIndex, delta['type'])
+  if (open === undefined || !fitsBlock(delta['type'], open.type)) {
+    if (open === undefined) refuseLateArguments(delta, wireIndex, state.calls)
     state.skipped += 1
     return
   }
   const { index } = open
   const kept = keptArguments(open, delta)
-  const indexed = { ...event, type: 'content_block_delta', index, delta } as const
-  if (kept === undefined) write(out, indexed, event.index === index ? rawText : undefined)
-  else out.push(...cutArguments(state, open, indexed, kept))
+  const type = 'content_block_delta'
+  if (kept !== undefined) return cutArguments(state, open, { ...event, type, index, delta }, kept)
+  // Not copied: most events are correct deltas.
+  if (isIndexed(event, index)) state.out.push({ name: type, event, rawText })
+  else write(state, { ...event, type, index, delta })
+}
+
+function isIndexed(event: WireEvent, index: number): event is LooseBlockDelta {
+  return event.type === 'content_block_delta' && event.index === index && isObject(event.delta)
 }
 
 /** The block of a delta. A block that upstream never started is started here, if the delta shows its type. */
-function blockOf(
-  state: Normaliser,
-  { index }: WireEvent,
-  deltaType: unknown,
-  out: NormalisedEvent[],
-): OpenBlock | undefined {
-  if (state.open !== undefined && isForBlock(state.open, index)) return state.open
+function blockOf(state: Normaliser, wireIndex: unknown, deltaType: unknown): OpenBlock | undefined {
+  if (state.open !== undefined && isForBlock(state.open, wireIndex)) return state.open
   const content_block = blockForDelta(deltaType)
   if (content_block === undefined) return undefined
-  prepareBlock(state, out)
-  write(out, { type: 'content_block_start', index: state.nextIndex, content_block }, undefined)
-  setOpen(state, index, content_block.type, undefined)
-  return state.open
+  prepareBlock(state)
+  write(state, { type: 'content_block_start', index: state.nextIndex, content_block })
+  return setOpen(state, wireIndex, content_block.type)
 }
 
 /** If either index is not a number, only the open block can be meant. */
@@ -260,22 +259,14 @@ function keptArguments(open: OpenBlock, { type, partial_json: piece }: JsonObjec
  * Runaway whitespace after complete arguments is the end of the answer; before that there is no answer.
  * @throws Fault `upstream_unusable`
  */
-function cutArguments(
-  state: Normaliser,
-  open: OpenBlock,
-  event: LooseBlockDelta,
-  kept: string,
-): readonly NormalisedEvent[] {
+function cutArguments(state: Normaliser, open: OpenBlock, event: LooseBlockDelta, kept: string): void {
   if (!open.scan.closed) {
     const detail = 'it filled the arguments of a tool call with endless whitespace'
     throw new Fault({ kind: 'upstream_unusable', detail })
   }
-  const out: NormalisedEvent[] = []
-  write(out, { ...event, delta: { ...event.delta, partial_json: kept } }, undefined)
-  const delta = { stop_reason: 'tool_use', stop_sequence: null }
-  readMessageDelta(state, { type: 'message_delta', delta }, undefined, out)
-  finish(state, undefined, undefined, out)
-  return out
+  write(state, { ...event, delta: { ...event.delta, partial_json: kept } })
+  readMessageDelta(state, { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null } })
+  finish(state)
 }
 
 /**
@@ -283,47 +274,32 @@ function cutArguments(
  * block can be left out.
  * @throws Fault `upstream_unusable`
  */
-function refuseLateArguments(
-  { type, partial_json: piece }: JsonObject,
-  index: unknown,
-  calls: ReadonlySet<unknown>,
-): void {
-  if (type !== 'input_json_delta' || !isFilled(piece) || !calls.has(index)) return
+function refuseLateArguments(delta: JsonObject, wireIndex: unknown, calls: ReadonlySet<unknown>): void {
+  if (delta['type'] !== 'input_json_delta' || !isFilled(delta['partial_json']) || !calls.has(wireIndex)) return
   throw new Fault({ kind: 'upstream_unusable', detail: 'it sent arguments of a tool call that was over' })
 }
 
-function closeBlock(
-  state: Normaliser,
-  event: WireEvent | undefined,
-  rawText: string | undefined,
-  out: NormalisedEvent[],
-): void {
+function closeBlock(state: Normaliser, sent?: Sent): void {
   const { open } = state
   if (open === undefined) return
   const { index, input } = open
   if (input !== undefined) {
     const delta = { type: 'input_json_delta', partial_json: stringify(input) }
-    write(out, { type: 'content_block_delta', index, delta }, undefined)
+    write(state, { type: 'content_block_delta', index, delta })
   }
-  write(out, { ...event, type: 'content_block_stop', index }, event?.index === index ? rawText : undefined)
+  write(state, { type: 'content_block_stop', index }, sent, sent?.event.index === index)
   state.open = undefined
 }
 
-function readMessageDelta(
-  state: Normaliser,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: NormalisedEvent[],
-): void {
-  prepareBlock(state, out)
+function readMessageDelta(state: Normaliser, event: WireEvent, sent?: Sent): void {
+  prepareBlock(state)
   noteUsage(state.usage, event.usage, event.copilot_usage)
-  const sent = isObject(event.delta) ? event.delta : { stop_reason: null, stop_sequence: null }
-  if (isFilled(sent['stop_reason'])) state.end = sent
+  const stated = isObject(event.delta) ? event.delta : { stop_reason: null, stop_sequence: null }
+  if (isFilled(stated['stop_reason'])) state.end = stated
   // Clients take the members of the last one: one that has only counts must not erase the reason.
-  const delta = state.end === undefined || state.end === sent ? sent : { ...sent, ...state.end }
+  const delta = state.end === undefined || state.end === stated ? stated : { ...stated, ...state.end }
   const usage = normaliseUsage(event.usage, state.usage)
-  const isRight = delta === event.delta && usage === event.usage
-  write(out, { ...event, type: 'message_delta', delta, usage }, isRight ? rawText : undefined)
+  write(state, { type: 'message_delta', delta, usage }, sent, delta === event.delta && usage === event.usage)
 }
 
 /** Clients read `output_tokens` without a check. */
@@ -332,24 +308,10 @@ function normaliseUsage(usage: unknown, { output = 0 }: UsageCounts): JsonObject
   return typeof usage['output_tokens'] === 'number' ? usage : { ...usage, output_tokens: output }
 }
 
-function finish(
-  state: Normaliser,
-  event: WireEvent | undefined,
-  rawText: string | undefined,
-  out: NormalisedEvent[],
-): void {
-  prepareBlock(state, out)
-  write(out, { ...event, type: 'message_stop' }, rawText)
+function finish(state: Normaliser, sent?: Sent): void {
+  prepareBlock(state)
+  write(state, { type: 'message_stop' }, sent)
   state.done = true
-}
-
-/** An event name with a line end in it would be two lines of the stream. */
-function isEventName(type: string): boolean {
-  return /^[\w.-]{1,64}$/.test(type)
-}
-
-function write(out: NormalisedEvent[], event: LooseEvent, rawText: string | undefined): void {
-  out.push({ name: event.type, event, rawText })
 }
 
 /** The member that holds the text of a delta. */
@@ -376,12 +338,6 @@ function fitsBlock(deltaType: unknown, blockType: unknown): boolean {
 
 /** Undefined for deltas that do not show the type of their block. */
 function blockForDelta(type: unknown): ContentBlock | undefined {
-  switch (type) {
-    case 'text_delta':
-      return { type: 'text', text: '', citations: null }
-    case 'thinking_delta':
-      return { type: 'thinking', thinking: '', signature: '' }
-    default:
-      return undefined
-  }
+  if (type === 'text_delta') return { type: 'text', text: '', citations: null }
+  return type === 'thinking_delta' ? { type: 'thinking', thinking: '', signature: '' } : undefined
 }

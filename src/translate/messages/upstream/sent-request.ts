@@ -18,12 +18,6 @@ export function sentBetas(headers: Readonly<Record<string, string>> | undefined)
   return headers?.[BETA_HEADER]?.split(',') ?? []
 }
 
-/** Undefined if the body is not one that this dialect encoded. */
-function parseSent({ body }: EncodedRequest): MessagesRequest | undefined {
-  const value = parseObject(body.toString('utf8'))
-  return isSentBody(value) ? value : undefined
-}
-
 /** The members of a sent request were checked when it was decoded or encoded. */
 export function isSentBody(value: unknown): value is MessagesRequest {
   return isObject(value) && Array.isArray(value['messages'])
@@ -35,9 +29,9 @@ export function isSentBody(value: unknown): value is MessagesRequest {
  * reasons", `pause_turn`, 2026-11.
  */
 export function continueRequest(sent: EncodedRequest, said: readonly JsonObject[]): EncodedRequest | undefined {
-  const body = parseSent(sent)
+  const body = parseObject(sent.body.toString('utf8'))
   const blocks = said.filter(isReplayable)
-  if (body === undefined || blocks.length === 0) return undefined
+  if (!isSentBody(body) || blocks.length === 0) return undefined
   const text = JSON.stringify({ ...body, messages: withLastWords(body.messages, blocks) })
   return { ...sent, body: Buffer.from(text) }
 }

@@ -1,6 +1,5 @@
 import { withoutLearnedFields } from '../../../learned-refusals.ts'
 import type { Warning } from '../../../warning.ts'
-import type { MessagesRequest } from '../../wire.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { conversationRule } from './block-rules.ts'
@@ -8,9 +7,9 @@ import { callIdsRule } from './call-rules.ts'
 import { settingRules, systemRules } from './system-rules.ts'
 import { fieldRules } from './field-rules.ts'
 import { orderRules } from './order-rules.ts'
-import type { Draft, Rule } from './rule.ts'
+import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
-import { thinkingRules } from './thinking-rules.ts'
+import { maxTokensRule, samplingRule, thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
 
 /** Fields only: other learned refusals are part of `Target`. */
@@ -58,9 +57,11 @@ export function adaptRequest(draft: Draft, target: Target): Adapted {
   return applyRules(rules, draft, target)
 }
 
-/** Applies the rules that a translated request needs too: cache marks and learned refusals. */
+const translatedRules: readonly Rule[] = [maxTokensRule, samplingRule, ...lastRules]
+
+/** Applies the rules that a translated request needs too: limits, sampling, cache marks and learned refusals. */
 export function finishRequest(draft: Draft, target: Target): Adapted {
-  return applyRules(lastRules, draft, target)
+  return applyRules(translatedRules, draft, target)
 }
 
 function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapted {
@@ -78,6 +79,6 @@ function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapte
 }
 
 /** Removed members stay as undefined, so that a comparison with the caller's body finds them. */
-function withPatch(body: MessagesRequest, patch: Readonly<Partial<MessagesRequest>>): MessagesRequest {
+function withPatch(body: Draft['body'], patch: Outcome['patch']): Draft['body'] {
   return { ...body, ...patch }
 }

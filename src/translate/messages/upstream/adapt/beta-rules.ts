@@ -37,11 +37,12 @@ export const contextManagementRules: readonly Rule[] = [
     source: 'messages, context management',
     adapt: (draft, { traits }) => {
       if (draft.body.context_management === undefined || hasBeta(draft, 'context-management')) return undefined
-      return dropContextManagement(
-        traits.supports.contextEditing === false
-          ? `not supported by ${traits.id}`
-          : 'it is taken only together with its beta',
-      )
+      const isUnknown = traits.supports.contextEditing === false
+      const detail = isUnknown ? `not supported by ${traits.id}` : 'it is taken only together with its beta'
+      return {
+        patch: { context_management: undefined },
+        warnings: [{ code: 'dropped', field: 'context_management', detail }],
+      }
     },
   },
   {
@@ -73,13 +74,6 @@ export const contextManagementRules: readonly Rule[] = [
 /** '' for a value that is not an edit. */
 function typeOf(edit: unknown): string {
   return isObject(edit) && typeof edit['type'] === 'string' ? edit['type'] : ''
-}
-
-function dropContextManagement(detail: string): Outcome {
-  return {
-    patch: { context_management: undefined },
-    warnings: [{ code: 'dropped', field: 'context_management', detail }],
-  }
 }
 
 /** Undefined if the request has the beta, or upstream has refused it. */

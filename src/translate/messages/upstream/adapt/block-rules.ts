@@ -30,7 +30,7 @@ export interface BlockRow {
   readonly name: string
   /** As `Rule.source`. */
   readonly source: string
-  /** Types of block. `*` stands for any beginning. */
+  /** Types of block. `*_tool_result` stands for those without rows of their own. */
   readonly types: readonly string[]
   /** Returns the same block if there is nothing to change, an empty array to leave it out. */
   readonly adapt: (block: MessagesBlock, walk: Walk) => MessagesBlock | readonly MessagesBlock[]
@@ -187,15 +187,10 @@ function openReasoning(block: MessagesBlock, { target, notes, field }: Walk): Me
   return NONE
 }
 
-/** Rows by type of block, and rows for `*` types by ending. */
-const exactRows = new Map<string, BlockRow[]>()
-const endingRows = new Map<string, BlockRow[]>()
-for (const row of blockRows) {
-  for (const type of row.types) {
-    const [rows, key] = type.startsWith('*') ? [endingRows, type.slice(1)] : [exactRows, type]
-    rows.set(key, [...(rows.get(key) ?? []), row])
-  }
-}
+const rowsByType: ReadonlyMap<string, readonly { readonly row: BlockRow }[]> = Map.groupBy(
+  blockRows.flatMap((row) => row.types.map((type) => ({ type, row }))),
+  ({ type }) => type,
+)
 
 /** Adapts all blocks in one walk. Messages without a block left are left out. */
 export const conversationRule: Rule = {
@@ -261,25 +256,16 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
   if (walk.refused.has(block.type)) {
     walk.notes.add('refused_upstream', walk.field(), 'upstream has refused blocks of this type before')
-    return NO_BLOCKS
+    return NONE
   }
   let current = adaptResultContent(block, walk)
-  for (const row of rowsFor(block.type)) {
+  const ofResults = block.type.endsWith('_tool_result') ? rowsByType.get('*_tool_result') : undefined
+  for (const { row } of rowsByType.get(block.type) ?? ofResults ?? []) {
     const adapted = row.adapt(current, walk)
     if (isList(adapted)) return adapted
     current = adapted
   }
   return current
-}
-
-const NO_BLOCKS: readonly MessagesBlock[] = []
-const NO_ROWS: readonly BlockRow[] = []
-
-function rowsFor(type: string): readonly BlockRow[] {
-  const exact = exactRows.get(type)
-  if (exact !== undefined) return exact
-  for (const [ending, rows] of endingRows) if (type.endsWith(ending)) return rows
-  return NO_ROWS
 }
 
 /** Tool results contain blocks. */

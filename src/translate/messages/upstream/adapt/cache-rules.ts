@@ -93,13 +93,11 @@ function differing(before: Draft['body'], after: Marked): Partial<Marked> {
 /** Marks the last block that takes a mark, unless it has one. */
 function markLast(messages: readonly MessagesMessage[], mark: CacheControl): readonly MessagesMessage[] {
   const last = messages.at(-1)
-  const content: readonly MessagesBlock[] =
-    typeof last?.content === 'string' ? [{ type: 'text', text: last.content }] : (last?.content ?? [])
+  const content = blocksOf(last?.content ?? [])
   const at = content.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
   const block = content[at]
   if (last === undefined || block === undefined || block.cache_control) return messages
-  const marked = { ...last, content: content.with(at, { ...block, cache_control: mark }) }
-  return [...messages.slice(0, -1), marked]
+  return messages.with(messages.length - 1, { ...last, content: content.with(at, { ...block, cache_control: mark }) })
 }
 
 const MARK: CacheControl = { type: 'ephemeral' }
@@ -111,32 +109,20 @@ const MARK: CacheControl = { type: 'ephemeral' }
  */
 export function markForCaching(body: MessagesRequest): MessagesRequest {
   const { tools, system, messages } = body
+  let hasMark = false
+  mapMarks(body, (mark) => {
+    hasMark = true
+    return mark
+  })
+  if (hasMark) return body
   const last = messages.findLastIndex(takesMark)
   const before = messages.findLastIndex((message, at) => at < last && takesMark(message))
-  if (hasMark(tools) || (typeof system === 'object' && hasMark(system)) || messages.some(isMarked)) return body
   return {
     ...body,
     ...(tools && { tools: markLastTool(tools) }),
     ...(system && { system: markLastOf(blocksOf(system)) }),
     messages: messages.map((message, at) => (at === last || at === before ? markMessage(message) : message)),
   }
-}
-
-function isMarked({ content }: MessagesMessage): boolean {
-  return (
-    typeof content === 'object' && content?.some((block) => hasMark([block]) || hasMark(innerBlocks(block))) === true
-  )
-}
-
-function innerBlocks({ type, content }: MessagesBlock): readonly MessagesBlock[] {
-  // check-request.ts has checked that these are blocks.
-  return type === 'tool_result' && Array.isArray(content) ? content : []
-}
-
-function hasMark(
-  elements: readonly { readonly cache_control?: CacheControl | null | undefined }[] | null | undefined,
-): boolean {
-  return elements?.some(({ cache_control: mark }) => mark !== undefined && mark !== null) === true
 }
 
 /** Thinking takes no mark: docs/copilot-wire.md, "messages, cache marks". */

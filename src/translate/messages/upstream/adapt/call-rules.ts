@@ -1,9 +1,8 @@
 import { MISSING_RESULT } from '../../../fit/pair-calls.ts'
-import { isLegalName } from '../../../parts/ids.ts'
 import type { Warning } from '../../../warning.ts'
 import { contentBlocks, mapBlocks } from '../../content.ts'
 import { isBlock } from '../../wire.ts'
-import type { MessagesBlock, MessagesMessage, MessagesRole, ToolResultBlock } from '../../wire.ts'
+import type { MessagesBlock, MessagesMessage, Block } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
 /**
@@ -15,7 +14,6 @@ export const callIdsRule: Rule = {
   name: 'ids of tool calls made legal and unique',
   source: 'messages, tool results; Anthropic API reference, tool use, 2026-11: ids are letters, digits, _ and -',
   adapt: ({ body: { messages } }) => {
-    if (areFine(messages)) return undefined
     const idOf = createIdSource()
     /** Calls of the last assistant turn without a result, by the caller's id. */
     let open = new Map<string, { readonly ids: string[]; next: number }>()
@@ -48,20 +46,6 @@ export const callIdsRule: Rule = {
   },
 }
 
-/** The common case: all ids are legal and unique. */
-function areFine(messages: readonly MessagesMessage[]): boolean {
-  const seen = new Set<string>()
-  for (const { role, content } of messages) {
-    if (role !== 'assistant' || typeof content !== 'object') continue
-    for (const block of content ?? []) {
-      if (!isBlock(block, 'tool_use')) continue
-      if (seen.has(block.id) || !isLegalName(block.id, Infinity)) return false
-      seen.add(block.id)
-    }
-  }
-  return true
-}
-
 /** New ids depend on earlier calls only, so that every request of a session repeats them. */
 function createIdSource(): (original: string) => string {
   const uses = new Map<string, number>()
@@ -89,48 +73,42 @@ export const pairResultsRule: Rule = {
   source: 'messages, tool results',
   adapt: ({ body: { messages } }) => {
     const warnings: Warning[] = []
-    const out: MessagesMessage[] = []
+    let calls: ReadonlySet<string> = new Set()
     let changed = false
-    let at = 0
-    while (at < messages.length) {
-      const calls = callsOfTurn(messages, at)
-      at = copyRun(messages, at, 'assistant', out)
-      const userStart = at
-      while (messages[at]?.role === 'user') at += 1
-      const user = messages.slice(userStart, at)
-      const paired = pairTurn(calls, user, warnings)
-      changed ||= paired !== user
-      copyRun(paired, 0, 'user', out)
+    const runs = runsOfRole(messages)
+    const out = runs.flatMap((run, at) => {
+      const role = run[0]?.role
+      if (role === 'system') return run
+      if (role === 'user') return pair(run)
+      calls = callsOf(run)
       // System messages stand between turns.
-      at = copyRun(messages, at, 'system', out)
-    }
+      return runs[at + 1]?.[0]?.role === 'user' ? run : run.concat(pair([]))
+    })
     return changed ? { patch: { messages: out }, warnings } : undefined
+
+    function pair(user: readonly MessagesMessage[]): readonly MessagesMessage[] {
+      const paired = pairTurn(calls, user, warnings)
+      calls = new Set()
+      changed ||= paired !== user
+      return paired
+    }
   },
 }
 
-/** Copies the messages of one role to `out` and returns the index after them. */
-function copyRun(
-  messages: readonly MessagesMessage[],
-  from: number,
-  role: MessagesRole,
-  out: MessagesMessage[],
-): number {
-  let at = from
-  for (let message = messages[at]; message?.role === role; message = messages[at]) {
-    out.push(message)
-    at += 1
+/** Adjacent messages of one role are a turn. */
+function runsOfRole(messages: readonly MessagesMessage[]): readonly (readonly MessagesMessage[])[] {
+  const runs: MessagesMessage[][] = []
+  for (const message of messages) {
+    const last = runs.at(-1)
+    if (last?.[0]?.role === message.role) last.push(message)
+    else runs.push([message])
   }
-  return at
+  return runs
 }
 
-function callsOfTurn(messages: readonly MessagesMessage[], from: number): ReadonlySet<string> {
-  const calls = new Set<string>()
-  for (let at = from; messages[at]?.role === 'assistant'; at += 1) {
-    const content = messages[at]?.content
-    if (typeof content !== 'object') continue
-    for (const block of content ?? []) if (isBlock(block, 'tool_use')) calls.add(block.id)
-  }
-  return calls
+function callsOf(messages: readonly MessagesMessage[]): ReadonlySet<string> {
+  const blocks = messages.flatMap(({ content }) => contentBlocks(content))
+  return new Set(blocks.flatMap((block) => (isBlock(block, 'tool_use') ? block.id : [])))
 }
 
 /** Returns the same array if every call has its result at the front. */
@@ -140,7 +118,7 @@ function pairTurn(
   warnings: Warning[],
 ): readonly MessagesMessage[] {
   if (isPaired(calls, user)) return user
-  const results = new Map<string, ToolResultBlock>()
+  const results = new Map<string, Block<'tool_result'>>()
   const others: MessagesBlock[] = []
   const blocks = user.flatMap(({ content }) => contentBlocks(content))
   let isOrdered = true

@@ -53,9 +53,9 @@ export function createNotes(): Notes {
     add(code, field, detail) {
       // Each message that loses its reasoning gets a warning.
       const key = code === 'thinking_dropped' ? `${detail} ${field}` : detail
-      const known = seen.get(key)
-      if (known === undefined) seen.set(key, { code, field, detail, count: 1 })
-      else known.count += 1
+      const note = seen.get(key)
+      if (note === undefined) seen.set(key, { code, field, detail, count: 1 })
+      else note.count += 1
     },
     warnings: () =>
       [...seen.values()].map(({ code, field, detail, count }) => ({

@@ -1,12 +1,5 @@
 import type { Warning } from '../../../warning.ts'
-import {
-  contentBlocks,
-  effortOfTurn,
-  isBlankBlock,
-  wrapReminder,
-  withoutBillingLine,
-  hasBillingLine,
-} from '../../content.ts'
+import { contentBlocks, effortOfTurn, isBlank, wrapReminder, withoutBillingLine } from '../../content.ts'
 import { isBlock } from '../../wire.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest, MessagesTool } from '../../wire.ts'
 import { systemBlocks } from '../format-schema.ts'
@@ -18,48 +11,31 @@ export const systemRules: readonly Rule[] = [
   {
     name: 'leading system messages as system text',
     source: 'messages, system messages: they stand behind a user message',
-    adapt: ({ body }) => {
-      const count = body.messages.findIndex(({ role }) => role !== 'system')
-      const leading = count === -1 ? body.messages : body.messages.slice(0, count)
+    adapt: ({ body: { system, messages } }) => {
+      const count = messages.findIndex(({ role }) => role !== 'system')
+      const leading = count === -1 ? messages : messages.slice(0, count)
       if (leading.length === 0) return undefined
-      const blocks = leading
-        .flatMap(({ content }) => contentBlocks(content))
-        .flatMap(withoutBilling)
-        .filter((block) => !isBlankBlock(block))
+      const blocks = leading.flatMap(({ content }) => keptBlocks(contentBlocks(content)))
       return {
         patch: {
-          ...(blocks.length > 0 && { system: [...systemBlocks(body.system ?? undefined), ...blocks] }),
-          messages: body.messages.slice(leading.length),
+          ...(blocks.length > 0 && { system: [...systemBlocks(system ?? undefined), ...blocks] }),
+          messages: messages.slice(leading.length),
         },
         warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a leading system message is sent as system' }],
       }
     },
   },
   {
-    name: 'billing line dropped',
-    source: 'messages, billing line',
-    // Without a warning: Claude Code sends it with every request.
-    adapt: ({ body: { system } }) => {
-      if (!system) return undefined
-      if (typeof system === 'string') {
-        const text = withoutBillingLine(system)
-        return text === system ? undefined : { patch: { system: text === '' ? undefined : text }, warnings: [] }
-      }
-      if (!system.some(isBilling)) return undefined
-      return { patch: { system: system.flatMap(withoutBilling) }, warnings: [] }
-    },
-  },
-  {
-    name: 'blank system blocks dropped',
-    source: 'messages, empty text',
+    name: 'billing line and blank system blocks dropped',
+    source: 'messages, billing line; messages, empty text',
+    // Without a warning: Claude Code sends the line with every request.
     adapt: ({ body: { system } }) => {
       if (system === undefined || system === null) return undefined
-      if (typeof system === 'string') {
-        return system.trim() === '' ? { patch: { system: undefined }, warnings: [] } : undefined
-      }
-      const kept = system.filter((block) => !isBlankBlock(block))
-      if (kept.length === system.length && kept.length > 0) return undefined
-      return { patch: { system: kept.length === 0 ? undefined : kept }, warnings: [] }
+      const kept = typeof system === 'string' ? withoutBillingLine(system) : keptBlocks(system)
+      const isGone = typeof kept === 'string' ? isBlank(kept) : kept.length === 0
+      const isSame = typeof kept === 'string' ? kept === system : kept.every((block, at) => block === system[at])
+      if (!isGone && isSame && kept.length === system.length) return undefined
+      return { patch: { system: isGone ? undefined : kept }, warnings: [] }
     },
   },
   {
@@ -68,34 +44,44 @@ export const systemRules: readonly Rule[] = [
     adapt: ({ body: { messages } }, { takesSystemMessages, traits }) => {
       const wrong = misplacedSystem(messages, takesSystemMessages)
       if (wrong.size === 0) return undefined
+      const detail = takesSystemMessages
+        ? 'a system message that does not follow the user is sent as a reminder in the user turn'
+        : `system messages are not supported by ${traits.id}, sent as a reminder in the user turn`
       const notes = createNotes()
-      const out = createMessageList()
-      messages.forEach((message, at) => {
-        if (!wrong.has(at)) {
-          out.add(message)
-          return
+      const out: MessagesMessage[] = []
+      /** The blocks of the last message, if it is a user turn with reminders. */
+      let open: MessagesBlock[] | undefined
+      for (const [at, message] of messages.entries()) {
+        const isWrong = wrong.has(at)
+        if (isWrong) notes.add('adapted', `messages.${at}`, detail)
+        else if (open === undefined || message.role !== 'user') {
+          open = undefined
+          out.push(message)
+          continue
         }
-        const detail = takesSystemMessages
-          ? 'a system message that does not follow the user is sent as a reminder in the user turn'
-          : `system messages are not supported by ${traits.id}, sent as a reminder in the user turn`
-        notes.add('adapted', `messages.${at}`, detail)
-        const reminders = contentBlocks(message.content).flatMap(wrapReminder)
-        if (reminders.length > 0) out.join(reminders)
-      })
-      return { patch: { messages: out.messages() }, warnings: notes.warnings() }
+        const blocks = contentBlocks(message.content).flatMap((block) => (isWrong ? wrapReminder(block) : block))
+        if (blocks.length === 0) continue
+        if (open === undefined) {
+          const last = out.at(-1)?.role === 'user' ? out.pop() : undefined
+          open = [...contentBlocks(last?.content)]
+          out.push({ ...last, role: 'user', content: open })
+        }
+        // Not spread into a call: there may be more blocks than a call takes arguments.
+        for (const block of blocks) open.push(block)
+      }
+      return { patch: { messages: out }, warnings: notes.warnings() }
     },
   },
 ]
 
-function isBilling(block: MessagesBlock): boolean {
-  return block.type === 'text' && typeof block['text'] === 'string' && hasBillingLine(block['text'])
-}
-
-/** Returns no block if the billing line was all of it. */
-function withoutBilling(block: MessagesBlock): readonly MessagesBlock[] {
-  if (!isBilling(block)) return [block]
-  const text = withoutBillingLine(String(block['text']))
-  return text === '' ? [] : [{ ...block, text }]
+/** Blocks of system text without the billing line, if they say anything without it. */
+function keptBlocks(blocks: readonly MessagesBlock[]): readonly MessagesBlock[] {
+  return blocks.flatMap((block) => {
+    if (block.type !== 'text' || typeof block['text'] !== 'string') return [block]
+    const text = withoutBillingLine(block['text'])
+    if (isBlank(text)) return []
+    return [text === block['text'] ? block : { ...block, text }]
+  })
 }
 
 /** Indexes of system messages that upstream refuses: it takes them after a user message, or nowhere. */
@@ -107,45 +93,6 @@ function misplacedSystem(messages: readonly MessagesMessage[], isTaken: boolean)
     else if (!isTaken || !followsUser) wrong.add(at)
   }
   return wrong
-}
-
-interface MessageList {
-  readonly add: (message: MessagesMessage) => void
-  /** Appends to the user turn, or opens one, which the next user message joins. */
-  readonly join: (blocks: readonly MessagesBlock[]) => void
-  readonly messages: () => readonly MessagesMessage[]
-}
-
-function createMessageList(): MessageList {
-  const done: MessagesMessage[] = []
-  /** The blocks of the last message, if it was created or extended here. */
-  let open: MessagesBlock[] | undefined
-  return {
-    add(message) {
-      if (open !== undefined && message.role === 'user') {
-        append(open, contentBlocks(message.content))
-        return
-      }
-      open = undefined
-      done.push(message)
-    },
-    join(blocks) {
-      if (open === undefined) {
-        const last = done.at(-1)
-        open = last?.role === 'user' ? [...contentBlocks(last.content)] : []
-        const message = { ...(last?.role === 'user' ? last : {}), role: 'user' as const, content: open }
-        if (last?.role === 'user') done[done.length - 1] = message
-        else done.push(message)
-      }
-      append(open, blocks)
-    },
-    messages: () => done,
-  }
-}
-
-/** Not spread into a call: there may be more blocks than a call takes arguments. */
-function append(to: MessagesBlock[], blocks: readonly MessagesBlock[]): void {
-  for (const block of blocks) to.push(block)
 }
 
 /** Members of a system message that betas add. */

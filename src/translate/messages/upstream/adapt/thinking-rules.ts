@@ -1,6 +1,5 @@
 import { withJsonHint } from '../format-schema.ts'
-import { fitSampling, planThinking } from '../thinking-plan.ts'
-import type { ThinkingPlan, WireSampling } from '../thinking-plan.ts'
+import { planThinking, type ThinkingPlan } from '../thinking-plan.ts'
 import { toolLoopLacksThought } from './order-rules.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
@@ -12,17 +11,53 @@ type Thinking = MessagesRequest['thinking']
 /** Values of `thinking.display` without a beta. Source: Anthropic API reference, extended thinking, 2026-11. */
 const DISPLAYS = new Set(['summarized', 'omitted'])
 
-/** The order matters: the budget depends on `max_tokens`, sampling on whether the model thinks. */
-export const thinkingRules: readonly Rule[] = [
-  {
-    name: 'max_tokens lowered',
-    source: 'messages, max_tokens',
-    adapt: ({ body }, { maxTokens, traits }) => {
-      if ((body.max_tokens ?? 0) <= maxTokens) return undefined
-      const detail = `above the limit of ${traits.id}, lowered to ${maxTokens}`
-      return { patch: { max_tokens: maxTokens }, warnings: [{ code: 'clamped', field: 'max_tokens', detail }] }
-    },
+/** Runs before the budget of thinking is chosen. */
+export const maxTokensRule: Rule = {
+  name: 'max_tokens lowered',
+  source: 'messages, max_tokens',
+  adapt: ({ body }, { maxTokens, traits }) => {
+    if ((body.max_tokens ?? 0) <= maxTokens) return undefined
+    const detail = `above the limit of ${traits.id}, lowered to ${maxTokens}`
+    return { patch: { max_tokens: maxTokens }, warnings: [{ code: 'clamped', field: 'max_tokens', detail }] }
   },
+}
+
+type Sampling = 'temperature' | 'top_p' | 'top_k'
+
+/** The default of `temperature` and `top_p`. */
+const DEFAULT = 1
+
+/** Runs after thinking is switched on or off. */
+export const samplingRule: Rule = {
+  name: 'sampling fitted to the model',
+  source: 'messages, sampling',
+  adapt: ({ body }, { takesSampling, traits }) => {
+    const { temperature, top_p: topP, thinking } = body
+    const patch: Partial<Record<Sampling, number | undefined>> = {}
+    const warnings: Warning[] = []
+    const drop = (name: Sampling, detail: string): void => {
+      if (body[name] === undefined) return
+      patch[name] = undefined
+      if (body[name] !== DEFAULT || name === 'top_k') warnings.push({ code: 'dropped', field: name, detail })
+    }
+    if (!takesSampling || (thinking && thinking.type !== 'disabled')) {
+      const detail = takesSampling ? 'not supported together with thinking' : `not supported by ${traits.id}`
+      for (const name of ['temperature', 'top_p', 'top_k'] as const) drop(name, detail)
+    } else {
+      // Of the two, keep the one that differs from its default.
+      const usesTopP = temperature === undefined || (temperature === DEFAULT && (topP ?? DEFAULT) !== DEFAULT)
+      drop(usesTopP ? 'temperature' : 'top_p', 'not supported together with temperature')
+      if (!usesTopP && (temperature ?? 0) > 1) {
+        patch.temperature = 1
+        warnings.push({ code: 'clamped', field: 'temperature', detail: 'Claude takes 1 at most' })
+      }
+    }
+    return Object.keys(patch).length === 0 ? undefined : { patch, warnings }
+  },
+}
+
+export const thinkingRules: readonly Rule[] = [
+  maxTokensRule,
   {
     name: 'thinking and effort fitted to the model',
     source: 'messages, thinking; messages, effort',
@@ -101,31 +136,7 @@ export const thinkingRules: readonly Rule[] = [
       }
     },
   },
-  {
-    name: 'sampling fitted to the model',
-    source: 'messages, sampling',
-    adapt: ({ body }, target) => {
-      const asked: WireSampling = {
-        temperature: body.temperature ?? undefined,
-        top_p: body.top_p ?? undefined,
-        top_k: body.top_k ?? undefined,
-      }
-      const thinks = body.thinking !== undefined && body.thinking?.type !== 'disabled'
-      const { sampling, dropped, isTemperatureClamped } = fitSampling(asked, target, thinks)
-      const names = ['temperature', 'top_p', 'top_k'] as const
-      const changed = names.filter((name) => sampling[name] !== asked[name])
-      if (changed.length === 0) return undefined
-      return {
-        patch: Object.fromEntries(changed.map((name) => [name, sampling[name]])),
-        warnings: [
-          ...dropped.map(({ name, reason }): Warning => ({ code: 'dropped', field: name, detail: reason })),
-          ...(isTemperatureClamped
-            ? [{ code: 'clamped' as const, field: 'temperature', detail: 'Claude takes 1 at most' }]
-            : []),
-        ],
-      }
-    },
-  },
+  samplingRule,
 ]
 
 function isThinkingMode(type: string | undefined): boolean {

@@ -326,18 +326,22 @@ const systems: readonly Case[] = [
     warnings: ['adapted;messages.0'],
   },
   {
-    rule: 'billing line dropped',
+    rule: 'billing line and blank system blocks dropped',
     body: { system: [text('x-anthropic-billing-header: cc_version=2; cch=1;'), text('You are X.', mark)] },
     sent: { system: [text('You are X.', mark)] },
   },
   {
-    rule: 'billing line dropped',
+    rule: 'billing line and blank system blocks dropped',
     body: { system: 'x-anthropic-billing-header: cch=1;\nYou are X.' },
     sent: { system: 'You are X.' },
   },
-  { rule: 'blank system blocks dropped', body: { system: [text(' \n'), text('S')] }, sent: { system: [text('S')] } },
-  { rule: 'blank system blocks dropped', body: { system: [text('')] }, sent: { system: undefined } },
-  { rule: 'blank system blocks dropped', body: { system: '' }, sent: { system: undefined } },
+  {
+    rule: 'billing line and blank system blocks dropped',
+    body: { system: [text(' \n'), text('S')] },
+    sent: { system: [text('S')] },
+  },
+  { rule: 'billing line and blank system blocks dropped', body: { system: [text('')] }, sent: { system: undefined } },
+  { rule: 'billing line and blank system blocks dropped', body: { system: '' }, sent: { system: undefined } },
   ...[haiku45, sonnet45, opus46].map((model) => ({
     rule: 'system messages as reminders in the user turn',
     model,
