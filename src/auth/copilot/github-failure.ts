@@ -1,4 +1,4 @@
-import { describeWebPage, isFromGithub, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
+import { describeWebPage, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
 import { explainNotification } from './notifications.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
@@ -63,7 +63,17 @@ export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): Gith
 
 /** A reply with a 2xx status that is not what the API sends. */
 export function toUnusableReply(reply: Reply, what: string): GithubFailure {
-  return withRequestId({ kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }, reply)
+  return withRequestId({ kind: 'transient', detail: describeGithubPage(reply) ?? what, timedOut: false }, reply)
+}
+
+/** Says that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages. */
+export function describeGithubPage(reply: Reply): string | undefined {
+  return isFromGithub(reply) ? undefined : describeWebPage(reply, 'GitHub’s')
+}
+
+/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
+function isFromGithub({ headers }: Reply): boolean {
+  return headers.has('x-github-request-id')
 }
 
 /** Appends GitHub's request id to `detail`. */
@@ -97,7 +107,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
       'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)'
     return withRequestId({ kind: 'not_available', detail, fix }, reply)
   }
-  const stranger = isFromGithub(reply.headers)
+  const stranger = isFromGithub(reply)
     ? ''
     : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
   return toUnusableReply(reply, `GitHub answered ${reply.status}${said}${stranger}`)
