@@ -90,7 +90,6 @@ export async function listCopilotModels(
     value,
     recordId: record?.id ?? nobodysRecord.id,
     candidates,
-    expiresAtMs: Infinity,
     ...(direct && { direct }),
   }
   const give = () => Promise.resolve(token)
