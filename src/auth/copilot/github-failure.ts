@@ -12,7 +12,6 @@ export type GithubFailure =
       readonly kind: 'no_access'
       readonly detail: string
       readonly fix: string
-      readonly notificationId?: string
       /** The page GitHub suggests, where neither `detail` nor `fix` names it. */
       readonly url?: string
     }
@@ -49,13 +48,11 @@ export interface GithubCall {
 export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): GithubFailure {
   switch (outcome.kind) {
     case 'aborted':
-      return outcome
     case 'redirected':
       return outcome
     case 'timed_out':
-      return { kind: 'transient', detail: outcome.detail, timedOut: true }
     case 'unreachable':
-      return { kind: 'transient', detail: outcome.detail, timedOut: false }
+      return { kind: 'transient', detail: outcome.detail, timedOut: outcome.kind === 'timed_out' }
     case 'reply':
       return toStatusFailure(outcome, call)
   }
@@ -114,8 +111,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
 }
 
 function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure, { kind: 'no_access' }> {
-  const notificationId = body.error_details?.notification_id ?? undefined
-  const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
+  const explained = explainNotification(body.error_details?.notification_id ?? '')
   const personalToken = /personal access token/i.test(body.message ?? '')
   const detail =
     explained?.message ??
@@ -129,7 +125,6 @@ function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure
     kind: 'no_access',
     detail,
     fix,
-    ...(notificationId === undefined ? {} : { notificationId: toPlainLine(notificationId) }),
     ...(isNews ? { url } : {}),
   }
 }

@@ -10,10 +10,10 @@ import {
 } from '../refreshing-credential.ts'
 import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { endpointCandidates, hintedBaseUrl } from './endpoint.ts'
-import { isDirectKind, obtainCopilotToken, type CopilotAuth } from './github-api.ts'
+import { isDirectKind, obtainCopilotToken, type CopilotAuth, type ExchangedToken } from './github-api.ts'
 import { loginFix, type GithubFailure } from './github-failure.ts'
 import { copilotRecordKind, tokenLife } from './record.ts'
-import type { ExchangedToken } from './token-exchange.ts'
+
 import type { CopilotToken, CopilotTokenSource } from './token.ts'
 import { isUsedDirectly, type CopilotRecord } from './wire.ts'
 
