@@ -75,10 +75,10 @@ export async function authorizeInBrowser(
   const expected = { origin: '', path: options.path, state }
   let used = false
   const listening = await listenOnFirst(options, (request, response) => {
-    const visit = used ? refusedVisit : readVisit(request, expected)
-    if (visit.kind === 'accepted') {
+    const visit = used ? 400 : readVisit(request, expected)
+    if (typeof visit !== 'number') {
       used = true
-      response.once('close', () => resolve(visit.result))
+      response.once('close', () => resolve(visit))
     }
     answer(response, visit, options.site)
   })
@@ -212,34 +212,25 @@ async function closeAll(servers: readonly Server[]): Promise<void> {
   )
 }
 
-type Visit =
-  | { readonly kind: 'accepted'; readonly result: CallbackResult }
-  | { readonly kind: 'refused'; readonly status: 400 | 404 | 405 }
+/** What a visit brought, or the status that refuses it. */
+type Visit = CallbackResult | 400 | 404 | 405
 
-const refusedVisit: Visit = { kind: 'refused', status: 400 }
-
-interface ExpectedVisit {
-  readonly origin: string
-  readonly path: string
-  readonly state: string
-}
-
-function readVisit(request: IncomingMessage, { origin, path, state }: ExpectedVisit): Visit {
+function readVisit(
+  request: IncomingMessage,
+  { origin, path, state }: { readonly origin: string; readonly path: string; readonly state: string },
+): Visit {
   // The exact Host line keeps out pages that reach us through a name of their own (DNS rebinding).
-  if (`http://${request.headers.host ?? ''}` !== origin) return refusedVisit
+  if (`http://${request.headers.host ?? ''}` !== origin) return 400
   const target = `${origin}${request.url ?? ''}`
-  if (!URL.canParse(target)) return refusedVisit
+  if (!URL.canParse(target)) return 400
   const url = new URL(target)
-  if (url.origin !== origin || url.pathname !== path) return { kind: 'refused', status: 404 }
-  if (request.method !== 'GET') return { kind: 'refused', status: 405 }
-  if (!isSame(url.searchParams.get('state') ?? '', state)) return refusedVisit
+  if (url.origin !== origin || url.pathname !== path) return 404
+  if (request.method !== 'GET') return 405
+  if (!isSame(url.searchParams.get('state') ?? '', state)) return 400
   const code = url.searchParams.get('code') ?? ''
   const error = url.searchParams.get('error') ?? ''
-  if (error !== '') {
-    const description = url.searchParams.get('error_description') ?? ''
-    return { kind: 'accepted', result: { kind: 'error', error, description } }
-  }
-  return code === '' ? refusedVisit : { kind: 'accepted', result: { kind: 'code', code } }
+  if (error !== '') return { kind: 'error', error, description: url.searchParams.get('error_description') ?? '' }
+  return code === '' ? 400 : { kind: 'code', code }
 }
 
 /** In constant time: hashing first makes the lengths equal too. */
@@ -249,8 +240,8 @@ function isSame(given: string, expected: string): boolean {
 
 /** Fixed pages: nothing of the request is reflected. */
 function answer(response: ServerResponse, visit: Visit, site: AuthorizationOptions['site']): void {
-  const accepted = visit.kind === 'accepted'
-  response.writeHead(accepted ? 200 : visit.status, {
+  const isRefused = typeof visit === 'number'
+  response.writeHead(isRefused ? visit : 200, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'no-referrer',
@@ -258,9 +249,9 @@ function answer(response: ServerResponse, visit: Visit, site: AuthorizationOptio
     connection: 'close',
   })
   response.end(
-    accepted
-      ? page(`${site} has answered`, 'You can close this tab and go back to the terminal.')
-      : page('Not the expected visit', 'Start again with the address that the terminal shows.'),
+    isRefused
+      ? page('Not the expected visit', 'Start again with the address that the terminal shows.')
+      : page(`${site} has answered`, 'You can close this tab and go back to the terminal.'),
   )
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { RecordKind } from '../records/record-kind.ts'
 import type { Moment, TokenLife } from '../token-life.ts'
@@ -61,7 +61,7 @@ export const codexRecordKind: RecordKind<CodexRecord> = {
 export function codexRecordId(account: string): string {
   const plain = account.toLowerCase()
   const safe = plain.replaceAll(/[^a-z0-9_-]/g, '-').slice(0, 64)
-  return safe === plain && safe !== '' ? `codex-${safe}` : `codex-${safe}-${digest(account).slice(0, 12)}`
+  return safe === plain && safe !== '' ? `codex-${safe}` : `codex-${safe}-${hash('sha256', account).slice(0, 12)}`
 }
 
 /**
@@ -125,11 +125,7 @@ export function isRenewalInDoubt({ metadata }: CodexRecord): boolean {
 
 /** Identifies a token without revealing it. */
 function markOf(token: string): string {
-  return digest(token).slice(0, 16)
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', token).slice(0, 16)
 }
 
 /**
