@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { isLoopbackHost } from '../../config/loopback.ts'
-import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import {
   authorizeInBrowser,
   type AuthorizationCode,
@@ -16,8 +15,8 @@ import {
   type DeviceStart,
   type PollAnswer,
 } from '../device-poll.ts'
-import { isHeaderSafe, parseJson, sendRequest, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
-import { describeGithubPage } from './github-failure.ts'
+import { isHeaderSafe, parseJson, sendRequest, toPlainLine, type RequestOutcome } from '../http-json.ts'
+import { describeGithubPage, requestIdOf } from './github-failure.ts'
 
 export interface DeviceFlowOptions {
   /** `https://github.com` or `https://SUB.ghe.com`, no slash at the end. */
@@ -237,10 +236,4 @@ function parseJsonOrForm(text: string): unknown {
 /** The error's own description, else its code. */
 function describeRefusal({ error, error_description }: z.infer<typeof accessTokenReply>): string {
   return toPlainLine(error_description || error || 'no reason given')
-}
-
-/** For the end of a sentence; '' where the reply names none. */
-function requestIdOf({ headers }: Reply): string {
-  const id = nameRequestId((name) => headers.get(name))
-  return id === undefined ? '' : ` (${id})`
 }
