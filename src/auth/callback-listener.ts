@@ -1,5 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { errnoOf } from './records/record-fs.ts'
+import { toPlainLine, type RequestDeps } from './http-json.ts'
 
 /** Where the redirect leads, and every loopback address that a browser may take it to. */
 const LOOPBACK = {
@@ -8,7 +11,22 @@ const LOOPBACK = {
   localhost: ['127.0.0.1', '::1'],
 } as const
 
-export interface CallbackOptions {
+/** A login through a browser on this machine. */
+export interface BrowserLoginDeps extends RequestDeps {
+  /** Cryptographically strong. */
+  readonly randomBytes: (size: number) => Uint8Array
+  /** Called once, when the listener is up: open or show this address. */
+  readonly onUrl: (url: string) => void
+}
+
+export interface AuthorizationOptions {
+  readonly authorizeUrl: string
+  readonly clientId: string
+  /** Space separated. */
+  readonly scope: string
+  /** Further query parameters of the authorize URL. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly verifierBytes: number
   /** Tried in this order; one that is taken gives way to the next. 0 takes a free one. */
   readonly ports: readonly number[]
   /** Host of the redirect address, as it is registered; the browser's Host header must name it. */
@@ -17,69 +35,22 @@ export interface CallbackOptions {
   readonly path: string
   /** The site that sends the browser back, named on the page that the browser then shows. */
   readonly site: 'GitHub' | 'OpenAI'
-  /** The `state` sent along; only a visit that brings it back counts. */
-  readonly state: string
+  /** The person's time limit, in all. */
   readonly waitMs: number
-  /** Called once with the redirect address. */
-  readonly onListening: (redirectUri: string) => void
 }
 
-export interface AuthorizationOptions extends Omit<CallbackOptions, 'state' | 'onListening'> {
-  readonly authorizeUrl: string
-  readonly clientId: string
-  /** Space separated. */
-  readonly scope: string
-  /** Further query parameters of the authorize URL. */
-  readonly query?: Readonly<Record<string, string>>
-  readonly verifierBytes: number
-  /** Cryptographically strong. */
-  readonly randomBytes: (size: number) => Uint8Array
-  /** Called once the listener is up: open or show this address. */
-  readonly onUrl: (url: string) => void
+/** A code, and what its redemption takes. */
+export interface AuthorizationCode {
+  readonly code: string
+  /** The PKCE verifier that belongs to the code. */
+  readonly verifier: string
+  readonly redirectUri: string
 }
 
-export type AuthorizationResult =
-  | { readonly kind: 'code'; readonly code: string; readonly verifier: string; readonly redirectUri: string }
-  | Exclude<CallbackResult, { kind: 'code' }>
-
-/**
- * Gets an authorization code through a browser on this machine, with PKCE (RFC 7636, S256) and a loopback redirect
- * (RFC 8252 §7.3). Aborting `signal` closes the listener at once.
- */
-export async function authorizeInBrowser(
-  options: AuthorizationOptions,
-  signal: AbortSignal,
-): Promise<AuthorizationResult> {
-  const state = toBase64Url(options.randomBytes(32))
-  const verifier = toBase64Url(options.randomBytes(options.verifierBytes))
-  let redirectUri = ''
-  const onListening = (uri: string): void => {
-    redirectUri = uri
-    const url = new URL(options.authorizeUrl)
-    const query = {
-      response_type: 'code',
-      client_id: options.clientId,
-      redirect_uri: redirectUri,
-      scope: options.scope,
-      state,
-      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-      code_challenge_method: 'S256',
-      ...options.query,
-    }
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    options.onUrl(url.href)
-  }
-  const result = await awaitCallback({ ...options, state, onListening }, signal)
-  return result.kind === 'code' ? { ...result, verifier, redirectUri } : result
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64url')
-}
-
-export type CallbackResult =
-  | { readonly kind: 'code'; readonly code: string }
-  | { readonly kind: 'error'; readonly error: string; readonly description: string }
+/** How a browser login ends without a code. `detail` is a sentence without its period. */
+export type BrowserLoginFailure =
+  /** The person or the site's rules refused. `detail` is the site's reason, '' if it gives none. */
+  | { readonly kind: 'denied'; readonly detail: string }
   | { readonly kind: 'timed_out' }
   /** All of the ports. */
   | { readonly kind: 'ports_taken' }
@@ -87,19 +58,27 @@ export type CallbackResult =
   | { readonly kind: 'aborted' }
 
 /**
- * Listens on loopback until the browser returns with the right `state`, once. Any page in that browser can send a
- * request here, so a request without the state gets a 400 and the wait goes on.
+ * Gets an authorization code through a browser on this machine, with PKCE (RFC 7636, S256) and a loopback redirect
+ * (RFC 8252 §7.3). Listens until the browser returns with the right `state`, once: any page in that browser can send a
+ * request here, so a request without the state gets a 400 and the wait continues. Aborting `signal` closes the
+ * listener at once.
  */
-export async function awaitCallback(options: CallbackOptions, signal: AbortSignal): Promise<CallbackResult> {
+export async function authorizeInBrowser(
+  deps: Pick<BrowserLoginDeps, 'onUrl' | 'randomBytes'>,
+  options: AuthorizationOptions,
+  signal: AbortSignal,
+): Promise<({ readonly kind: 'code' } & AuthorizationCode) | BrowserLoginFailure> {
   if (signal.aborted) return { kind: 'aborted' }
+  const state = toBase64Url(deps.randomBytes(32))
+  const verifier = toBase64Url(deps.randomBytes(options.verifierBytes))
   const { promise, resolve } = Promise.withResolvers<CallbackResult>()
-  const expected = { origin: '', path: options.path, state: options.state }
+  const expected = { origin: '', path: options.path, state }
   let used = false
   const listening = await listenOnFirst(options, (request, response) => {
-    const visit = used ? refusedVisit : readVisit(request, expected)
-    if (visit.kind === 'accepted') {
+    const visit = used ? 400 : readVisit(request, expected)
+    if (typeof visit !== 'number') {
       used = true
-      response.once('close', () => resolve(visit.result))
+      response.once('close', () => resolve(visit))
     }
     answer(response, visit, options.site)
   })
@@ -112,14 +91,55 @@ export async function awaitCallback(options: CallbackOptions, signal: AbortSigna
     // Aborted while the ports were opened: the event is over.
     if (signal.aborted) return { kind: 'aborted' }
     expected.origin = `http://${options.host}:${listening.port}`
-    options.onListening(expected.origin + options.path)
-    return await promise
+    const redirectUri = expected.origin + options.path
+    deps.onUrl(authorizeUrl(options, { redirectUri, state, verifier }))
+    const result = await promise
+    if (result.kind === 'code') return { ...result, verifier, redirectUri }
+    return result.kind === 'error' ? toFailure(result, options.site) : result
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
     await closeAll(listening.servers)
   }
 }
+
+function authorizeUrl(
+  { authorizeUrl: base, clientId, scope, query }: AuthorizationOptions,
+  sent: { readonly redirectUri: string; readonly state: string; readonly verifier: string },
+): string {
+  const url = new URL(base)
+  const parameters = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: sent.redirectUri,
+    scope,
+    state: sent.state,
+    code_challenge: hash('sha256', sent.verifier, 'base64url'),
+    code_challenge_method: 'S256',
+    ...query,
+  }
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return url.href
+}
+
+function toFailure(
+  { error, description }: Extract<CallbackResult, { kind: 'error' }>,
+  site: AuthorizationOptions['site'],
+): BrowserLoginFailure {
+  if (error === 'access_denied') return { kind: 'denied', detail: toPlainLine(description) }
+  const words = toPlainLine(description || error)
+  return { kind: 'failed', detail: site === 'OpenAI' ? `OpenAI said: ${words}` : words }
+}
+
+function toBase64Url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url')
+}
+
+type CallbackResult =
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'error'; readonly error: string; readonly description: string }
+  | { readonly kind: 'timed_out' }
+  | { readonly kind: 'aborted' }
 
 type Listening =
   | { readonly kind: 'listening'; readonly port: number; readonly servers: readonly Server[] }
@@ -128,7 +148,7 @@ type Listening =
 
 /** Opens the first free port. An error other than a taken port is returned only if no port can be opened. */
 async function listenOnFirst(
-  { ports, host }: Pick<CallbackOptions, 'ports' | 'host'>,
+  { ports, host }: Pick<AuthorizationOptions, 'ports' | 'host'>,
   listener: RequestListener,
 ): Promise<Listening> {
   let failure: Listening = { kind: 'ports_taken' }
@@ -150,98 +170,78 @@ const absentCodes: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT
 async function listenOnAll(port: number, addresses: readonly string[], listener: RequestListener): Promise<Listening> {
   const servers: Server[] = []
   let opened = port
-  let absent = 'unknown'
+  let failure: Listening = { kind: 'ports_taken' }
   for (const address of addresses) {
     const server = createServer(listener)
-    const outcome = await listenOn(server, opened, address)
-    if (typeof outcome === 'number') {
-      opened = outcome
+    server.on('error', () => {})
+    try {
+      opened = await listenOn(server, opened, address)
       servers.push(server)
-      continue
+    } catch (error) {
+      const code = errnoOf(error) || 'unknown'
+      failure =
+        code === 'EADDRINUSE'
+          ? { kind: 'ports_taken' }
+          : { kind: 'failed', detail: `Cannot listen on ${address}:${port} (${code})` }
+      if (absentCodes.has(code)) continue
+      await closeAll(servers)
+      return failure
     }
-    if (absentCodes.has(outcome.code)) {
-      absent = outcome.code
-      continue
-    }
-    await closeAll(servers)
-    return outcome.code === 'EADDRINUSE' ? { kind: 'ports_taken' } : cannotListen(address, port, outcome.code)
   }
-  const [first = ''] = addresses
-  return servers.length === 0 ? cannotListen(first, port, absent) : { kind: 'listening', port: opened, servers }
+  return servers.length === 0 ? failure : { kind: 'listening', port: opened, servers }
 }
 
-function cannotListen(address: string, port: number, code: string): Listening {
-  return { kind: 'failed', detail: `Cannot listen on ${address}:${port} (${code})` }
-}
-
-/** The port, or the code of the error. */
-function listenOn(server: Server, port: number, address: string): Promise<number | { readonly code: string }> {
-  return new Promise((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => resolve({ code: error.code ?? 'unknown' }))
-    server.listen(port, address, () => {
-      const bound = server.address()
-      // A TCP server's address is an object; the type also covers pipes.
-      resolve(typeof bound === 'object' && bound !== null ? bound.port : port)
-    })
-  })
+/** @returns the port; @throws the system's error */
+async function listenOn(server: Server, port: number, address: string): Promise<number> {
+  server.listen(port, address)
+  await once(server, 'listening')
+  const bound = server.address()
+  // A TCP server's address is an object; the type also covers pipes.
+  return typeof bound === 'object' && bound !== null ? bound.port : port
 }
 
 async function closeAll(servers: readonly Server[]): Promise<void> {
   await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<void>((resolve) => {
-          server.close(() => resolve())
-          // The page has been sent. Spare connections of the browser would hold `close` up.
-          server.closeAllConnections()
-        }),
-    ),
+    servers.map(async (server) => {
+      const closed = once(server, 'close')
+      server.close()
+      // The page has been sent. Spare connections of the browser would delay `close`.
+      server.closeAllConnections()
+      await closed
+    }),
   )
 }
 
-type Visit =
-  | { readonly kind: 'accepted'; readonly result: CallbackResult }
-  | { readonly kind: 'refused'; readonly status: 400 | 404 | 405 }
+/** What a visit brought, or the status that refuses it. */
+type Visit = CallbackResult | 400 | 404 | 405
 
-const refusedVisit: Visit = { kind: 'refused', status: 400 }
-
-interface ExpectedVisit {
-  readonly origin: string
-  readonly path: string
-  readonly state: string
-}
-
-function readVisit(request: IncomingMessage, { origin, path, state }: ExpectedVisit): Visit {
+function readVisit(
+  request: IncomingMessage,
+  { origin, path, state }: { readonly origin: string; readonly path: string; readonly state: string },
+): Visit {
   // The exact Host line keeps out pages that reach us through a name of their own (DNS rebinding).
-  if (`http://${request.headers.host ?? ''}` !== origin) return refusedVisit
+  if (`http://${request.headers.host ?? ''}` !== origin) return 400
   const target = `${origin}${request.url ?? ''}`
-  if (!URL.canParse(target)) return refusedVisit
+  if (!URL.canParse(target)) return 400
   const url = new URL(target)
-  if (url.origin !== origin || url.pathname !== path) return { kind: 'refused', status: 404 }
-  if (request.method !== 'GET') return { kind: 'refused', status: 405 }
-  if (!isSame(url.searchParams.get('state') ?? '', state)) return refusedVisit
+  if (url.origin !== origin || url.pathname !== path) return 404
+  if (request.method !== 'GET') return 405
+  if (!isSame(url.searchParams.get('state') ?? '', state)) return 400
   const code = url.searchParams.get('code') ?? ''
   const error = url.searchParams.get('error') ?? ''
-  if (error !== '') {
-    const description = url.searchParams.get('error_description') ?? ''
-    return { kind: 'accepted', result: { kind: 'error', error, description } }
-  }
-  return code === '' ? refusedVisit : { kind: 'accepted', result: { kind: 'code', code } }
+  if (error !== '') return { kind: 'error', error, description: url.searchParams.get('error_description') ?? '' }
+  return code === '' ? 400 : { kind: 'code', code }
 }
 
 /** In constant time: hashing first makes the lengths equal too. */
 function isSame(given: string, expected: string): boolean {
-  return timingSafeEqual(digest(given), digest(expected))
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'))
 }
 
 /** Fixed pages: nothing of the request is reflected. */
-function answer(response: ServerResponse, visit: Visit, site: CallbackOptions['site']): void {
-  const accepted = visit.kind === 'accepted'
-  response.writeHead(accepted ? 200 : visit.status, {
+function answer(response: ServerResponse, visit: Visit, site: AuthorizationOptions['site']): void {
+  const isRefused = typeof visit === 'number'
+  response.writeHead(isRefused ? visit : 200, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'no-referrer',
@@ -249,9 +249,9 @@ function answer(response: ServerResponse, visit: Visit, site: CallbackOptions['s
     connection: 'close',
   })
   response.end(
-    accepted
-      ? page(`${site} has answered`, 'You can close this tab and go back to the terminal.')
-      : page('Not the expected visit', 'Start again with the address that the terminal shows.'),
+    isRefused
+      ? page('Not the expected visit', 'Start again with the address that the terminal shows.')
+      : page(`${site} has answered`, 'You can close this tab and go back to the terminal.'),
   )
 }
 

@@ -1,16 +1,9 @@
-/** What went wrong with a connection, by the code of the system, of TLS or of undici. */
-const clauses: Readonly<Record<string, string>> = {
+/** Failures while connecting, by the code of the system, of TLS or of undici: nothing of the request has been sent. */
+const whileConnecting: Readonly<Record<string, string>> = {
   ENOTFOUND: 'its name is not known',
   EAI_AGAIN: 'its name could not be looked up; is there a network?',
   ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
-  ETIMEDOUT: 'no connection in time',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it; is there a network?',
-  EPROTO: 'no secure connection could be agreed on',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
@@ -26,6 +19,17 @@ const unknownIssuer: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
+
+const clauses: Readonly<Record<string, string>> = {
+  ...whileConnecting,
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  ETIMEDOUT: 'no connection in time',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it; is there a network?',
+  EPROTO: 'no secure connection could be agreed on',
+}
 
 /** The connection to a proxy failed. */
 export class ProxyFailure extends Error {
@@ -63,28 +67,15 @@ function clauseOf(error: unknown): string {
     : `${clause ?? 'the connection failed'} (${code})`
 }
 
-/** Codes of errors while connecting, besides every system error of `connect` and `getaddrinfo`. */
-const beforeSending: ReadonlySet<string> = new Set([
-  ...unknownIssuer,
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'UND_ERR_ABORTED',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_PRX_CONN',
-  'UND_ERR_PRX_TLS',
-])
-
 /** Whether a request certainly failed before any of it was sent. A broken connection does not show that. */
 export function isBeforeSending(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeSending)
   if (!(error instanceof Error)) return false
   const isOfConnecting = 'syscall' in error && (error.syscall === 'connect' || error.syscall === 'getaddrinfo')
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  return isOfConnecting || beforeSending.has(code) || isBeforeSending(error.cause)
+  return (
+    isOfConnecting || unknownIssuer.has(code) || Object.hasOwn(whileConnecting, code) || isBeforeSending(error.cause)
+  )
 }
 
 /** The `code` of a system or library error; fetch hides it in `cause`, sometimes one level deeper. */

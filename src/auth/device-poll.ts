@@ -7,13 +7,27 @@ export interface DevicePollDeps extends RequestDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
+/** What the person needs, the code to type and where; and our secret half. */
+export interface DeviceCode {
+  readonly userCode: string
+  readonly verificationUri: string
+  readonly expiresAtMs: number
+  readonly intervalSeconds: number
+  readonly deviceCode: string
+}
+
+export type DeviceStart =
+  | { readonly kind: 'started'; readonly code: DeviceCode }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
+
+/** RFC 8628 §3.2 and §3.5: the interval where the server names none, and what a request to slow down adds. */
+export const DEFAULT_INTERVAL_SECONDS = 5
+
 /** The meaning of one poll: the person has not decided yet, or the end of polling. */
 export type PollAnswer<Result> =
   | { readonly kind: 'pending'; readonly intervalSeconds: number }
   | { readonly kind: 'done'; readonly result: Result }
-
-/** Where polling ended, if not with an answer. */
-export type PollEnd = 'expired' | 'aborted'
 
 /**
  * Polls until `ask` is done or the code has expired (RFC 8628 §3.5). Aborting `signal` ends it at once, also during a
@@ -22,23 +36,23 @@ export type PollEnd = 'expired' | 'aborted'
  */
 export async function pollDevice<Result>(
   deps: DevicePollDeps,
-  code: { readonly expiresAtMs: number; readonly intervalSeconds: number },
+  code: DeviceCode,
   marginSeconds: number,
   ask: (intervalSeconds: number) => Promise<PollAnswer<Result>>,
   signal: AbortSignal,
-): Promise<Result | PollEnd> {
+): Promise<Result | { readonly kind: 'expired' } | { readonly kind: 'aborted' }> {
   let { intervalSeconds } = code
   for (;;) {
     const leftMs = code.expiresAtMs - deps.now()
-    if (leftMs <= 0) return 'expired'
+    if (leftMs <= 0) return { kind: 'expired' }
     const waitMs = (intervalSeconds + marginSeconds) * 1000
     try {
       await deps.sleep(Math.min(waitMs, leftMs), signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
-    if (signal.aborted) return 'aborted'
-    if (waitMs > leftMs) return 'expired'
+    if (signal.aborted) return { kind: 'aborted' }
+    if (waitMs > leftMs) return { kind: 'expired' }
     const answer = await ask(intervalSeconds)
     if (answer.kind === 'done') return answer.result
     intervalSeconds = answer.intervalSeconds

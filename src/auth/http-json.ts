@@ -27,22 +27,24 @@ export type RequestOutcome =
   /** `signal` was aborted. */
   | { readonly kind: 'aborted' }
 
+/** A GET with headers, or a POST of a body. */
+type RequestContent =
+  | { readonly headers: Readonly<Record<string, string>> }
+  | { readonly json: Readonly<Record<string, string>> }
+  | { readonly form: Readonly<Record<string, string>> }
+
 /** One request to a login or account endpoint; every ending is a value. */
 export async function sendRequest(
   deps: RequestDeps,
   url: string,
-  init: {
-    readonly method?: 'GET' | 'POST'
-    readonly headers: Readonly<Record<string, string>>
-    readonly body?: string
-  },
+  content: RequestContent,
   signal: AbortSignal,
 ): Promise<RequestOutcome> {
   const host = new URL(url).host
   const timeout = AbortSignal.timeout(deps.timeoutMs)
   try {
     const response = await deps.fetch(url, {
-      ...init,
+      ...toInit(content),
       redirect: 'manual',
       signal: AbortSignal.any([signal, timeout]),
     })
@@ -65,6 +67,19 @@ export async function sendRequest(
     const detail = `Could not reach ${host}${clause === '' ? '' : `: ${clause}`}`
     return { kind: 'unreachable', detail, ...(isBeforeSending(error) && { unsent: true }) }
   }
+}
+
+function toInit(content: RequestContent): RequestInit {
+  if ('headers' in content) return { headers: content.headers }
+  const [type, body] =
+    'json' in content
+      ? ['application/json', JSON.stringify(content.json)]
+      : ['application/x-www-form-urlencoded', new URLSearchParams(content.form).toString()]
+  return { method: 'POST', headers: { accept: 'application/json', 'content-type': type }, body }
+}
+
+export function isOk({ status }: Reply): boolean {
+  return status >= 200 && status < 300
 }
 
 /** The body as JSON, whatever its content type; undefined if it is not JSON. */
@@ -91,17 +106,16 @@ function redirectTarget(response: Response, host: string): string {
 
 const inTheWay = 'the sign-in page of a network, a company proxy or firewall may be in the way'
 
-/** Says that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages. */
-export function describeWebPage({ status, headers, text }: Reply): string | undefined {
+/**
+ * Says that a web page came instead of an answer; undefined for any other reply.
+ * @param whose as in “GitHub’s answer”
+ * @param whatElse may have answered, besides what is in the way of every request
+ */
+export function describeWebPage({ status, headers, text }: Reply, whose: string, whatElse = ''): string | undefined {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
-  return isPage && !isFromGithub(headers)
-    ? `A web page came back instead of GitHub’s answer (status ${status}): ${inTheWay}`
+  return isPage
+    ? `A web page came back instead of ${whose} answer (status ${status}): ${whatElse}${inTheWay}`
     : undefined
-}
-
-/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
-export function isFromGithub(headers: Headers): boolean {
-  return headers.has('x-github-request-id')
 }
 
 /** Undefined when the body is larger than any honest reply. */

@@ -119,18 +119,31 @@ export interface CredentialRules<Stored extends StoredRecord, Credential, Accoun
   }
 }
 
-export interface RefreshingCredential<Stored, Credential, Account> {
+/** One login that is kept fresh. */
+export interface CredentialSource<Credential, Account> {
   /**
    * A credential that is good now; refreshed first when due. While the old one works, a refresh that takes long is not
    * waited for.
-   * @throws Fault `rules.faultKind`, `shutting_down`; the signal's reason on abort, which ends this wait only
+   * @throws Fault `copilot_unavailable` or `codex_unavailable`, `shutting_down`; the signal's reason on abort, which
+   * ends this wait only
    */
   readonly get: (signal: AbortSignal) => Promise<Credential>
   /**
-   * After upstream refused `rejected`: a different credential, or the same if there is no other.
+   * After upstream refused `rejected`: a different credential, or the same if there is no other. There is at most one
+   * refresh for each rejected value.
    * @throws as `get`
    */
   readonly replace: (rejected: string, signal: AbortSignal) => Promise<Credential>
+  /**
+   * Called when the account has changed, with undefined when nobody is logged in any more. Returns the function that
+   * stops listening.
+   */
+  readonly onChange: (listener: (account: Account | undefined) => void) => () => void
+  /** Starts nothing more. Settles when the refresh under way has ended and its record is stored. */
+  readonly close: () => Promise<void>
+}
+
+export interface RefreshingCredential<Stored, Credential, Account> extends CredentialSource<Credential, Account> {
   /** Makes the credential due now, unless it is quite new. */
   readonly markStale: (value: string) => void
   readonly markAccepted: (value: string) => void
@@ -141,10 +154,6 @@ export interface RefreshingCredential<Stored, Credential, Account> {
   readonly status: () => CredentialStatus
   readonly held: () => HeldCredential<Stored, Credential> | undefined
   readonly login: () => Stored | undefined
-  /** Called with undefined when nobody is logged in any more. Returns the function that stops listening. */
-  readonly onChange: (listener: (account: Account | undefined) => void) => () => void
-  /** Starts nothing more. Settles when the refresh under way has ended and its record is stored. */
-  readonly close: () => Promise<void>
 }
 
 /**

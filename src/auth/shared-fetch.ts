@@ -15,48 +15,29 @@ export interface SharedFetchOptions<Value> {
   readonly keepFailureMs: number
 }
 
-/** One fetch, from its start until its value is too old. */
-interface Flight<Value> {
-  /** Never rejects. */
-  readonly work: Promise<void>
-  /** Undefined while it is under way. */
-  untilMs?: number
-  result?: () => Value
-}
-
 /** Concurrent callers share one fetch, and none of them can cancel it. */
 export function createSharedFetch<Value>(options: SharedFetchOptions<Value>): SharedFetch<Value> {
   const { fetch, monotonicMs, keepMs, keepFailureMs } = options
-  const neverAborted = new AbortController().signal
-  let flight: Flight<Value> | undefined
+  let kept: { readonly value: Promise<Value>; readonly settled: Promise<void>; untilMs: number } | undefined
 
-  function begin(): Flight<Value> {
-    const begun: Flight<Value> = {
-      work: fetch(neverAborted).then(
-        (value) => settle(() => value, keepMs),
-        (error: unknown) =>
-          settle(() => {
-            throw error
-          }, keepFailureMs),
-      ),
-    }
-    function settle(result: () => Value, forMs: number): void {
-      begun.result = result
+  const begin = () => {
+    const value = fetch(new AbortController().signal)
+    const keep = (forMs: number) => () => {
       begun.untilMs = monotonicMs() + forMs
     }
+    const begun = { value, settled: value.then(keep(keepMs), keep(keepFailureMs)), untilMs: Infinity }
     return begun
   }
 
   return {
     async get(signal) {
-      if (flight?.untilMs !== undefined && monotonicMs() >= flight.untilMs) flight = undefined
-      const own = (flight ??= begin())
-      if (own.result === undefined) await waitFor(own.work, signal)
-      if (own.result === undefined) throw new Error('a fetch ended without a result')
-      return own.result()
+      if (kept !== undefined && monotonicMs() >= kept.untilMs) kept = undefined
+      const own = (kept ??= begin())
+      await waitFor(own.settled, signal)
+      return own.value
     },
     forget() {
-      flight = undefined
+      kept = undefined
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { LoginInUse } from '../auth/copilot/account-in-use.ts'
 import { RecordStoreError } from '../auth/records/record-fs.ts'
 import { isExpired } from '../auth/token-life.ts'
-import { tokenLife } from '../auth/copilot/token-life.ts'
+import { tokenLife } from '../auth/copilot/record.ts'
 import { isUsedDirectly } from '../auth/copilot/wire.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
 import type { Style } from '../terminal/output.ts'

@@ -63,7 +63,6 @@ function tokensFor(candidates: readonly string[], values: readonly string[] = ['
     value,
     recordId: 'copilot-example',
     candidates,
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
   })
   return {
     asked,

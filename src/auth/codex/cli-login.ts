@@ -1,15 +1,21 @@
+import { constants } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { Fault } from '../../errors.ts'
 import { noteNothing, type NoteSecrets } from '../../redaction/known-secrets.ts'
 import type { Logger } from '../../logging/logger.ts'
 import { waitFor } from '../shared-fetch.ts'
-import { isHeaderSafe } from '../http-json.ts'
+import { isHeaderSafe, parseJson } from '../http-json.ts'
 import { watchByPolling } from '../records/poll-watch.ts'
-import { elapsedMs, type Moment } from '../token-life.ts'
+import { errnoOf } from '../records/record-fs.ts'
+import type { CredentialStatus } from '../refreshing-credential.ts'
+import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { readLoginClaims } from './claims.ts'
-import { readCliFile, signCliFile, type CliFile, type CliFileFs } from './cli-file.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource, CodexLoginStatus } from './credentials.ts'
+
+/** The part of node:fs/promises that is used; nothing in it can change a file. */
+export type CliFileFs = Pick<typeof nodeFs, 'open' | 'stat'>
 
 export interface CliLoginDeps {
   /** Ms since epoch. */
@@ -31,26 +37,31 @@ export interface CliLoginOptions {
   readonly watchEveryMs?: number
 }
 
+/** The file is a few KB; more than this is not one of Codex CLI's. Bytes. */
+const MAX_FILE_BYTES = 1024 * 1024
+
 /**
  * The CLI writes its file in place, which takes no longer than this (docs/codex-wire.md, "Stored login of Codex CLI").
  */
 const PARTIAL_WAITS_MS: readonly number[] = [50, 100, 250]
 
-type State = CodexLoginStatus['state']
+interface Login {
+  readonly kind: 'login'
+  readonly credential: Extract<CodexCredential, { kind: 'chatgpt' }>
+  readonly account: CodexAccount
+  readonly email: string | undefined
+  readonly plan: string | undefined
+  readonly life: TokenLife
+}
 
-/** The content of the file: a login, or why there is none. */
-type Found =
-  | { readonly kind: 'nothing'; readonly state: State; readonly detail: string; readonly fix: string }
-  | {
-      readonly kind: 'login'
-      readonly credential: Extract<CodexCredential, { kind: 'chatgpt' }>
-      readonly account: CodexAccount
-      readonly email?: string
-      readonly plan?: string
-      readonly seenAt: Moment
-      /** From `seenAt`; Infinity if the token does not say. */
-      readonly expiresAfterMs: number
-    }
+/** Why the file gives no login. */
+interface Nothing extends CredentialStatus {
+  readonly kind: 'nothing'
+  /** Of the file system, for the log. */
+  readonly code?: string
+}
+
+type Found = Login | Nothing
 
 /**
  * The login that Codex CLI keeps in its `auth.json`, read-only: the file is never written, and its refresh token never
@@ -75,24 +86,23 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
     for (const listener of listeners) listener(account)
   }
 
-  const readWhole = async (): Promise<CliFile> => {
+  const readWhole = async (): Promise<Found> => {
     for (const waitMs of PARTIAL_WAITS_MS) {
-      const file = await readCliFile(fs, path)
-      if (file.kind !== 'partial') return file
+      const read = await readCliFile(fs, path, moment())
+      if (read !== partial) return read
       await deps.sleep(waitMs)
     }
-    return readCliFile(fs, path)
+    return readCliFile(fs, path, moment())
   }
 
   const read = async (): Promise<void> => {
     // First, so that the next check notices a change during the read.
     const signature = await signCliFile(fs, path)
-    const file = await readWhole()
-    const now = toFound(file, moment())
+    const now = await readWhole()
     if (now.kind === 'login') noteSecrets(now.credential.value)
     readSignature = signature
     if (now.kind === 'nothing' && (found?.kind !== 'nothing' || found.detail !== now.detail)) {
-      log.warn({ path, ...(file.kind === 'unreadable' && { code: file.code }) }, now.detail)
+      log.warn({ path, ...(now.code !== undefined && { code: now.code }) }, now.detail)
     }
     announce(now.kind === 'login' ? now.account : undefined)
     found = now
@@ -109,29 +119,19 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
     await readOnce()
   }
 
-  const isExpired = (login: Extract<Found, { kind: 'login' }>): boolean =>
-    elapsedMs(login.seenAt, moment()) >= login.expiresAfterMs
-
   const usable = (): CodexCredential | undefined =>
-    found?.kind === 'login' && !isExpired(found) && found.credential.value !== dead?.value
+    found?.kind === 'login' && !isExpired(found.life, moment()) && found.credential.value !== dead?.value
       ? found.credential
       : undefined
 
   const status = (): CodexLoginStatus => {
     if (found === undefined) return { state: 'starting', detail: 'Codex CLI’s login is being read', fix: '', source }
     if (found.kind === 'nothing') return { state: found.state, detail: found.detail, fix: found.fix, source }
-    const { credential, account, email, plan, seenAt, expiresAfterMs } = found
-    const known = {
-      source,
-      recordId: account.id,
-      ...(email !== undefined && { email }),
-      ...(plan !== undefined && { plan }),
-      ...(expiresAfterMs < Infinity && { expiresAtMs: seenAt.wallMs + expiresAfterMs }),
-    } as const
-    if (credential.value === dead?.value) {
-      return { state: 'login_required', detail: dead.detail, fix: 'Log in to Codex CLI again: codex login', ...known }
-    }
-    return isExpired(found)
+    const { credential, account, email, plan, life } = found
+    const expiresAtMs = life.expiresAfterMs < Infinity ? life.seenAt.wallMs + life.expiresAfterMs : undefined
+    const known = { source, recordId: account.id, email, plan, expiresAtMs } as const
+    if (credential.value === dead?.value) return { state: 'login_required', detail: dead.detail, fix: cliFix, ...known }
+    return isExpired(life, moment())
       ? { state: 'expired', detail: 'The login of Codex CLI has run out', fix: renewalFix, ...known }
       : { state: 'ok', detail: 'Logged in with Codex CLI’s login', fix: '', ...known }
   }
@@ -197,67 +197,108 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
 const source = 'codex-cli'
 const renewalFix = 'Run any command of Codex CLI, which renews it (codex exec "hello", say), then try again'
 
-function toFound(file: CliFile, seenAt: Moment): Found {
-  switch (file.kind) {
-    case 'chatgpt':
-      return toLogin(file, seenAt)
-    case 'absent':
-      return {
-        kind: 'nothing',
-        state: 'login_required',
-        detail:
-          'Codex CLI keeps no login in a file: nobody is logged in to it, or it uses the system’s keyring, which is ' +
-          'not read from here',
-        fix: 'Log in here instead: copilot-proxy login codex, and set codex.use-cli-login to false',
-      }
-    case 'api-key':
-      return {
-        kind: 'nothing',
-        state: 'unreadable',
-        detail: 'Codex CLI’s file holds an API key, no ChatGPT login',
-        fix: 'To use an API key here, set codex.api-key',
-      }
-    case 'other': {
-      const mode = file.mode === '' ? '' : ` (${file.mode})`
-      return {
-        kind: 'nothing',
-        state: 'unreadable',
-        detail: `Codex CLI’s file holds no ChatGPT login that can be used here${mode}`,
-        fix: 'Log in to Codex CLI with ChatGPT: codex login',
-      }
-    }
-    case 'partial':
-      return {
-        kind: 'nothing',
-        state: 'unreadable',
-        detail: 'Codex CLI’s file is not JSON, or cut short',
-        fix: 'Log in to Codex CLI again: codex login',
-      }
-    case 'unreadable':
-      return {
-        kind: 'nothing',
-        state: 'unreadable',
-        detail: 'Codex CLI’s file cannot be read',
-        fix: 'Check the owner and mode of auth.json in the folder of Codex CLI',
-      }
+const cliFix = 'Log in to Codex CLI again: codex login'
+
+const absent: Nothing = {
+  kind: 'nothing',
+  state: 'login_required',
+  detail:
+    'Codex CLI keeps no login in a file: nobody is logged in to it, or it uses the system’s keyring, which is not read ' +
+    'from here',
+  fix: 'Log in here instead: copilot-proxy login codex, and set codex.use-cli-login to false',
+}
+const partial: Nothing = {
+  kind: 'nothing',
+  state: 'unreadable',
+  detail: 'Codex CLI’s file is not JSON, or cut short',
+  fix: cliFix,
+}
+const holdsApiKey: Nothing = {
+  kind: 'nothing',
+  state: 'unreadable',
+  detail: 'Codex CLI’s file holds an API key, no ChatGPT login',
+  fix: 'To use an API key here, set codex.api-key',
+}
+
+/** @param mode the CLI's name for the kind of login in its file */
+function unusable(mode?: string | null): Nothing {
+  const known = mode && /^\w{1,40}$/.test(mode) ? ` (${mode})` : ''
+  return {
+    kind: 'nothing',
+    state: 'unreadable',
+    detail: `Codex CLI’s file holds no ChatGPT login that can be used here${known}`,
+    fix: 'Log in to Codex CLI with ChatGPT: codex login',
   }
 }
 
-function toLogin(file: Extract<CliFile, { kind: 'chatgpt' }>, seenAt: Moment): Found {
-  const { accessToken: value, idToken } = file
-  const claims = readLoginClaims(value, idToken)
-  const accountId = file.accountId ?? claims.accountId
-  if (!isHeaderSafe(value) || accountId === undefined || !isHeaderSafe(accountId)) {
-    return toFound({ kind: 'other', mode: '' }, seenAt)
+const text = z.string().min(1).nullish().catch(null)
+
+/** Codex CLI's `auth.json` (docs/codex-wire.md, "Stored login of Codex CLI"). */
+const authFile = z.looseObject({
+  auth_mode: text,
+  OPENAI_API_KEY: text,
+  tokens: z.looseObject({ id_token: text, access_token: text, account_id: text }).nullish().catch(null),
+})
+
+/**
+ * Reads the file at `path`, also through a link: people link their dotfiles. Never writes, and does not look at the
+ * refresh token, which belongs to the CLI. Every ending is a value.
+ */
+async function readCliFile(fs: CliFileFs, path: string, seenAt: Moment): Promise<Found> {
+  try {
+    // NONBLOCK: a FIFO in its place does not block.
+    const file = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const stat = await file.stat()
+      if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return unusable()
+      return toFound(await file.readFile('utf8'), seenAt)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const code = errnoOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return absent
+    return {
+      kind: 'nothing',
+      state: 'unreadable',
+      detail: 'Codex CLI’s file cannot be read',
+      fix: 'Check the owner and mode of auth.json in the folder of Codex CLI',
+      code,
+    }
   }
-  const { email, plan, expiresAtSeconds, isFedramp } = claims
+}
+
+/** Changes when the file is replaced, rewritten, added or removed, by whatever name it is reached. */
+async function signCliFile(fs: CliFileFs, path: string): Promise<string> {
+  try {
+    const { dev, ino, mtimeMs, size } = await fs.stat(path)
+    return `${dev} ${ino} ${mtimeMs} ${size}`
+  } catch (error) {
+    return errnoOf(error)
+  }
+}
+
+function toFound(content: string, seenAt: Moment): Found {
+  const json = parseJson(content)
+  if (json === undefined) return partial
+  const { data } = authFile.safeParse(json)
+  if (data === undefined) return unusable()
+  const { auth_mode: stated, OPENAI_API_KEY: key, tokens } = data
+  // Files of old versions do not state the mode: a key goes before tokens then, as it does for the CLI.
+  const mode = stated?.toLowerCase() ?? (key ? 'apikey' : 'chatgpt')
+  if (mode === 'apikey') return holdsApiKey
+  const value = tokens?.access_token
+  if (mode !== 'chatgpt' || !value) return unusable(stated)
+  const { email, plan, expiresAtSeconds, isFedramp, ...claims } = readLoginClaims(value, tokens.id_token ?? undefined)
+  const accountId = tokens.account_id || claims.accountId
+  if (!isHeaderSafe(value) || accountId === undefined || !isHeaderSafe(accountId)) return unusable()
+  const expiresAfterMs = expiresAtSeconds === undefined ? Infinity : expiresAtSeconds * 1000 - seenAt.wallMs
   return {
     kind: 'login',
     credential: { kind: 'chatgpt', value, accountId, isFedramp },
     account: { id: `codex-cli-${accountId}`, label: email ?? accountId },
-    ...(email !== undefined && { email }),
-    ...(plan !== undefined && { plan }),
-    seenAt,
-    expiresAfterMs: expiresAtSeconds === undefined ? Infinity : expiresAtSeconds * 1000 - seenAt.wallMs,
+    email,
+    plan,
+    life: { seenAt, dueAfterMs: expiresAfterMs, expiresAfterMs },
   }
 }

@@ -1,7 +1,8 @@
 import { createCliLoginSource } from './cli-login.ts'
 import type { CodexCredentialSource, CodexAccount, CodexCredential, CodexLoginStatus } from './credentials.ts'
 import { createCodexLoginSource, type CodexLoginDeps } from './login-source.ts'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import { isHeaderSafe } from '../http-json.ts'
 
@@ -10,15 +11,10 @@ export interface CodexCredentialsDeps extends CodexLoginDeps {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-export interface CodexCredentialsOptions {
-  /** `codex.api-key`; '' when not set. */
-  readonly apiKey: string
-  /** `codex.use-cli-login`. */
-  readonly useCliLogin: boolean
-  /** `codex.issuer`. */
-  readonly issuer: string
-  /** `codex.client-id`. */
-  readonly clientId: string
+export interface CodexCredentialsOptions extends Pick<
+  Config['codex'],
+  'apiKey' | 'clientId' | 'issuer' | 'useCliLogin'
+> {
   /** `$CODEX_HOME`, by default `~/.codex`; as a path. */
   readonly codexHome: string
 }
@@ -36,7 +32,7 @@ export function createCodexCredentials(
 export function createApiKeySource(apiKey: string): CodexCredentialSource {
   const credential: CodexCredential = { kind: 'api-key', value: apiKey }
   // A digest distinguishes keys and reveals nothing about them.
-  const account: CodexAccount = { id: `codex-api-key-${digest(apiKey).slice(0, 12)}`, label: 'OpenAI API key' }
+  const account: CodexAccount = { id: `codex-api-key-${hash('sha256', apiKey).slice(0, 12)}`, label: 'OpenAI API key' }
   const listeners = new Set<(account: CodexAccount | undefined) => void>()
   let revoked: string | undefined
 
@@ -85,8 +81,4 @@ export function createApiKeySource(apiKey: string): CodexCredentialSource {
     },
     close: async () => {},
   }
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

@@ -10,9 +10,15 @@ import {
 } from '../refreshing-credential.ts'
 import { readClaims } from './claims.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource } from './credentials.ts'
-import { codexLoginFix, isRenewalInDoubt, withRenewalBegun, withRenewedTokens, type CodexRecord } from './record.ts'
+import {
+  accessLife,
+  codexLoginFix,
+  isRenewalInDoubt,
+  withRenewalBegun,
+  withRenewedTokens,
+  type CodexRecord,
+} from './record.ts'
 import { refreshTokens } from './token-endpoint.ts'
-import { accessLife } from './token-life.ts'
 
 export type CodexLoginDeps = RefreshDeps<CodexRecord>
 
@@ -140,10 +146,10 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
       return {
         source: 'login',
         ...credential.status(),
-        ...(login !== undefined && { recordId: login.id }),
-        ...(login?.metadata.email !== undefined && { email: login.metadata.email }),
-        ...(login?.metadata.plan !== undefined && { plan: login.metadata.plan }),
-        ...(seenAt !== undefined && expiresAfterMs < Infinity && { expiresAtMs: seenAt.wallMs + expiresAfterMs }),
+        recordId: login?.id,
+        email: login?.metadata.email,
+        plan: login?.metadata.plan,
+        expiresAtMs: seenAt !== undefined && expiresAfterMs < Infinity ? seenAt.wallMs + expiresAfterMs : undefined,
       }
     },
     onChange: credential.onChange,

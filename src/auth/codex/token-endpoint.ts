@@ -1,30 +1,17 @@
 import { z } from 'zod'
 import { redactText } from '../../redaction/redact.ts'
+import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import type { AuthorizationCode } from '../callback-listener.ts'
 import {
+  describeWebPage,
   isHeaderSafe,
+  isOk,
   parseJson,
   sendRequest,
   toPlainLine,
   type Reply,
   type RequestDeps,
-  type RequestOutcome,
 } from '../http-json.ts'
-
-/** How a request to the token endpoint ended. `detail` is a sentence without its period; it holds no credential. */
-export type TokenOutcome<Tokens> =
-  | { readonly kind: 'ok'; readonly tokens: Tokens }
-  /** The same request can never succeed: only a new login helps. `code` is the server's, `''` where it gave none. */
-  | { readonly kind: 'permanent'; readonly detail: string; readonly code: string }
-  /** Network, time limit, 5xx, or a reply that is not the login server's: worth another try. */
-  | {
-      readonly kind: 'transient'
-      readonly detail: string
-      readonly retryAfterSeconds?: number
-      /** The server may have redeemed the token: the request was sent, and no answer refused it. */
-      readonly inDoubt: boolean
-    }
-  /** The signal was aborted. */
-  | { readonly kind: 'aborted' }
 
 /** What a login gives. */
 export interface LoginTokens {
@@ -40,45 +27,68 @@ export interface LoginTokens {
 /** What a renewal gives; what is absent stays as it was (docs/codex-wire.md, "Login"). At least one token is there. */
 export type RenewedTokens = Partial<LoginTokens>
 
-export interface CodeRedemption {
+interface Issuer {
   /** `codex.issuer`, no slash at the end. */
   readonly issuer: string
   readonly clientId: string
-  readonly code: string
-  /** The PKCE verifier that belongs to the code. */
-  readonly verifier: string
-  /** The redirect URI that the code was requested with. */
-  readonly redirectUri: string
 }
 
-export interface Renewal {
-  readonly issuer: string
-  readonly clientId: string
-  readonly refreshToken: string
-}
+export type RedeemedLogin =
+  | { readonly kind: 'authorized'; readonly tokens: LoginTokens }
+  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'aborted' }
 
-/** Trades an authorization code for tokens. One request, never repeated here; a code can be redeemed once. */
-export async function redeemCode(
+/**
+ * The last step of both logins: trades an authorization code for tokens. One request, because a code that was sent once
+ * may be spent.
+ */
+export async function redeemLogin(
   deps: RequestDeps,
-  { issuer, clientId, code, verifier, redirectUri }: CodeRedemption,
+  { issuer, clientId }: Issuer,
+  { code, verifier, redirectUri }: AuthorizationCode,
   signal: AbortSignal,
-): Promise<TokenOutcome<LoginTokens>> {
-  const form = new URLSearchParams({
+): Promise<RedeemedLogin> {
+  const form = {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri,
     client_id: clientId,
     code_verifier: verifier,
-  })
-  const headers = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
-  const init = { method: 'POST', headers, body: form.toString() } as const
-  const outcome = await sendRequest(deps, `${issuer}/oauth/token`, init, signal)
-  if (outcome.kind !== 'reply' || !isOk(outcome)) return toFailure(outcome, toCodeRefusal, [code, verifier])
-  const tokens = readTokens(outcome)
+  }
+  const outcome = await sendRequest(deps, `${issuer}/oauth/token`, { form }, signal)
+  if (outcome.kind === 'aborted') return outcome
+  if (outcome.kind !== 'reply') return { kind: 'failed', detail: outcome.detail }
+  const tokens = isOk(outcome) ? readTokens(outcome) : undefined
   const { accessToken, refreshToken } = tokens ?? {}
-  if (accessToken === undefined || refreshToken === undefined) return unusable(outcome)
-  return { kind: 'ok', tokens: { ...tokens, accessToken, refreshToken } }
+  if (accessToken !== undefined && refreshToken !== undefined) {
+    return { kind: 'authorized', tokens: { ...tokens, accessToken, refreshToken } }
+  }
+  if (isOk(outcome) || describeWebPage(outcome, '') !== undefined) {
+    return { kind: 'failed', detail: describeUnusable(outcome) }
+  }
+  const { status } = outcome
+  const what =
+    status >= 500 || status === 408 || status === 429
+      ? `The login server answered ${status}`
+      : 'OpenAI did not accept this login'
+  return { kind: 'failed', detail: what + suffix(readFailure(outcome, [code, verifier]).words) }
 }
+
+/** How a renewal ended. `detail` is a sentence without its period; it holds no credential. */
+export type RenewalOutcome =
+  | { readonly kind: 'ok'; readonly tokens: RenewedTokens }
+  /** The same request can never succeed: only a new login helps. */
+  | { readonly kind: 'permanent'; readonly detail: string }
+  /** Network, time limit, 5xx, or a reply that is not the login server's: worth another try. */
+  | {
+      readonly kind: 'transient'
+      readonly detail: string
+      readonly retryAfterSeconds?: number
+      /** The server may have redeemed the token: the request was sent, and no answer refused it. */
+      readonly inDoubt: boolean
+    }
+  /** The signal was aborted. */
+  | { readonly kind: 'aborted' }
 
 /**
  * Redeems a refresh token, which is single use: when this ends with `ok` it is spent, and after `aborted` or a
@@ -86,15 +96,56 @@ export async function redeemCode(
  */
 export async function refreshTokens(
   deps: RequestDeps,
-  { issuer, clientId, refreshToken }: Renewal,
+  { issuer, clientId, refreshToken }: Issuer & { readonly refreshToken: string },
   signal: AbortSignal,
-): Promise<TokenOutcome<RenewedTokens>> {
-  const body = JSON.stringify({ client_id: clientId, grant_type: 'refresh_token', refresh_token: refreshToken })
-  const headers = { accept: 'application/json', 'content-type': 'application/json' }
-  const outcome = await sendRequest(deps, `${issuer}/oauth/token`, { method: 'POST', headers, body }, signal)
-  if (outcome.kind !== 'reply' || !isOk(outcome)) return toFailure(outcome, toRenewalRefusal, [refreshToken])
-  const tokens = readTokens(outcome)
-  return tokens === undefined ? unusable(outcome) : { kind: 'ok', tokens }
+): Promise<RenewalOutcome> {
+  const json = { client_id: clientId, grant_type: 'refresh_token', refresh_token: refreshToken }
+  const outcome = await sendRequest(deps, `${issuer}/oauth/token`, { json }, signal)
+  switch (outcome.kind) {
+    case 'aborted':
+      return outcome
+    case 'redirected':
+      return { kind: 'transient', detail: outcome.detail, inDoubt: false }
+    case 'timed_out':
+      return { kind: 'transient', detail: outcome.detail, inDoubt: true }
+    case 'unreachable':
+      return { kind: 'transient', detail: outcome.detail, inDoubt: outcome.unsent !== true }
+    case 'reply':
+      return readRenewal(outcome, refreshToken)
+  }
+}
+
+function readRenewal(reply: Reply, refreshToken: string): RenewalOutcome {
+  const { status, headers } = reply
+  const tokens = isOk(reply) ? readTokens(reply) : undefined
+  if (tokens !== undefined) return { kind: 'ok', tokens }
+  // Gateways answer 5xx if they lost the server's answer; a server that did nothing answers 503.
+  const inDoubt = status < 300 || status === 408 || (status >= 500 && status !== 503)
+  // A page comes from something between here and the login server, and says nothing about the login.
+  if (isOk(reply) || describeWebPage(reply, '') !== undefined) {
+    return { kind: 'transient', detail: describeUnusable(reply), inDoubt }
+  }
+  const { code, words } = readFailure(reply, [refreshToken])
+  const known = Object.hasOwn(finalCodes, code) ? finalCodes[code] : undefined
+  if (known !== undefined) return { kind: 'permanent', detail: known }
+  if (status === 401) {
+    return { kind: 'permanent', detail: `OpenAI no longer accepts the ChatGPT login${suffix(words)}` }
+  }
+  const retryAfter = Number(headers.get('retry-after') ?? '')
+  return {
+    kind: 'transient',
+    detail: `The login server answered ${status}${suffix(words)}`,
+    inDoubt,
+    ...(retryAfter > 0 && retryAfter < Infinity && { retryAfterSeconds: Math.min(retryAfter, 3600) }),
+  }
+}
+
+/** Codes that end a login, and what they mean. */
+const finalCodes: Readonly<Record<string, string>> = {
+  refresh_token_expired: 'The ChatGPT login has expired',
+  refresh_token_reused: 'The ChatGPT login has ended: its refresh token had been used before',
+  refresh_token_invalidated: 'The ChatGPT login was revoked',
+  invalid_grant: 'The ChatGPT login is no longer valid',
 }
 
 const lenientText = z.string().min(1).nullish().catch(null)
@@ -109,9 +160,9 @@ const tokenReply = z.looseObject({
 
 /** Undefined when there is no token in it. A refresh token is kept whatever else is wrong: there is no other. */
 function readTokens(reply: Reply): RenewedTokens | undefined {
-  const parsed = tokenReply.safeParse(parseJson(reply.text))
-  if (!parsed.success) return undefined
-  const { access_token: access, refresh_token: refresh, id_token: id, expires_in: expiresIn } = parsed.data
+  const { data } = tokenReply.safeParse(parseJson(reply.text))
+  if (data === undefined) return undefined
+  const { access_token: access, refresh_token: refresh, id_token: id, expires_in: expiresIn } = data
   const tokens = {
     ...(access && isHeaderSafe(access) && { accessToken: access }),
     ...(refresh && { refreshToken: refresh }),
@@ -121,19 +172,16 @@ function readTokens(reply: Reply): RenewedTokens | undefined {
   return { ...tokens, ...(expiresIn && { expiresInSeconds: expiresIn }) }
 }
 
-function isOk({ status }: Reply): boolean {
-  return status >= 200 && status < 300
+function describeUnusable(reply: Reply): string {
+  const page = describeWebPage(reply, 'the login server’s')
+  return page ?? 'The reply of the login server holds no usable token'
 }
 
-/** Gateways answer 5xx if they lost the server's answer; a server that did nothing answers 503. */
-function isInDoubt({ status }: Reply): boolean {
-  return status < 300 || status === 408 || (status >= 500 && status !== 503)
+function suffix(words: string): string {
+  return words === '' ? '' : `: ${words}`
 }
 
-/**
- * The shapes of a failure: `{error: {code, message}}`, `{error, error_description}`, `{code}` (docs/codex-wire.md,
- * "Login").
- */
+/** The shapes in which the issuer says what is wrong (docs/codex-wire.md, "Login"); none of them is guaranteed. */
 const failureReply = z.looseObject({
   error: z
     .union([z.string(), z.looseObject({ code: lenientText, message: lenientText })])
@@ -144,115 +192,34 @@ const failureReply = z.looseObject({
   message: lenientText,
 })
 
-/** A reply with a status other than 2xx. */
-interface Refusal {
-  readonly status: number
-  readonly code: string
-  /** The server's own, harmless; '' if there are none. */
-  readonly words: string
-}
-
-/** The sentence of a refusal that is final; undefined when another try may succeed. */
-type ReadRefusal = (refusal: Refusal) => string | undefined
-
-/** Codes that end a login, and what they mean. */
-const finalCodes: Readonly<Record<string, string>> = {
-  refresh_token_expired: 'The ChatGPT login has expired',
-  refresh_token_reused: 'The ChatGPT login has ended: its refresh token had been used before',
-  refresh_token_invalidated: 'The ChatGPT login was revoked',
-  invalid_grant: 'The ChatGPT login is no longer valid',
-}
-
-function toRenewalRefusal({ status, code, words }: Refusal): string | undefined {
-  const known = Object.hasOwn(finalCodes, code) ? finalCodes[code] : undefined
-  if (known !== undefined) return known
-  return status === 401 ? `OpenAI no longer accepts the ChatGPT login${suffix(words)}` : undefined
-}
-
-/** A code that was refused once is spent, whatever the reason. */
-function toCodeRefusal({ status, words }: Refusal): string | undefined {
-  const worthAnotherTry = status >= 500 || status === 408 || status === 429
-  return worthAnotherTry ? undefined : `OpenAI did not accept this login${suffix(words)}`
-}
-
-function toFailure(
-  outcome: RequestOutcome,
-  readRefusal: ReadRefusal,
-  secrets: readonly string[],
-): Exclude<TokenOutcome<never>, { kind: 'ok' }> {
-  switch (outcome.kind) {
-    case 'aborted':
-      return outcome
-    case 'redirected':
-      return { kind: 'transient', detail: outcome.detail, inDoubt: false }
-    case 'timed_out':
-      return { kind: 'transient', detail: outcome.detail, inDoubt: true }
-    case 'unreachable':
-      return { kind: 'transient', detail: outcome.detail, inDoubt: outcome.unsent !== true }
-    case 'reply': {
-      // A page comes from something between here and the login server, and says nothing about the login.
-      if (isPage(outcome)) return unusable(outcome)
-      const refusal = readFailure(outcome, secrets)
-      const detail = readRefusal(refusal)
-      if (detail !== undefined) return { kind: 'permanent', detail, code: refusal.code }
-      const retryAfter = Number(outcome.headers.get('retry-after') ?? '')
-      return {
-        kind: 'transient',
-        detail: `The login server answered ${outcome.status}${suffix(refusal.words)}`,
-        inDoubt: isInDoubt(outcome),
-        ...(retryAfter > 0 && retryAfter < Infinity && { retryAfterSeconds: Math.min(retryAfter, 3600) }),
-      }
-    }
-  }
-}
-
-function readFailure({ status, text }: Reply, secrets: readonly string[]): Refusal {
+/**
+ * The issuer's code and message, harmless; '' where it gives none.
+ * @param secrets what was sent and may be reflected
+ */
+function readFailure({ text }: Reply, secrets: readonly string[]): { readonly code: string; readonly words: string } {
   const { data = {} } = failureReply.safeParse(parseJson(text))
-  const inner: { code?: string | null | undefined; message?: string | null | undefined } =
-    typeof data.error === 'string' ? { code: data.error } : (data.error ?? {})
-  const code = toPlainLine(inner.code ?? data.code ?? '', secrets)
-  const words = data.error_description ?? inner.message ?? data.message ?? code
-  return { status, code, words: redactText(toPlainLine(words, secrets)) }
+  const { error } = data
+  const [inner, message] = typeof error === 'string' ? [error] : [error?.code, error?.message]
+  const code = toPlainLine(inner ?? data.code ?? '', secrets)
+  const words = data.error_description ?? message ?? data.message ?? code
+  return { code, words: redactText(toPlainLine(words, secrets)) }
 }
 
-function suffix(words: string): string {
-  return words === '' ? '' : `: ${words}`
+/**
+ * Why the issuer's reply is unusable, as a sentence without its period, with the issuer's own message if there is one.
+ * @param secrets what was sent and may be reflected
+ */
+export function describeIssuerReply(reply: Reply, secrets: readonly string[] = []): string {
+  const page = describeIssuerPage(reply)
+  if (page !== undefined) return page
+  const { words } = readFailure(reply, secrets)
+  const what = `OpenAI answered ${reply.status}${words === '' ? ' without what was asked for' : `: ${words}`}`
+  // Its `x-request-id` is OpenAI's own; the name is that of the header in which replies pass it on.
+  const id = nameRequestId((name) => reply.headers.get(name === 'x-oai-request-id' ? 'x-request-id' : name))
+  return id === undefined ? what : `${what} (${id})`
 }
 
-function isPage({ headers, text }: Reply): boolean {
-  return /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
-}
-
-function unusable(reply: Reply): Extract<TokenOutcome<never>, { kind: 'transient' }> {
-  return {
-    kind: 'transient',
-    detail: isPage(reply)
-      ? `A web page came back instead of the login server’s answer (status ${reply.status}): the sign-in page of a ` +
-        'network, a company proxy or firewall may be in the way'
-      : 'The reply of the login server holds no usable token',
-    inDoubt: isInDoubt(reply),
-  }
-}
-
-export type RedeemedLogin =
-  | { readonly kind: 'authorized'; readonly tokens: LoginTokens }
-  | { readonly kind: 'failed'; readonly detail: string }
-  | { readonly kind: 'aborted' }
-
-/** The last step of both logins. A code that was sent once may be spent, so no failure is worth another try. */
-export async function redeemLogin(
-  deps: RequestDeps,
-  redemption: CodeRedemption,
-  signal: AbortSignal,
-): Promise<RedeemedLogin> {
-  const outcome = await redeemCode(deps, redemption, signal)
-  switch (outcome.kind) {
-    case 'ok':
-      return { kind: 'authorized', tokens: outcome.tokens }
-    case 'permanent':
-    case 'transient':
-      return { kind: 'failed', detail: outcome.detail }
-    case 'aborted':
-      return outcome
-  }
+/** Says that a web page came instead of an answer; undefined for any other reply. */
+export function describeIssuerPage(reply: Reply): string | undefined {
+  return describeWebPage(reply, 'OpenAI’s', 'a check for robots, ')
 }

@@ -1,4 +1,4 @@
-import { describeWebPage, isFromGithub, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
+import { describeWebPage, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
 import { explainNotification } from './notifications.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
@@ -12,7 +12,6 @@ export type GithubFailure =
       readonly kind: 'no_access'
       readonly detail: string
       readonly fix: string
-      readonly notificationId?: string
       /** The page GitHub suggests, where neither `detail` nor `fix` names it. */
       readonly url?: string
     }
@@ -49,13 +48,11 @@ export interface GithubCall {
 export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): GithubFailure {
   switch (outcome.kind) {
     case 'aborted':
-      return outcome
     case 'redirected':
       return outcome
     case 'timed_out':
-      return { kind: 'transient', detail: outcome.detail, timedOut: true }
     case 'unreachable':
-      return { kind: 'transient', detail: outcome.detail, timedOut: false }
+      return { kind: 'transient', detail: outcome.detail, timedOut: outcome.kind === 'timed_out' }
     case 'reply':
       return toStatusFailure(outcome, call)
   }
@@ -63,13 +60,24 @@ export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): Gith
 
 /** A reply with a 2xx status that is not what the API sends. */
 export function toUnusableReply(reply: Reply, what: string): GithubFailure {
-  return withRequestId({ kind: 'transient', detail: describeWebPage(reply) ?? what, timedOut: false }, reply)
+  const detail = `${describeGithubPage(reply) ?? what}${requestIdOf(reply)}`
+  return { kind: 'transient', detail, timedOut: false }
 }
 
-/** Appends GitHub's request id to `detail`. */
-function withRequestId(failure: Exclude<GithubFailure, { kind: 'aborted' }>, { headers }: Reply): GithubFailure {
+/** Says that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages. */
+export function describeGithubPage(reply: Reply): string | undefined {
+  return isFromGithub(reply) ? undefined : describeWebPage(reply, 'GitHub’s')
+}
+
+/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
+function isFromGithub({ headers }: Reply): boolean {
+  return headers.has('x-github-request-id')
+}
+
+/** GitHub's request id, for the end of a sentence; '' where the reply names none. */
+export function requestIdOf({ headers }: Reply): string {
   const id = nameRequestId((name) => headers.get(name))
-  return id === undefined ? failure : { ...failure, detail: `${failure.detail} (${id})` }
+  return id === undefined ? '' : ` (${id})`
 }
 
 function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: GithubCall): GithubFailure {
@@ -79,33 +87,35 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
   const words = withoutPlaceholders(toPlainLine(body.error_details?.message ?? body.message ?? '', [githubToken]))
   const said = words === '' ? '' : `: ${words}`
 
+  const id = requestIdOf(reply)
+
   // 403 has three meanings; GitHub's client distinguishes them by the wording (copilot_internal, 2026-03).
-  const limited = reply.status === 429 || (reply.status === 403 && /rate limit/i.test(body.message ?? ''))
-  if (limited) {
+  if (reply.status === 429 || (reply.status === 403 && /rate limit/i.test(body.message ?? ''))) {
     const retryAfterSeconds = retryAfterSecondsOf(reply.headers, nowMs)
-    const detail = `GitHub asks to slow down${said}`
     const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-    return withRequestId({ kind: 'rate_limited', detail, ...wait }, reply)
+    return { kind: 'rate_limited', detail: `GitHub asks to slow down${said}${id}`, ...wait }
   }
   // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
   if (parsed.success && reply.status === 401) {
-    return withRequestId({ kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}`, fix }, reply)
+    return { kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}${id}`, fix }
   }
-  if (parsed.success && reply.status === 403) return withRequestId(toNoAccess(body, words), reply)
+  if (parsed.success && reply.status === 403) {
+    const failure = toNoAccess(body, words)
+    return { ...failure, detail: `${failure.detail}${id}` }
+  }
   if (parsed.success && reply.status === 404) {
     const detail =
       'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)'
-    return withRequestId({ kind: 'not_available', detail, fix }, reply)
+    return { kind: 'not_available', detail: `${detail}${id}`, fix }
   }
-  const stranger = isFromGithub(reply.headers)
+  const stranger = isFromGithub(reply)
     ? ''
     : ' (the reply does not look like GitHub’s own: a proxy or firewall may have answered)'
   return toUnusableReply(reply, `GitHub answered ${reply.status}${said}${stranger}`)
 }
 
 function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure, { kind: 'no_access' }> {
-  const notificationId = body.error_details?.notification_id ?? undefined
-  const explained = notificationId === undefined ? undefined : explainNotification(notificationId)
+  const explained = explainNotification(body.error_details?.notification_id ?? '')
   const personalToken = /personal access token/i.test(body.message ?? '')
   const detail =
     explained?.message ??
@@ -115,13 +125,7 @@ function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure
   const fix = explained?.fix ?? (personalToken ? TOKEN_KIND_FIX : 'See https://github.com/settings/copilot')
   const url = withoutPlaceholders(toPlainLine(body.error_details?.url ?? ''))
   const isNews = url.startsWith('https://') && !urlsIn(`${detail} ${fix}`).includes(toComparable(url))
-  return {
-    kind: 'no_access',
-    detail,
-    fix,
-    ...(notificationId === undefined ? {} : { notificationId: toPlainLine(notificationId) }),
-    ...(isNews ? { url } : {}),
-  }
+  return { kind: 'no_access', detail, fix, ...(isNews && { url }) }
 }
 
 /** Removes query parameters that an editor is meant to fill in, as in `https://support.github.com?editor={EDITOR}`. */

@@ -44,14 +44,13 @@ const FREE_SKU = 'free_limited_copilot'
 /** Reads a /copilot_internal/user reply; never fails, an unknown or missing part is left out. */
 export function toCopilotAccount(reply: CopilotUserReply): CopilotAccount {
   const sku = reply.access_type_sku ?? undefined
-  const resetsAt = resetOf(reply)
   return {
-    ...(reply.login ? { login: reply.login } : {}),
+    login: reply.login || undefined,
     plan: sku === FREE_SKU ? 'free' : (reply.copilot_plan ?? 'unknown'),
-    ...(sku === undefined ? {} : { sku }),
+    sku,
     tokenBasedBilling: reply.token_based_billing ?? false,
     quotas: quotasOf(reply),
-    ...(resetsAt === undefined ? {} : { resetsAt }),
+    resetsAt: resetOf(reply),
   }
 }
 
@@ -60,60 +59,40 @@ export function toCopilotAccount(reply: CopilotUserReply): CopilotAccount {
  */
 function quotasOf(reply: CopilotUserReply): readonly Quota[] {
   const quotas = new Map<string, Quota>()
-  for (const [id, left] of Object.entries(reply.limited_user_quotas ?? {})) {
-    if (typeof left === 'number') quotas.set(id, limitedQuota(id, left, reply.monthly_quotas?.[id] ?? undefined))
+  for (const [id, remaining] of Object.entries(reply.limited_user_quotas ?? {})) {
+    const entitlement = reply.monthly_quotas?.[id]
+    if (typeof remaining === 'number') quotas.set(id, toQuota(id, { unlimited: false, entitlement, remaining }))
   }
   for (const [id, snapshot] of Object.entries(reply.quota_snapshots ?? {})) {
-    if (snapshot) quotas.set(id, snapshotQuota(id, snapshot))
+    if (snapshot) quotas.set(id, toQuota(id, snapshot))
   }
   return [...quotas.values()]
 }
 
-function limitedQuota(id: string, remaining: number, entitlement: number | undefined): Quota {
-  return { id, unlimited: false, remaining, ...amounts(entitlement, remaining, undefined) }
-}
-
-function snapshotQuota(id: string, snapshot: QuotaSnapshot): Quota {
+function toQuota(id: string, snapshot: QuotaSnapshot): Quota {
   // Uncapped quotas carry the flag with an entitlement of 0 or -1, older replies -1 alone.
   const unlimited = snapshot.unlimited ?? snapshot.entitlement === -1
-  // Seats that share a pool have no cap of their own. The numbers beside it mean nothing then, and no overage goes on.
+  const creditsUsed = snapshot.credits_used ?? undefined
+  // Seats that share a pool have no cap of their own. The numbers beside it mean nothing then, and no overage applies.
   if (unlimited && snapshot.has_quota === false) {
-    return { id, unlimited: false, remaining: 0, percentRemaining: 0, ...creditsUsedOf(snapshot) }
+    return { id, unlimited: false, remaining: 0, percentRemaining: 0, creditsUsed }
   }
   const remaining = snapshot.quota_remaining ?? snapshot.remaining ?? undefined
+  const entitlement = snapshot.entitlement ?? undefined
+  const percentRemaining = snapshot.percent_remaining ?? percentOf(remaining, entitlement)
   return {
     id,
     unlimited,
-    ...(unlimited || remaining === undefined ? {} : { remaining }),
-    ...(unlimited
-      ? {}
-      : amounts(snapshot.entitlement ?? undefined, remaining, snapshot.percent_remaining ?? undefined)),
-    ...creditsUsedOf(snapshot),
-    ...(typeof snapshot.overage_count === 'number' ? { overageCount: snapshot.overage_count } : {}),
-    ...(typeof snapshot.overage_permitted === 'boolean' ? { overagePermitted: snapshot.overage_permitted } : {}),
-    ...(typeof snapshot.overage_entitlement === 'number' ? { overageEntitlement: snapshot.overage_entitlement } : {}),
+    ...(!unlimited && { remaining, entitlement, percentRemaining }),
+    creditsUsed,
+    overageCount: snapshot.overage_count ?? undefined,
+    overagePermitted: snapshot.overage_permitted ?? undefined,
+    overageEntitlement: snapshot.overage_entitlement ?? undefined,
   }
 }
 
-function creditsUsedOf({ credits_used: creditsUsed }: QuotaSnapshot): Pick<Quota, 'creditsUsed'> {
-  return typeof creditsUsed === 'number' ? { creditsUsed } : {}
-}
-
-/** Upstream's percentage where it gives one, else the quotient of the other two. */
-function amounts(
-  entitlement: number | undefined,
-  remaining: number | undefined,
-  percent: number | undefined,
-): Pick<Quota, 'entitlement' | 'percentRemaining'> {
-  const computed =
-    entitlement !== undefined && entitlement > 0 && remaining !== undefined
-      ? Math.round((remaining / entitlement) * 1000) / 10
-      : undefined
-  const percentRemaining = percent ?? computed
-  return {
-    ...(entitlement === undefined ? {} : { entitlement }),
-    ...(percentRemaining === undefined ? {} : { percentRemaining }),
-  }
+function percentOf(remaining: number | undefined, entitlement = 0): number | undefined {
+  return entitlement > 0 && remaining !== undefined ? Math.round((remaining / entitlement) * 1000) / 10 : undefined
 }
 
 /** The account's own date first; a snapshot's `quota_reset_at` only where it is not the 0 that means unknown. */

@@ -1,5 +1,6 @@
 import { hasCodexSuffix } from './endpoint.ts'
 import type { RecordKind } from '../records/record-kind.ts'
+import type { Moment, TokenLife } from '../token-life.ts'
 import { copilotRecord, type CopilotRecord } from './wire.ts'
 
 /**
@@ -36,4 +37,35 @@ export function copilotRecordId(login: string, githubBaseUrl: string): string {
 
 export function isCopilotRecordId(id: string): boolean {
   return RECORD_ID.test(id)
+}
+
+/** Upstream accepts a token this much longer than `refresh_in`; GitHub's own clients count on the same minute. */
+const ALLOWANCE_MS = 60_000
+/** A `refresh_in` beyond this is a mistake. */
+const MAX_REFRESH_IN_MS = 24 * 3600_000
+const MAX_JITTER_MS = 30_000
+/** A token from this far in the future was stored under a clock that has been set back since. */
+const CLOCK_TOLERANCE_MS = 60_000
+
+/**
+ * Due at `obtained + refresh_in − margin − jitter`, unusable at `obtained + refresh_in + 60 s`. Upstream's `expires_at`
+ * is not used: it is by another clock. The margin takes at most half of `refresh_in`, whatever is configured. `random`
+ * is in 0…1 and chosen once for each token.
+ */
+export function tokenLife(
+  token: { readonly obtainedAtSeconds: number; readonly refreshInSeconds: number },
+  settings: { readonly marginSeconds: number; readonly random: number },
+  at: Moment,
+): TokenLife {
+  const refreshInMs = Math.min(Math.max(0, token.refreshInSeconds * 1000), MAX_REFRESH_IN_MS)
+  const ageMs = at.wallMs - token.obtainedAtSeconds * 1000
+  // A token of unknown age is due at once, and usable for the allowance only.
+  const spentMs = ageMs < -CLOCK_TOLERANCE_MS ? refreshInMs : Math.max(0, ageMs)
+  const marginMs = Math.min(settings.marginSeconds * 1000, refreshInMs / 2)
+  const jitterMs = settings.random * Math.min(MAX_JITTER_MS, refreshInMs / 20)
+  return {
+    seenAt: at,
+    dueAfterMs: refreshInMs - marginMs - jitterMs - spentMs,
+    expiresAfterMs: refreshInMs + ALLOWANCE_MS - spentMs,
+  }
 }

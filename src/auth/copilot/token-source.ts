@@ -10,11 +10,10 @@ import {
 } from '../refreshing-credential.ts'
 import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { endpointCandidates, hintedBaseUrl } from './endpoint.ts'
-import { isDirectKind, obtainCopilotToken, type CopilotAuth } from './github-api.ts'
+import { isDirectKind, obtainCopilotToken, type CopilotAuth, type ExchangedToken } from './github-api.ts'
 import { loginFix, type GithubFailure } from './github-failure.ts'
-import { copilotRecordKind } from './record.ts'
-import type { ExchangedToken } from './token-exchange.ts'
-import { tokenLife } from './token-life.ts'
+import { copilotRecordKind, tokenLife } from './record.ts'
+
 import type { CopilotToken, CopilotTokenSource } from './token.ts'
 import { isUsedDirectly, type CopilotRecord } from './wire.ts'
 
@@ -76,7 +75,6 @@ export function createCopilotTokenSource(
       recordId: record.id,
       ...(isUsedDirectly(record.metadata) && { direct: true }),
       candidates,
-      expiresAtMs: life.seenAt.wallMs + life.expiresAfterMs,
     }
     return { credential, record, life }
   }
@@ -173,17 +171,7 @@ export function createCopilotTokenSource(
       // Nothing in a direct token would be new.
       if (!credential.held()?.credential.direct) credential.markStale(refused)
     },
-    status() {
-      const login = credential.login()
-      const held = credential.held()
-      return {
-        ...credential.status(),
-        ...(login !== undefined && { recordId: login.id }),
-        ...(login?.metadata.login !== undefined && { login: login.metadata.login }),
-        ...(login?.metadata.sku !== undefined && { sku: login.metadata.sku }),
-        ...(held !== undefined && { expiresAtMs: held.credential.expiresAtMs }),
-      }
-    },
+    status: () => ({ ...credential.status(), login: credential.login()?.metadata.login }),
     onChange: credential.onChange,
     close: credential.close,
   }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { parseJson, toPlainLine } from '../http-json.ts'
 
 /**
  * One account, as stored in `auth/<id>.json`. `attributes` is the user's configuration, `metadata` is what login and
@@ -41,30 +40,6 @@ export type CopilotRecord = z.infer<typeof copilotRecord>
 export function isUsedDirectly(metadata: CopilotRecord['metadata']): boolean {
   return metadata.access_token === metadata.github_access_token
 }
-
-/**
- * Reply to POST /login/device/code. Source: "Authorizing OAuth apps", device flow (docs.github.com, 2026-11);
- * test/fixtures/auth/device-code.json. Numbers are coerced because a form-encoded reply has digits.
- */
-export const deviceCodeReply = z.looseObject({
-  device_code: z.string().min(1),
-  user_code: z.string().min(1),
-  verification_uri: z.string().min(1),
-  /** Seconds; 899 or 900 today. */
-  expires_in: z.coerce.number().positive().nullish().catch(null),
-  /** Seconds between polls. */
-  interval: z.coerce.number().nullish().catch(null),
-})
-
-/** Reply to POST /login/oauth/access_token, success and error alike: GitHub answers both with 200. */
-export const accessTokenReply = z.looseObject({
-  access_token: z.string().nullish(),
-  error: z.string().nullish(),
-  error_description: z.string().nullish(),
-  /** Seconds; comes with `slow_down`. */
-  interval: z.coerce.number().nullish().catch(null),
-})
-export type AccessTokenReply = z.infer<typeof accessTokenReply>
 
 /**
  * Reply to GET /copilot_internal/v2/token. Only the three required fields are guaranteed, so nothing else may fail the
@@ -142,13 +117,3 @@ export const copilotUserReply = z.looseObject({
   limited_user_reset_date: z.union([z.number(), z.string()]).nullish().catch(null),
 })
 export type CopilotUserReply = z.infer<typeof copilotUserReply>
-
-/** An OAuth reply: JSON, or the form encoding GitHub answers with when something on the way drops our Accept header. */
-export function parseJsonOrForm(text: string): unknown {
-  return parseJson(text) ?? Object.fromEntries(new URLSearchParams(text))
-}
-
-/** The error's own description, else its code. */
-export function describeRefusal(reply: AccessTokenReply): string {
-  return toPlainLine(reply.error_description || reply.error || 'no reason given')
-}

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { pid } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
 import { isAlive, removeIfThere, temporaryName } from './atomic-file.ts'
 import { parseJson } from '../http-json.ts'
 import { errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
@@ -25,11 +26,11 @@ export interface FileLock {
   readonly release: () => Promise<void>
 }
 
-interface Holder {
-  readonly nonce: string
-  readonly pid?: number
-  readonly host?: string
-}
+/** The content of a lock file. One of another format has no known holder. */
+const lockFile = z
+  .object({ nonce: z.string(), pid: z.int().optional(), host: z.string().optional() })
+  .catch({ nonce: '' })
+type Holder = z.infer<typeof lockFile>
 
 /**
  * Takes the lock `path`, a file that names its holder and whose mtime is the holder's heartbeat. The lock of a dead
@@ -59,14 +60,11 @@ export async function acquireLock(
     if (seen?.sign !== held.sign) seen = { sign: held.sign, sinceMs: nowMs }
     const dead = held.holder.host === hostname() && held.holder.pid !== undefined && !isAlive(held.holder.pid)
     if (dead || nowMs - seen.sinceMs > times.staleAfterMs) await takeOver(fs, path, held.sign, times)
-    else if (nowMs - startedMs > times.waitLimitMs) throw busy(path, held.holder)
-    else await pause(times.pollMs * (0.5 + Math.random()), signal)
+    else if (nowMs - startedMs > times.waitLimitMs) {
+      const who = held.holder.pid === undefined ? 'another process' : `process ${held.holder.pid}`
+      throw new RecordStoreError('busy', `${who} is using ${path}; wait for it to finish, or end it, and try again`)
+    } else await sleep(times.pollMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
   }
-}
-
-/** Also over when `signal` is aborted; the caller looks at it next. */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {})
 }
 
 /** Undefined when somebody else has it. */
@@ -115,21 +113,11 @@ async function look(
     if (!stat.isFile())
       throw new RecordStoreError('not_a_file', `${path} is not a plain file; move it away and try again`)
     const text = await fs.readFile(path, 'utf8')
-    const holder = toHolder(parseJson(text))
+    const holder = lockFile.parse(parseJson(text))
     return { holder, sign: `${holder.nonce} ${stat.ino} ${stat.mtimeMs}` }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
     throw error
-  }
-}
-
-/** A lock file of another format has no known holder. */
-function toHolder(value: unknown): Holder {
-  if (typeof value !== 'object' || value === null) return { nonce: '' }
-  return {
-    nonce: 'nonce' in value && typeof value.nonce === 'string' ? value.nonce : '',
-    ...('pid' in value && typeof value.pid === 'number' ? { pid: value.pid } : {}),
-    ...('host' in value && typeof value.host === 'string' ? { host: value.host } : {}),
   }
 }
 
@@ -154,9 +142,4 @@ async function takeOver(fs: RecordFs, path: string, sign: string, times: LockTim
   } finally {
     await removeIfThere(fs, guard)
   }
-}
-
-function busy(path: string, holder: Holder): RecordStoreError {
-  const who = holder.pid === undefined ? 'another process' : `process ${holder.pid}`
-  return new RecordStoreError('busy', `${who} is using ${path}; wait for it to finish, or end it, and try again`)
 }

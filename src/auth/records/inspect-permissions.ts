@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isForeign, isLoose, type RecordFs } from './record-fs.ts'
@@ -19,8 +20,6 @@ export interface PermissionFinding {
   readonly fix: string
 }
 
-type InspectFs = Pick<RecordFs, 'lstat' | 'readdir' | 'stat'>
-
 /** Records, sealed or not, and what was kept of them: all may hold a login. */
 const HOLDS_LOGIN = /\.(?:json|sealed)(?:\.corrupt-\d+)?$/
 
@@ -28,63 +27,48 @@ const HOLDS_LOGIN = /\.(?:json|sealed)(?:\.corrupt-\d+)?$/
  * Looks at the folder of the logins and at every file in it that may hold one. Changes nothing, and never throws: what
  * cannot be looked at is a finding. Empty where all is well, and where there is no folder yet.
  */
-export async function inspectAuthFolder(dir: string, fs: InspectFs = nodeFs): Promise<readonly PermissionFinding[]> {
-  const folder = await inspectFolder(dir, fs)
+export async function inspectAuthFolder(
+  dir: string,
+  fs: Pick<RecordFs, 'lstat' | 'readdir' | 'stat'> = nodeFs,
+): Promise<readonly PermissionFinding[]> {
   const names = await fs.readdir(dir).catch(() => [])
   const paths = names.filter((name) => HOLDS_LOGIN.test(name)).toSorted()
-  const files = await Promise.all(paths.map((name) => inspectPrivateFile(join(dir, name), fs)))
-  return [folder, ...files].filter((finding) => finding !== undefined)
+  const findings = await Promise.all([
+    // A link to a folder is the user's own choice, so it is followed.
+    inspect(dir, 'folder', fs.stat(dir)),
+    ...paths.map((name) => inspect(join(dir, name), 'file', fs.lstat(join(dir, name)))),
+  ])
+  return findings.filter((finding) => finding !== undefined)
 }
 
-/** Looks at one file that must be this user's alone; undefined where all is well, and where there is none. */
-export async function inspectPrivateFile(
+/** Undefined where all is well, and where nothing is there. */
+async function inspect(
   path: string,
-  fs: Pick<InspectFs, 'lstat'> = nodeFs,
+  kind: 'file' | 'folder',
+  looked: Promise<Stats>,
 ): Promise<PermissionFinding | undefined> {
+  const name = quoted(path)
   try {
-    const stat = await fs.lstat(path)
-    if (!stat.isFile()) {
-      const detail = `${path} is not a plain file (a link, folder or pipe)`
-      return { path, problem: 'wrong_kind', detail, fix: `mv ${quoted(path)} ${quoted(`${path}.moved`)}` }
+    const stat = await looked
+    if (!(kind === 'file' ? stat.isFile() : stat.isDirectory())) {
+      const wanted = kind === 'file' ? 'plain file (a link, folder or pipe)' : 'folder'
+      const fix = `mv ${name} ${quoted(`${path}.moved`)}`
+      return { path, problem: 'wrong_kind', detail: `${path} is not a ${wanted}`, fix }
     }
-    return inspectMode(path, stat, '600')
-  } catch (error) {
-    return errnoOf(error) === 'ENOENT' ? undefined : notSeen(path, error)
-  }
-}
-
-/** A link to a folder is the user's own choice, so it is followed. */
-async function inspectFolder(dir: string, fs: Pick<InspectFs, 'stat'>): Promise<PermissionFinding | undefined> {
-  try {
-    const stat = await fs.stat(dir)
-    if (!stat.isDirectory()) {
-      const detail = `${dir} is not a folder`
-      return { path: dir, problem: 'wrong_kind', detail, fix: `mv ${quoted(dir)} ${quoted(`${dir}.moved`)}` }
+    if (isForeign(stat.uid)) {
+      const detail = `${path} belongs to another user (number ${stat.uid})`
+      return { path, problem: 'foreign_owner', detail, fix: `sudo chown "$(id -u)" ${name}` }
     }
-    return inspectMode(dir, stat, '700')
+    if (!isLoose(stat.mode)) return undefined
+    const mode = (stat.mode & 0o777).toString(8).padStart(4, '0')
+    const detail = `${path} is open to other users of this machine (mode ${mode})`
+    return { path, problem: 'open_to_others', detail, fix: `chmod ${kind === 'file' ? '600' : '700'} ${name}` }
   } catch (error) {
-    return errnoOf(error) === 'ENOENT' ? undefined : notSeen(dir, error)
+    const code = errnoOf(error)
+    if (code === 'ENOENT') return undefined
+    const detail = `${path} cannot be looked at${code === '' ? '' : ` (${code})`}`
+    return { path, problem: 'unknown', detail, fix: `ls -ld ${name}` }
   }
-}
-
-function inspectMode(
-  path: string,
-  { mode, uid }: { readonly mode: number; readonly uid: number },
-  wanted: string,
-): PermissionFinding | undefined {
-  if (isForeign(uid)) {
-    const detail = `${path} belongs to another user (number ${uid})`
-    return { path, problem: 'foreign_owner', detail, fix: `sudo chown "$(id -u)" ${quoted(path)}` }
-  }
-  if (!isLoose(mode)) return undefined
-  const detail = `${path} is open to other users of this machine (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`
-  return { path, problem: 'open_to_others', detail, fix: `chmod ${wanted} ${quoted(path)}` }
-}
-
-function notSeen(path: string, error: unknown): PermissionFinding {
-  const code = errnoOf(error)
-  const detail = `${path} cannot be looked at${code === '' ? '' : ` (${code})`}`
-  return { path, problem: 'unknown', detail, fix: `ls -ld ${quoted(path)}` }
 }
 
 /** For a shell to copy and paste. */

@@ -137,26 +137,20 @@ function askChild(
 export const keychainDetail = 'The keychain, which the login is sealed with, cannot be used'
 export const keychainFix = 'Unlock it; the log of copilot-proxy says what is wrong'
 
-const sentences: Readonly<Record<KeychainReason, string>> = {
-  absent: 'there is none here',
-  locked: 'it is locked, or not set up',
-  silent: 'it did not answer; it may be locked and waiting for its password',
-  refused: 'it refused',
-}
-
-const remedies: Readonly<Record<KeychainReason, string>> = {
-  absent: 'Start one',
-  locked: 'Unlock it',
-  silent: 'Unlock it',
-  refused: 'Make room in it',
+const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; readonly remedy: string }>> = {
+  absent: { sentence: 'there is none here', remedy: 'Start one' },
+  locked: { sentence: 'it is locked, or not set up', remedy: 'Unlock it' },
+  silent: { sentence: 'it did not answer; it may be locked and waiting for its password', remedy: 'Unlock it' },
+  refused: { sentence: 'it refused', remedy: 'Make room in it' },
 }
 
 /** @param words the system's own */
 export function keychainError(reason: KeychainReason, words: string): RecordStoreError {
+  const { sentence, remedy } = reasons[reason]
   const said = words === '' ? '' : ` (${words.slice(0, 200)})`
   return new RecordStoreError(
     'keychain',
-    `The keychain that auth.store: keychain needs cannot be used: ${sentences[reason]}${said}. ` +
-      `${remedies[reason]} and try again, or keep logins in files with auth.store: file`,
+    `The keychain that auth.store: keychain needs cannot be used: ${sentence}${said}. ` +
+      `${remedy} and try again, or keep logins in files with auth.store: file`,
   )
 }

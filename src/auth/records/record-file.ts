@@ -16,7 +16,7 @@ interface FileIdentity {
   readonly mtimeMs: number
 }
 
-export type RecordRead<Stored> =
+type RecordRead<Stored> =
   | { readonly kind: 'absent' }
   /** `exposure`: what others could do with the file, and what became of that. */
   | { readonly kind: 'record'; readonly record: Stored; readonly exposure: string | undefined }
@@ -24,7 +24,7 @@ export type RecordRead<Stored> =
   /** Sealed with a key that is not in the keychain. */
   | { readonly kind: 'locked_out'; readonly identity: FileIdentity }
 
-export interface ReadRules<Stored extends StoredRecord> {
+interface ReadRules<Stored extends StoredRecord> {
   /** What the record inside must call itself. */
   readonly id: string
   readonly schema: RecordKind<Stored>['schema']
@@ -49,11 +49,10 @@ export async function readRecordFile<Stored extends StoredRecord>(
   if (bytes === undefined) return { kind: 'corrupt', why: 'it is far too large', identity }
   const opened = seal === undefined ? { kind: 'text' as const, text: bytes } : await seal.open(id, bytes)
   if (opened.kind === 'no_key') return { kind: 'locked_out', identity }
-  if (opened.kind === 'damaged') return { kind: 'corrupt', why: opened.why, identity }
-  const parsed = parseRecord(opened.text, id, schema)
-  return parsed.ok
-    ? { kind: 'record', record: parsed.record, exposure }
-    : { kind: 'corrupt', why: parsed.why, identity }
+  const parsed = opened.kind === 'text' ? parseRecord(opened.text, id, schema) : opened.why
+  return typeof parsed === 'string'
+    ? { kind: 'corrupt', why: parsed, identity }
+    : { kind: 'record', record: parsed, exposure }
 }
 
 interface PrivateFile {
@@ -63,17 +62,25 @@ interface PrivateFile {
   readonly exposure: string | undefined
 }
 
+const notAFile = 'is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again'
+
 /** Undefined when there is no such file. */
 export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
   try {
-    if (!(await fs.lstat(path)).isFile()) throw notAFile(path)
+    if (!(await fs.lstat(path)).isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
     // NOFOLLOW and NONBLOCK: a link or FIFO put here since the line above neither leads elsewhere nor blocks.
     const file = await fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       const stat = await file.stat()
-      if (!stat.isFile()) throw notAFile(path)
-      if (isForeign(stat.uid)) throw foreign(path, stat.uid)
-      if (strict && isLoose(stat.mode)) throw exposed(path)
+      if (!stat.isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
+      if (isForeign(stat.uid)) {
+        const what = `${path} belongs to another user (number ${stat.uid}) and was left alone`
+        throw new RecordStoreError('not_private', `${what}; make it yours, or move it away and log in again`)
+      }
+      if (strict && isLoose(stat.mode)) {
+        const what = `${path} can be read by other users of this machine, which auth.strict-permissions forbids`
+        throw new RecordStoreError('not_private', `${what}. If nobody has read it: chmod 600 ${path}`)
+      }
       const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined
       const identity = { ino: stat.ino, mtimeMs: stat.mtimeMs }
       const bytes = stat.size > MAX_RECORD_BYTES ? undefined : await file.readFile()
@@ -85,7 +92,7 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
     if (error instanceof RecordStoreError) throw error
     const code = errnoOf(error)
     if (code === 'ENOENT') return undefined
-    if (code === 'ELOOP') throw notAFile(path)
+    if (code === 'ELOOP') throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
     throw new RecordStoreError('unreadable', `${path} cannot be read: ${adviceFor(code)}`, { cause: error })
   }
 }
@@ -100,80 +107,49 @@ async function tighten(path: string, file: { readonly chmod: (mode: number) => P
   }
 }
 
-/** Where an unusable file was put. */
-export interface SetAside {
-  readonly path: string
-  /** An older one had that name and is gone. */
-  readonly replaced: boolean
-}
-
 /**
  * Renames an unusable file to `<path>.corrupt-<n>`; undefined when it has been replaced meanwhile. The newest few are
- * kept: where all names are taken, the oldest gives way.
+ * kept: where all names are taken, the oldest gives way, which `replaced` says.
  */
-export async function setAside(fs: RecordFs, path: string, identity: FileIdentity): Promise<SetAside | undefined> {
-  const aside = await asideName(fs, path)
+export async function setAside(
+  fs: RecordFs,
+  path: string,
+  identity: FileIdentity,
+): Promise<{ readonly path: string; readonly replaced: boolean } | undefined> {
+  const kept: { readonly path: string; readonly mtimeMs: number }[] = []
+  for (const n of Array(MAX_KEPT).keys()) {
+    const name = `${path}.corrupt-${n + 1}`
+    const found = await fs.lstat(name).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return undefined
+      throw error
+    })
+    kept.push({ path: name, mtimeMs: found?.mtimeMs ?? -Infinity })
+    if (found === undefined) break
+  }
+  const [aside] = kept.toSorted((a, b) => a.mtimeMs - b.mtimeMs)
   const { ino, mtimeMs } = await fs.lstat(path)
-  if (ino !== identity.ino || mtimeMs !== identity.mtimeMs) return undefined
+  if (aside === undefined || ino !== identity.ino || mtimeMs !== identity.mtimeMs) return undefined
   await fs.rename(path, aside.path)
-  return aside
+  return { path: aside.path, replaced: aside.mtimeMs !== -Infinity }
 }
 
+/** The record, or why there is none, for the end of “the file is not usable, …”. */
 function parseRecord<Stored extends StoredRecord>(
   bytes: Uint8Array,
   id: string,
   schema: RecordKind<Stored>['schema'],
-): { readonly ok: true; readonly record: Stored } | { readonly ok: false; readonly why: string } {
-  if (bytes.length === 0) return { ok: false, why: 'it is empty' }
+): Stored | string {
+  if (bytes.length === 0) return 'it is empty'
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    return { ok: false, why: 'it starts with a byte order mark: save it as plain UTF-8' }
+    return 'it starts with a byte order mark: save it as plain UTF-8'
   }
   const value = parseJson(new TextDecoder().decode(bytes))
-  if (value === undefined) return { ok: false, why: 'it is not JSON, or cut short' }
+  if (value === undefined) return 'it is not JSON, or cut short'
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     // Paths only: zod's messages may quote what is in the file.
     const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole').join(', ')
-    return { ok: false, why: `these parts are missing or of the wrong type: ${fields}` }
+    return `these parts are missing or of the wrong type: ${fields}`
   }
-  return parsed.data.id === id
-    ? { ok: true, record: parsed.data }
-    : { ok: false, why: 'the id inside is not the name of the file' }
-}
-
-async function asideName(fs: RecordFs, path: string): Promise<SetAside> {
-  let oldest = { path: `${path}.corrupt-1`, mtimeMs: Infinity }
-  for (let n = 1; n <= MAX_KEPT; n += 1) {
-    const name = `${path}.corrupt-${n}`
-    try {
-      const { mtimeMs } = await fs.lstat(name)
-      if (mtimeMs < oldest.mtimeMs) oldest = { path: name, mtimeMs }
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return { path: name, replaced: false }
-      throw error
-    }
-  }
-  return { path: oldest.path, replaced: true }
-}
-
-function notAFile(path: string): RecordStoreError {
-  return new RecordStoreError(
-    'not_a_file',
-    `${path} is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again`,
-  )
-}
-
-function foreign(path: string, uid: number): RecordStoreError {
-  return new RecordStoreError(
-    'not_private',
-    `${path} belongs to another user (number ${uid}) and was left alone; make it yours, or move it away and log in again`,
-  )
-}
-
-function exposed(path: string): RecordStoreError {
-  return new RecordStoreError(
-    'not_private',
-    `${path} can be read by other users of this machine, which auth.strict-permissions forbids. ` +
-      `If nobody has read it: chmod 600 ${path}`,
-  )
+  return parsed.data.id === id ? parsed.data : 'the id inside is not the name of the file'
 }

@@ -118,16 +118,21 @@ export function createRecordStore<Stored extends StoredRecord>(
     if (!looked) {
       looked = true
       await sweepStrayFiles(fs, dir, names, Date.now())
-      const unused = idsIn(names, otherSuffix).filter((id) => !own.includes(id))
-      for (const id of unused) log.warn(unusedMessage(join(dir, `${id}${otherSuffix}`), seal !== undefined, kind))
+      const [used, other] = seal === undefined ? ['file', 'keychain'] : ['keychain', 'file']
+      for (const id of idsIn(names, otherSuffix).filter((one) => !own.includes(one))) {
+        const unused = `${join(dir, `${id}${otherSuffix}`)} is not used, because auth.store is ${used}`
+        const toReplace = `to put a login in its place: ${kind.loginCommand}`
+        log.warn(`${unused}. To use it: auth.store: ${other}; ${toReplace}`)
+      }
     }
     return own
   }
 
   const idsIn = (names: readonly string[], ending: string): readonly string[] =>
     names
-      .filter((name) => name.endsWith(ending) && kind.isRecordId(name.slice(0, -ending.length)))
+      .filter((name) => name.endsWith(ending))
       .map((name) => name.slice(0, -ending.length))
+      .filter(kind.isRecordId)
       .toSorted()
 
   /** @param forWriting something takes the place of a record whose key is lost, which is of no use any more */
@@ -145,7 +150,10 @@ export function createRecordStore<Stored extends StoredRecord>(
       if (found.exposure !== undefined) warnOnce(found.exposure)
       return found.record
     }
-    if (found.kind === 'locked_out' && !forWriting) throw lockedOut(path, kind)
+    if (found.kind === 'locked_out' && !forWriting) {
+      const what = `${path} cannot be opened: its key is not in the keychain of this session`
+      throw new RecordStoreError('unreadable', `${what}. Log in again: ${kind.loginCommand}`)
+    }
     const why = found.kind === 'corrupt' ? found.why : 'its key is not in the keychain'
     if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable, ${why}`)
     try {
@@ -311,24 +319,6 @@ function unwritable(path: string, error: unknown): RecordStoreError {
   if (error instanceof RecordStoreError) return error
   const message = `${path} was not written, and nothing was changed: ${adviceFor(errnoOf(error))}`
   return new RecordStoreError('unwritable', message, { cause: error })
-}
-
-function lockedOut<Stored extends StoredRecord>(path: string, { loginCommand }: RecordKind<Stored>): RecordStoreError {
-  const message = `${path} cannot be opened: its key is not in the keychain of this session. Log in again: ${loginCommand}`
-  return new RecordStoreError('unreadable', message)
-}
-
-/** For a login in the store that is not in use. */
-function unusedMessage<Stored extends StoredRecord>(
-  path: string,
-  isSealing: boolean,
-  { loginCommand }: RecordKind<Stored>,
-): string {
-  const [used, other] = isSealing ? ['keychain', 'file'] : ['file', 'keychain']
-  return (
-    `${path} is not used, because auth.store is ${used}. ` +
-    `To use it: auth.store: ${other}; to put a login in its place: ${loginCommand}`
-  )
 }
 
 /** Changes whenever a record is replaced, edited, added or removed. */

@@ -1,5 +1,5 @@
 import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
-import type { ExchangeOutcome } from '../../auth/copilot/token-exchange.ts'
+import type { ExchangeOutcome } from '../../auth/copilot/github-api.ts'
 import type { CopilotUserOutcome } from '../../auth/copilot/github-api.ts'
 import type { CopilotAccount, Quota } from '../../auth/copilot/quota.ts'
 import type { ProxyError } from '../../errors.ts'

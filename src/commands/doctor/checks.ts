@@ -1,4 +1,4 @@
-import type { ExchangeOutcome } from '../../auth/copilot/token-exchange.ts'
+import type { ExchangeOutcome } from '../../auth/copilot/github-api.ts'
 import type { CopilotUserOutcome } from '../../auth/copilot/github-api.ts'
 import type { ProxyError } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'

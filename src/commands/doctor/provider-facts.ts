@@ -1,7 +1,7 @@
 import * as nodeFs from 'node:fs/promises'
 import { codexLoginFix, codexRecordKind } from '../../auth/codex/record.ts'
 import type { CodexRecord } from '../../auth/codex/record.ts'
-import type { ExchangedToken } from '../../auth/copilot/token-exchange.ts'
+import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { endpointCandidates } from '../../auth/copilot/endpoint.ts'
 import { findLoginInUse } from '../../auth/copilot/account-in-use.ts'
@@ -90,7 +90,6 @@ export async function listCopilotModels(
     value,
     recordId: record?.id ?? nobodysRecord.id,
     candidates,
-    expiresAtMs: Infinity,
     ...(direct && { direct }),
   }
   const give = () => Promise.resolve(token)

@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { CODEX_REDIRECT_PORTS, runCodexBrowserLogin } from '../../auth/codex/browser-login.ts'
-import { finishCodexDeviceLogin, startCodexDeviceLogin } from '../../auth/codex/device-login.ts'
+import {
+  CODEX_REDIRECT_PORTS,
+  finishCodexDeviceLogin,
+  runCodexBrowserLogin,
+  startCodexDeviceLogin,
+} from '../../auth/codex/login.ts'
 import { codexRecord, codexRecordKind, toCodexRecord } from '../../auth/codex/record.ts'
 import type { CodexRecord } from '../../auth/codex/record.ts'
 import type { LoginTokens } from '../../auth/codex/token-endpoint.ts'
@@ -157,7 +161,7 @@ async function askCodexWithCode(
   }
 
   const { code } = started
-  context.secrets.note(code.deviceAuthId)
+  context.secrets.note(code.deviceCode)
   const caution = 'Such codes are used for phishing: only enter one that you asked for yourself, and give it to nobody.'
   const stopWaiting = await showCode(context, code, { issuer: 'OpenAI', mayOpenBrowser, caution })
   const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal).finally(stopWaiting)

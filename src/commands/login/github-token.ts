@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { pollForToken, startDeviceFlow } from '../../auth/copilot/device-flow.ts'
-import type { DeviceFlowOptions } from '../../auth/copilot/device-flow.ts'
-import { runWebFlow } from '../../auth/copilot/web-flow.ts'
+import { pollForToken, runWebFlow, startDeviceFlow } from '../../auth/copilot/login.ts'
+import type { DeviceFlowOptions } from '../../auth/copilot/login.ts'
 import type { Config } from '../../config/schema.ts'
 import { githubTimeoutMs } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -75,9 +74,9 @@ export async function askInBrowser(
       throw loginFailed('The login was cancelled at GitHub.')
     case 'timed_out':
       throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
-    case 'port_taken':
+    case 'ports_taken':
       throw loginFailed(
-        `Port ${answer.port}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
+        `Port ${redirectPort}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
       )
     case 'failed':
       throw loginFailed(`The login failed. ${answer.detail}.`)

@@ -1,4 +1,4 @@
-import type { ExchangedToken } from '../../auth/copilot/token-exchange.ts'
+import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
 import type { GithubFailure } from '../../auth/copilot/github-failure.ts'

@@ -1,6 +1,6 @@
 import { codexRecordKind } from '../../auth/codex/record.ts'
 import type { CodexRecord } from '../../auth/codex/record.ts'
-import type { GithubApiDeps } from '../../auth/copilot/token-exchange.ts'
+import type { GithubApiDeps } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
 import { createSystemKeychain } from '../../auth/records/keychain.ts'

@@ -1,5 +1,5 @@
 import { join, isAbsolute } from 'node:path'
-import { accessLife } from '../../auth/codex/token-life.ts'
+import { accessLife } from '../../auth/codex/record.ts'
 import { createCliLoginSource } from '../../auth/codex/cli-login.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { Fault } from '../../errors.ts'

@@ -2,12 +2,8 @@ import { createHash } from 'node:crypto'
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  CODEX_REDIRECT_PORTS,
-  runCodexBrowserLogin,
-  type CodexBrowserDeps,
-  type CodexBrowserOutcome,
-} from '../../../src/auth/codex/browser-login.ts'
+import { CODEX_REDIRECT_PORTS, runCodexBrowserLogin, type CodexBrowserOutcome } from '../../../src/auth/codex/login.ts'
+import type { BrowserLoginDeps } from '../../../src/auth/callback-listener.ts'
 import { openIssuer, type Answer, type Asked } from './issuer.ts'
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'))
@@ -33,7 +29,7 @@ const tokens: Answer = {
   },
 }
 
-const deps = (onUrl: CodexBrowserDeps['onUrl']): CodexBrowserDeps => ({
+const deps = (onUrl: BrowserLoginDeps['onUrl']): BrowserLoginDeps => ({
   fetch,
   timeoutMs: 5_000,
   randomBytes: (size) => new Uint8Array(size).fill(size),

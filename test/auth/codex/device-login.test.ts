@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest'
 import {
   finishCodexDeviceLogin,
   startCodexDeviceLogin,
-  type CodexDeviceCode,
   type CodexDeviceOutcome,
-} from '../../../src/auth/codex/device-login.ts'
-import type { DevicePollDeps } from '../../../src/auth/device-poll.ts'
+} from '../../../src/auth/codex/login.ts'
+import type { DeviceCode, DevicePollDeps } from '../../../src/auth/device-poll.ts'
 import { manualClock } from '../support.ts'
 import { openIssuer, type Answer, type Asked } from './issuer.ts'
 
@@ -48,7 +47,7 @@ describe('asking for a code', () => {
         verificationUri: `${issuer.url}/codex/device`,
         expiresAtMs: nowMs() + 15 * 60_000,
         intervalSeconds: 7,
-        deviceAuthId: 'example-device-auth',
+        deviceCode: 'example-device-auth',
       },
     })
     expect(issuer.asked).toEqual([
@@ -116,19 +115,15 @@ interface Polled {
   readonly issuer: string
 }
 
-async function poll(
-  polls: readonly Answer[],
-  change: Partial<CodexDeviceCode> = {},
-  exchange = tokens,
-): Promise<Polled> {
+async function poll(polls: readonly Answer[], change: Partial<DeviceCode> = {}, exchange = tokens): Promise<Polled> {
   const { deps, pausesMs, nowMs } = setUp()
   const { url: issuer, asked } = await openIssuer({ [pollPath]: polls, '/oauth/token': [exchange] })
-  const code: CodexDeviceCode = {
+  const code: DeviceCode = {
     userCode: 'ABCD-12345',
     verificationUri: `${issuer}/codex/device`,
     expiresAtMs: nowMs() + 15 * 60_000,
     intervalSeconds: 5,
-    deviceAuthId: 'example-device-auth',
+    deviceCode: 'example-device-auth',
     ...change,
   }
   const outcome = await finishCodexDeviceLogin(deps, { issuer, clientId: 'example-client' }, code, never)
@@ -182,7 +177,7 @@ describe('waiting for the person', () => {
       verificationUri: '',
       expiresAtMs: nowMs() + 12_000,
       intervalSeconds: 5,
-      deviceAuthId: 'x',
+      deviceCode: 'x',
     }
     const outcome = await finishCodexDeviceLogin(deps, { issuer: 'http://127.0.0.1:1', clientId: 'x' }, code, never)
     expect(outcome).toEqual({ kind: 'expired', detail: expect.stringContaining('Could not reach 127.0.0.1:1') })
@@ -238,7 +233,7 @@ describe('waiting for the person', () => {
       verificationUri: '',
       expiresAtMs: nowMs() + 60_000,
       intervalSeconds: 5,
-      deviceAuthId: 'x',
+      deviceCode: 'x',
     }
     const options = { issuer: issuer.url, clientId: 'x' }
     expect(await finishCodexDeviceLogin({ ...deps, sleep }, options, code, ctrlC.signal)).toEqual({ kind: 'aborted' })

@@ -1,7 +1,7 @@
 import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { redeemCode, refreshTokens } from '../../../src/auth/codex/token-endpoint.ts'
+import { redeemLogin, refreshTokens } from '../../../src/auth/codex/token-endpoint.ts'
 import { lateFetch } from '../support.ts'
 
 const server = setupServer()
@@ -13,9 +13,8 @@ const issuer = 'https://auth.example.com'
 const deps = { fetch: lateFetch, timeoutMs: 5_000 }
 const never = new AbortController().signal
 const renewal = { issuer, clientId: 'app-example', refreshToken: 'rt-example' }
-const redemption = {
-  issuer,
-  clientId: 'app-example',
+const login = { issuer, clientId: 'app-example' }
+const grant = {
   code: 'code-example',
   verifier: 'verifier-example',
   redirectUri: 'http://localhost:1455/auth/callback',
@@ -88,11 +87,6 @@ describe('a renewal', () => {
     answer(() => (typeof body === 'string' ? new Response(body, { status }) : HttpResponse.json(body, { status })))
     const outcome = await refreshTokens(deps, renewal, never)
     expect(outcome).toMatchObject({ kind, detail: expect.stringContaining(words) })
-  })
-
-  test('a permanent refusal hands over the code', async () => {
-    answer(() => HttpResponse.json({ error: { code: 'refresh_token_reused' } }, { status: 401 }))
-    expect(await refreshTokens(deps, renewal, never)).toMatchObject({ code: 'refresh_token_reused' })
   })
 
   test('retry-after is handed over, within an hour', async () => {
@@ -180,8 +174,8 @@ describe('a renewal that failed for now', () => {
 describe('the exchange of a code', () => {
   test('sends a form', async () => {
     const asked = answer(() => HttpResponse.json({ access_token: 'a', refresh_token: 'r', id_token: 'i' }))
-    expect(await redeemCode(deps, redemption, never)).toEqual({
-      kind: 'ok',
+    expect(await redeemLogin(deps, login, grant, never)).toEqual({
+      kind: 'authorized',
       tokens: { accessToken: 'a', refreshToken: 'r', idToken: 'i' },
     })
     expect(asked[0]?.type).toBe('application/x-www-form-urlencoded')
@@ -199,18 +193,21 @@ describe('the exchange of a code', () => {
     ['refresh token', { access_token: 'a' }],
   ])('without a %s is of no use', async (_what, body) => {
     answer(() => HttpResponse.json(body))
-    expect(await redeemCode(deps, redemption, never)).toMatchObject({ kind: 'transient' })
+    expect(await redeemLogin(deps, login, grant, never)).toEqual({
+      kind: 'failed',
+      detail: 'The reply of the login server holds no usable token',
+    })
   })
 
   test.each([
-    [400, 'permanent'],
-    [403, 'permanent'],
-    [429, 'transient'],
-    [502, 'transient'],
-  ])('answered %d is %s: a code that was refused is spent', async (status, kind) => {
+    [400, 'OpenAI did not accept this login: '],
+    [403, 'OpenAI did not accept this login: '],
+    [429, 'The login server answered 429: '],
+    [502, 'The login server answered 502: '],
+  ])('answered %d fails without the code in the message', async (status, detail) => {
     answer(() => HttpResponse.json({ error: { message: 'code-example and verifier-example' } }, { status }))
-    const outcome = await redeemCode(deps, redemption, never)
-    expect(outcome).toMatchObject({ kind })
+    const outcome = await redeemLogin(deps, login, grant, never)
+    expect(outcome).toMatchObject({ kind: 'failed', detail: expect.stringContaining(detail) })
     expect(JSON.stringify(outcome)).not.toMatch(/code-example|verifier-example/)
   })
 })

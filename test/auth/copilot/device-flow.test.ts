@@ -1,7 +1,8 @@
 import { http, HttpResponse } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { pollForToken, startDeviceFlow, type DeviceCode } from '../../../src/auth/copilot/device-flow.ts'
+import type { DeviceCode } from '../../../src/auth/device-poll.ts'
+import { pollForToken, startDeviceFlow } from '../../../src/auth/copilot/login.ts'
 import type { DevicePollDeps } from '../../../src/auth/device-poll.ts'
 import { fixture, lateFetch, manualClock } from '../support.ts'
 

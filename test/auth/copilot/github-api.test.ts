@@ -1,7 +1,7 @@
 import { http, HttpResponse } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { exchangeCopilotToken } from '../../../src/auth/copilot/token-exchange.ts'
+import { exchangeCopilotToken } from '../../../src/auth/copilot/github-api.ts'
 import { fetchCopilotUser, fetchGithubUser } from '../../../src/auth/copilot/github-api.ts'
 import { fixture, lateFetch } from '../support.ts'
 

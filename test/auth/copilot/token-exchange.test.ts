@@ -1,7 +1,7 @@
 import { http, HttpResponse, passthrough } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { exchangeCopilotToken, type GithubApiDeps } from '../../../src/auth/copilot/token-exchange.ts'
+import { exchangeCopilotToken, type GithubApiDeps } from '../../../src/auth/copilot/github-api.ts'
 import { retryAfterSecondsOf } from '../../../src/auth/copilot/github-failure.ts'
 import { explainNotification } from '../../../src/auth/copilot/notifications.ts'
 import { fixture, lateFetch, listen } from '../support.ts'
@@ -130,7 +130,6 @@ describe('a refusal', () => {
       kind: 'no_access',
       detail: 'GitHub has flagged this account.',
       fix: expect.stringContaining('support.github.com'),
-      notificationId: 'spammy_user',
     })
   })
 
@@ -161,7 +160,6 @@ describe('a refusal', () => {
     expect(await exchange()).toMatchObject({
       kind: 'no_access',
       detail: 'GitHub refused Copilot for this account: Copilot is paused for octocat.',
-      notificationId: 'paused_for_maintenance',
     })
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tokenLife } from '../../../src/auth/copilot/token-life.ts'
+import { tokenLife } from '../../../src/auth/copilot/record.ts'
 import { elapsedMs, isDue, isExpired } from '../../../src/auth/token-life.ts'
 
 const at = { wallMs: 10_000_000, monotonicMs: 500 }

@@ -100,7 +100,6 @@ describe('when a token is fetched', () => {
       value: 'tid=stored',
       recordId: 'copilot-octocat',
       candidates: ['https://api.githubcopilot.com'],
-      expiresAtMs: clock.now() + (1500 + 60 - 600) * 1000,
     })
     expect(exchanges.count).toBe(0)
   })
@@ -642,7 +641,6 @@ describe('a GitHub token that is sent to Copilot itself', () => {
     const expected = {
       value: token,
       direct: true,
-      expiresAtMs: Infinity,
       candidates: [host, 'https://api.githubcopilot.com'],
     }
     expect(await source.get(never)).toMatchObject({ ...expected, candidates: [...new Set(expected.candidates)] })
@@ -876,16 +874,18 @@ describe('a store in trouble', () => {
     const source = start(failing('unwritable', store))
     expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
     expect(log.lines).toEqual([expect.stringContaining('could not be stored')])
-    await store.write(exampleRecord({ sku: 'edited' }))
-    await vi.waitFor(() => expect(source.status()).toMatchObject({ sku: 'edited' }))
-    expect(await source.get(never)).toMatchObject({
-      value: 'tid=1',
-      candidates: [api, 'https://api.githubcopilot.com'],
+    const base_url = 'https://api.enterprise.githubcopilot.com'
+    await store.write(exampleRecord({}, { attributes: { base_url } }))
+    await vi.waitFor(async () => {
+      expect(await source.get(never)).toMatchObject({
+        value: 'tid=1',
+        candidates: [base_url, api, 'https://api.githubcopilot.com'],
+      })
     })
     clock.advance(1450_000)
     expect(await source.get(never)).toMatchObject({
       value: 'tid=2',
-      candidates: [api, 'https://api.githubcopilot.com'],
+      candidates: [base_url, api, 'https://api.githubcopilot.com'],
     })
     expect(exchanges.count).toBe(2)
   })
@@ -960,12 +960,12 @@ describe('a store in trouble', () => {
     })
     await source.get(never)
     broken = true
-    await store.write(exampleRecord({ sku: 'edited' }))
+    await store.write(exampleRecord({ login: 'edited' }))
     await vi.waitFor(() => expect(source.status().detail).toContain('cannot be read'))
     expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
     broken = false
-    await store.write(exampleRecord({ sku: 'again' }))
-    await vi.waitFor(() => expect(source.status()).toMatchObject({ detail: 'Logged in', sku: 'again' }))
+    await store.write(exampleRecord({ login: 'again' }))
+    await vi.waitFor(() => expect(source.status()).toMatchObject({ detail: 'Logged in', login: 'again' }))
   })
 
   test('a request does not make do with a look at a record that somebody is writing', async () => {

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { http, HttpResponse, passthrough } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { runWebFlow, type WebFlowOutcome } from '../../../src/auth/copilot/web-flow.ts'
+import { runWebFlow, type WebFlowOutcome } from '../../../src/auth/copilot/login.ts'
 import { lateFetch, listen } from '../support.ts'
 
 const server = setupServer()
@@ -155,7 +155,7 @@ test('the listener is gone afterwards', async () => {
 })
 
 test.each([
-  ['Cancel', { error: 'access_denied' }, { kind: 'denied' }],
+  ['Cancel', { error: 'access_denied' }, { kind: 'denied', detail: '' }],
   [
     'another error',
     { error: 'application_suspended', error_description: 'Suspended\u001B[2J' },
@@ -221,8 +221,7 @@ test('a taken port is named', async () => {
     onUrl: () => {},
   }
   expect(await runWebFlow(deps, { ...options, redirectPort: port }, new AbortController().signal)).toEqual({
-    kind: 'port_taken',
-    port,
+    kind: 'ports_taken',
   })
   await other.close()
 })

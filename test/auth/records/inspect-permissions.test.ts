@@ -3,7 +3,7 @@ import * as nodeFs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { inspectAuthFolder, inspectPrivateFile } from '../../../src/auth/records/inspect-permissions.ts'
+import { inspectAuthFolder } from '../../../src/auth/records/inspect-permissions.ts'
 
 let base: string
 let dir: string
@@ -21,7 +21,6 @@ test('a folder that is private, or not there yet, is nothing to speak of', async
   await writeFile(file('copilot-octocat.json'), '{}', { mode: 0o600 })
   expect(await inspectAuthFolder(dir)).toEqual([])
   expect(await inspectAuthFolder(join(base, 'nowhere'))).toEqual([])
-  expect(await inspectPrivateFile(file('none.json'))).toBeUndefined()
 })
 
 test('C02 each file that others can reach is found, with the command that ends it, and none is changed', async () => {
@@ -65,12 +64,19 @@ test('C03 what is no file of this user is found: a link, a folder, another owner
 test('what cannot be looked at is a finding, and a path with blanks can be pasted', async () => {
   const closed = {
     ...nodeFs,
-    lstat: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })),
-  } as typeof nodeFs
-  expect(await inspectPrivateFile("/home/ada's files/a.json", closed)).toEqual({
-    path: "/home/ada's files/a.json",
-    problem: 'unknown',
-    detail: "/home/ada's files/a.json cannot be looked at (EACCES)",
-    fix: `ls -ld '/home/ada'\\''s files/a.json'`,
-  })
+    readdir: async () => ['a.json', 'gone.json'],
+    lstat: (path: string) => {
+      const code = path.endsWith('gone.json') ? 'ENOENT' : 'EACCES'
+      return Promise.reject(Object.assign(new Error(code), { code }))
+    },
+    stat: () => Promise.reject(Object.assign(new Error('ENOENT'), { code: 'ENOENT' })),
+  } as unknown as typeof nodeFs
+  expect(await inspectAuthFolder("/home/ada's files", closed)).toEqual([
+    {
+      path: "/home/ada's files/a.json",
+      problem: 'unknown',
+      detail: "/home/ada's files/a.json cannot be looked at (EACCES)",
+      fix: `ls -ld '/home/ada'\\''s files/a.json'`,
+    },
+  ])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CodexLoginStatus } from '../../../src/auth/codex/credentials.ts'
-import type { ExchangeOutcome } from '../../../src/auth/copilot/token-exchange.ts'
+import type { ExchangeOutcome } from '../../../src/auth/copilot/github-api.ts'
 import type { CopilotAccount, Quota } from '../../../src/auth/copilot/quota.ts'
 import {
   judgeCodexEntitlement,
