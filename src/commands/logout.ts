@@ -21,8 +21,7 @@ import {
   providerNames,
 } from './shared/accounts.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
-import type { CommandContext, ExitCode } from './shared/command.ts'
-import type { LogoutFlags } from './shared/flags.ts'
+import type { CommandContext, ExitCode, LogoutFlags } from './shared/command.ts'
 import { readSettings } from './shared/settings.ts'
 import type { SettingsResult } from './shared/settings.ts'
 

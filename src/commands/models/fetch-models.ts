@@ -1,24 +1,26 @@
 import { z } from 'zod'
+import { codexRecordKind } from '../../auth/codex/record.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { Fault } from '../../errors.ts'
+import { connectCodex } from '../../executors/codex-connection.ts'
+import type { CodexConnection } from '../../executors/codex-connection.ts'
 import { connectCopilot } from '../../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../../executors/executor.ts'
+import type { Logger } from '../../logging/logger.ts'
 import { parseAccountModels } from '../../models/auto-model.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
-import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import type { Model, ModelListing } from '../../models/model.ts'
 import { createModelRegistry } from '../../models/registry.ts'
 import { renderModelList } from '../../models/render.ts'
+import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
-import { findCallerKey } from '../shared/caller-key.ts'
-import { openCodexConnection } from '../shared/codex-connection.ts'
-import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
+import { hasCodexLogin, readCodexState, findCodexHome } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 const amount = z.number().nullable().catch(null)
@@ -227,3 +229,28 @@ const codexSource: ModelSource = {
 
 /** In the order in which a daemon lists them. */
 export const modelSources: readonly ModelSource[] = [copilotSource, codexSource]
+
+/** As a daemon connects, including the lock: a refresh token must be redeemed where requests redeem it. */
+export function openCodexConnection(
+  context: CommandContext,
+  settings: LoadedSettings,
+  log: Logger,
+): CodexConnection | undefined {
+  const { env, fetch, now, version, beforeExit, secrets } = context
+  return connectCodex(
+    {
+      store: openRecordStore(codexRecordKind, recordPlace(context, settings), silentLog),
+      codexHome: findCodexHome(context),
+      ...(beforeExit && { beforeExit }),
+      log,
+      noteSecrets: secrets.note,
+      redact: secrets.redact,
+      onModelsChanged: () => {},
+      fetch,
+      now,
+      env,
+      version,
+    },
+    settings.config,
+  )
+}

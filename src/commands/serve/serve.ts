@@ -8,15 +8,12 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome } from '../shared/codex-login.ts'
+import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import { ensureLogin } from '../shared/ensure-login.ts'
-import type { ServeFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
 import { toConfigFlags, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { toListenFailure } from './listen-failure.ts'
-import { runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
+import { toListenFailure, runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
 
 /** For the last log entries to be written. Ms. */
 const flushMs = 1000
@@ -27,7 +24,7 @@ const uncheckedCertificates =
 
 /** Runs the daemon until a signal. Returns 0 after SIGTERM, the usual way to stop a service. */
 export async function serve(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
-  if (flags.detach) return (await import('../background/detach.ts')).detach(context, flags)
+  if (flags.detach) return (await import('../background/start-daemon.ts')).detach(context, flags)
   const configFlags = toConfigFlags(flags)
   const settings = await loadSettings(context, flags.config, configFlags)
   const { config } = settings

@@ -1,21 +1,17 @@
 import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
-import { clients } from '../../client-settings/clients.ts'
-import type { ClientId } from '../../client-settings/clients.ts'
+import { clients } from '../../client-settings/target.ts'
+import type { ClientId, Target } from '../../client-settings/target.ts'
 import { nativeDialect } from '../../client-settings/opencode.ts'
 import { snippets } from '../../client-settings/snippets.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
-import type { Target } from '../../client-settings/target.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
 import { redactText } from '../../redaction/redact.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { ensureDaemon } from '../background/ensure-daemon.ts'
-import { clientNotes, findClientFile, sdkNotes } from '../clients/client-notes.ts'
-import { pickTarget, sketchTarget } from '../clients/target.ts'
-import { requireCallerKey } from '../shared/caller-key.ts'
+import { ensureDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
+import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
+import { requireCallerKey, daemonUrl } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import { daemonUrl } from '../shared/find-daemon.ts'
-import type { SetupFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
@@ -25,10 +21,10 @@ import {
   keepBackup,
   readClientFile,
   removeBackup,
+  unifiedDiff,
 } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
 import { tryModel } from './try-model.ts'
-import { unifiedDiff } from './unified-diff.ts'
 
 /**
  * Makes a client use the proxy permanently, undoes that, or prints the settings of clients that have no settings file.
