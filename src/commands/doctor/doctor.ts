@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { redactText } from '../../redaction/redact.ts'
 import type { Style } from '../../terminal/output.ts'
 import { visible } from '../../terminal/visible.ts'
@@ -49,15 +50,13 @@ export async function doctor(context: CommandContext, flags: DoctorFlags): Promi
     describeDefect: (error) => (error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'),
   })
   const reports: Report[] = []
-  const interrupted = new Promise<undefined>((resolve) => {
-    if (context.signal.aborted) resolve(undefined)
-    else context.signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
+  const interrupted = once(context.signal, 'abort')
   const width = Math.max(...checks.map(({ title }) => title.length))
   try {
     for (;;) {
+      if (context.signal.aborted) return exitCode.interrupted
       const next = await Promise.race([running.next(), interrupted])
-      if (next === undefined || context.signal.aborted) return exitCode.interrupted
+      if (context.signal.aborted || Array.isArray(next)) return exitCode.interrupted
       if (next.done === true) break
       const report = safeReport(next.value, context)
       reports.push(report)

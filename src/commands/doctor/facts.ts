@@ -210,9 +210,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const { host, port } = config.server
       const code = await tryPort({ host, port })
       const holder =
-        code === 'EADDRINUSE'
-          ? await findPortHolder({ host, port, fetch: context.fetch, procDir: '/proc' })
-          : ({ kind: 'unknown' } as const)
+        code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       return { host, port, code, holder, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),

@@ -94,10 +94,13 @@ interface FetchedModels {
   readonly problems: readonly string[]
 }
 
-type Answer =
-  | { readonly kind: 'listed'; readonly source: ModelSource; readonly models: readonly Model[] }
-  | { readonly kind: 'no-login'; readonly source: ModelSource }
-  | { readonly kind: 'failed'; readonly source: ModelSource; readonly failure: CommandFailure | RecordStoreError }
+interface Answer {
+  readonly source: ModelSource
+  /** Of the account if it was asked, else what a daemon lists in their place. */
+  readonly models: readonly Model[]
+  readonly isListed?: true
+  readonly failure?: CommandFailure | RecordStoreError
+}
 
 /**
  * The models of the accounts in use, from each provider without a daemon: same executors, same list. A failing
@@ -111,49 +114,37 @@ export async function fetchFromProviders(
 ): Promise<FetchedModels> {
   const { config } = settings
   const answers = await Promise.all(sources.map((source) => ask(context, settings, source)))
-  const failed = answers.filter((answer) => answer.kind === 'failed')
-  if (!answers.some(({ kind }) => kind === 'listed')) {
-    throw failed[0]?.failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  if (!answers.some(({ isListed }) => isListed)) {
+    const failure = answers.find((answer) => answer.failure !== undefined)?.failure
+    throw failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const registry = createModelRegistry(config.models)
-  for (const answer of answers) registry.register(answer.source.provider, modelsOf(answer))
+  for (const { source, models } of answers) registry.register(source.provider, models)
   const render = (models: ReturnType<typeof registry.list>): readonly ListedModel[] =>
     modelList.parse(renderModelList(models, config.copilot.upstreamDialect)).data
   return {
     models: render(registry.list()),
     disabled: render(registry.listSwitchedOff()),
-    problems: failed.map(
-      ({ source, failure }) => `The models of ${source.name} could not be fetched: ${failure.message}`,
+    problems: answers.flatMap(({ source, failure }) =>
+      failure === undefined ? [] : [`The models of ${source.name} could not be fetched: ${failure.message}`],
     ),
-  }
-}
-
-function modelsOf(answer: Answer): readonly Model[] {
-  const { kind, source } = answer
-  switch (kind) {
-    case 'listed':
-      return answer.models
-    case 'failed':
-      return source.seeds
-    case 'no-login':
-      return source.seedsWithoutLogin ? source.seeds : []
   }
 }
 
 async function ask(context: CommandContext, settings: LoadedSettings, source: ModelSource): Promise<Answer> {
   try {
     const connection = await source.connect(context, settings)
-    if (connection === undefined) return { kind: 'no-login', source }
+    if (connection === undefined) return { source, models: source.seedsWithoutLogin ? source.seeds : [] }
     try {
       const list = source.parse(await connection.listModels({ signal: context.signal }))
-      if (list !== undefined) return { kind: 'listed', source, models: list.models }
+      if (list !== undefined) return { source, models: list.models, isListed: true }
       const message = `${source.name} answered with something that is not a model list.`
-      return { kind: 'failed', source, failure: new CommandFailure(exitCode.failed, message) }
+      throw new CommandFailure(exitCode.failed, message)
     } finally {
       await connection.close()
     }
   } catch (error) {
-    return { kind: 'failed', source, failure: toFailure(error) }
+    return { source, models: source.seeds, failure: toFailure(error) }
   }
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { formatConfigError } from '../../config/problem.ts'
 import type { ConfigError } from '../../config/problem.ts'
@@ -72,7 +73,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
       },
       onValid: () => daemon.setConfigRefused(false),
     })
-    await aborted(context.signal)
+    if (!context.signal.aborted) await once(context.signal, 'abort')
     watch.close()
     const graceSeconds = current.server.shutdownGraceSeconds
     log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal does not wait for requests')
@@ -187,13 +188,6 @@ function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Confi
     ...(changed.auth.strictPermissions === atStart.auth.strictPermissions ? [] : ['auth.strict-permissions']),
   ]
   if (waiting.length > 0) log.warn({ keys: waiting }, 'these keys take effect when copilot-proxy is restarted')
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** `copilot-proxy` without a command: logs in to Copilot if no login exists, then serves. */

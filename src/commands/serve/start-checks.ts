@@ -123,29 +123,23 @@ export async function toListenFailure(
   error: unknown,
 ): Promise<CommandFailure | undefined> {
   const { host, port } = server
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  switch (code) {
+  const fail = (message: string) => new CommandFailure(exitCode.failed, message, { cause: error })
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
-      return new CommandFailure(exitCode.failed, await portInUse(context, server), { cause: error })
+      return fail(await portInUse(context, server))
     case 'EACCES':
-      return new CommandFailure(
-        exitCode.failed,
-        `This user may not listen on port ${port}; ports below 1024 often need more rights.`,
-        { cause: error },
-      )
+      return fail(`This user may not listen on port ${port}; ports below 1024 often need more rights.`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new CommandFailure(exitCode.failed, `${host} is not an address of this machine (server.host, --host).`, {
-        cause: error,
-      })
+      return fail(`${host} is not an address of this machine (server.host, --host).`)
     default:
       return undefined
   }
 }
 
 async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
-  const { host, port } = server
-  const holder = await findPortHolder({ host, port, fetch: context.fetch, procDir: '/proc' })
+  const { port } = server
+  const holder = await findPortHolder(context.fetch, server)
   const choose = 'Choose another with --port or the setting server.port; 0 picks a free one.'
   switch (holder.kind) {
     case 'copilot-proxy':

@@ -315,41 +315,30 @@ const proxyVariables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'
 /** For cleanup after the grace period, before the system kills the process. */
 const marginSeconds = 15
 
-export interface DefinedService {
-  readonly definition: ServiceDefinition
-  /** Variables in force here that the service will not have. */
-  readonly leftOut: readonly string[]
-}
-
-/** This program with these settings, as a service of this user. */
-export function defineService(context: CommandContext, settings: LoadedSettings): DefinedService {
+/**
+ * This program with these settings, as a service of this user.
+ * @returns `leftOut`: variables in force here that the service will not have
+ */
+function defineService(context: CommandContext, settings: LoadedSettings) {
   const { env, self } = context
-  const passed = new Map<string, string>()
-  for (const name of passedVariables) {
-    const value = env[name]
-    if (value) passed.set(name, value)
-  }
-  for (const name of proxyVariables) {
-    const value = env[name]
-    if (value && !value.includes('@')) passed.set(name, value)
-  }
+  const proxies = proxyVariables.filter((name) => !env[name]?.includes('@'))
+  const passed = [...passedVariables, ...proxies].flatMap((name) => (env[name] ? [[name, env[name]] as const] : []))
+  const environment = Object.fromEntries(passed)
   const leftOut = Object.keys(env).filter((name) => {
     const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name) || proxyVariables.some((known) => known === name)
     // That variable is for clients.
-    return isOurs && name !== callerKeyVariable && Boolean(env[name]) && !passed.has(name)
+    return isOurs && name !== callerKeyVariable && env[name] && !Object.hasOwn(environment, name)
   })
-  return {
-    definition: {
-      command: [
-        ...self,
-        'serve',
-        '--background=service',
-        ...(settings.isNamed ? [`--config=${settings.configFile}`] : []),
-      ],
-      environment: Object.fromEntries(passed),
-      stopSeconds: settings.config.server.shutdownGraceSeconds + marginSeconds,
-      logFile: findStateFiles(context).logFile,
-    },
-    leftOut: leftOut.toSorted(),
+  const definition: ServiceDefinition = {
+    command: [
+      ...self,
+      'serve',
+      '--background=service',
+      ...(settings.isNamed ? [`--config=${settings.configFile}`] : []),
+    ],
+    environment,
+    stopSeconds: settings.config.server.shutdownGraceSeconds + marginSeconds,
+    logFile: findStateFiles(context).logFile,
   }
+  return { definition, leftOut: leftOut.toSorted() }
 }

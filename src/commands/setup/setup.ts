@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
 import { clients } from '../../client-settings/target.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
@@ -239,15 +240,16 @@ function beginning(text: string): string {
   return characters.length > 80 ? `${characters.slice(0, 80).join('')}…` : characters.join('')
 }
 
-/** Asks the person; only yes is true. @throws the signal's reason on abort */
-async function confirm(context: CommandContext, question: string): Promise<boolean> {
-  context.stderr.write(`${question} [y/N] `)
-  const answer = await Promise.race([
-    readLine(context.stdin),
+/** Asks the person; only yes is true. @throws on abort */
+async function confirm({ signal, stderr, stdin }: CommandContext, question: string): Promise<boolean> {
+  signal.throwIfAborted()
+  stderr.write(`${question} [y/N] `)
+  const interrupted = once(signal, 'abort').then((): never => {
     // Output continues on a new line.
-    untilAborted(context.signal).finally(() => context.stderr.write('\n')),
-  ])
-  return /^y(?:es)?$/i.test(answer.trim())
+    stderr.write('\n')
+    throw new Error('interrupted', { cause: signal.reason })
+  })
+  return /^y(?:es)?$/i.test((await Promise.race([readLine(stdin), interrupted])).trim())
 }
 
 async function readLine(stdin: CommandContext['stdin']): Promise<string> {
@@ -258,12 +260,4 @@ async function readLine(stdin: CommandContext['stdin']): Promise<string> {
     if (text.includes('\n')) break
   }
   return text.split('\n', 1).join('')
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const end = (): void => reject(new Error('interrupted', { cause: signal.reason }))
-    if (signal.aborted) end()
-    else signal.addEventListener('abort', end, { once: true })
-  })
 }

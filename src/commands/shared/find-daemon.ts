@@ -127,33 +127,28 @@ export async function getFromDaemon(
 }
 
 export type PortHolder =
-  | {
-      readonly kind: 'copilot-proxy'
-      readonly version: string
-      readonly demo: boolean
-      readonly isConfigRefused: boolean
-    }
+  | ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo' | 'isConfigRefused'>)
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
 
-export interface PortHolderQuery {
-  readonly host: string
-  readonly port: number
-  readonly fetch: typeof globalThis.fetch
-  /** Linux's process file system. Without it, only another copilot-proxy can be identified. */
-  readonly procDir: string
-}
-
-/** Who listens on a port in use, as far as an ordinary user may know. Never throws. */
-export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
-  const health = await askHealth(daemonUrl(query), query.fetch)
-  if (health !== undefined && !(await isForeignListener(query.port, query.procDir))) {
+/**
+ * Who listens on a port in use, as far as an ordinary user may know. Never throws.
+ * @param procDir Linux's process file system, without which only another copilot-proxy can be identified
+ */
+export async function findPortHolder(
+  fetch: typeof globalThis.fetch,
+  server: { readonly host: string; readonly port: number },
+  procDir = '/proc',
+): Promise<PortHolder> {
+  const { port } = server
+  const health = await askHealth(daemonUrl(server), fetch)
+  if (health !== undefined && !(await isForeignListener(port, procDir))) {
     const { version, demo, isConfigRefused } = health
     return { kind: 'copilot-proxy', version, demo, isConfigRefused }
   }
   try {
-    const inodes = new Set((await listenersOn(query.port, query.procDir)).map(({ inode }) => inode))
-    return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
+    const inodes = new Set((await listenersOn(port, procDir)).map(({ inode }) => inode))
+    return (await findSocketOwner(inodes, procDir)) ?? { kind: 'unknown' }
   } catch {
     return { kind: 'unknown' }
   }
@@ -171,13 +166,8 @@ export async function isForeignListener(port: number, procDir = '/proc'): Promis
   return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
 }
 
-interface Listener {
-  readonly inode: string
-  readonly uid: number
-}
-
 /** Listening sockets, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
-async function listenersOn(port: number, procDir: string): Promise<readonly Listener[]> {
+async function listenersOn(port: number, procDir: string) {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0')
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
