@@ -1,5 +1,4 @@
-import type { ChosenModels, ClientModel } from './target.ts'
-import type { ClientId } from './clients.ts'
+import type { ChosenModels, ClientModel, ClientId } from './target.ts'
 
 /** Equally good models: the newest wins, then the first pattern. */
 type Group = readonly RegExp[]

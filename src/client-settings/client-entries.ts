@@ -1,13 +1,12 @@
 import { isLoopbackHost } from '../config/loopback.ts'
 import { claudeVariables } from './claude.ts'
-import type { ClientId } from './clients.ts'
+import type { ClientId, Target } from './target.ts'
 import { codexSettings, tomlValue } from './codex.ts'
 import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './toml.ts'
 import type { TomlPairs } from './toml.ts'
 import { getJsonc, removeJsonc, setJsonc } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
 import { anyKey, providerName } from './target.ts'
-import type { Target } from './target.ts'
 
 /** The entries of setup in a client's file, by name, as text of that file. Undefined: absent. */
 type Entries = Readonly<Record<string, string | undefined>>

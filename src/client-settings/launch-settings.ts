@@ -1,9 +1,8 @@
 import { callerKeyVariable } from '../config/environment.ts'
 import { claudeConflicts, claudeOverlay, claudeVariables } from './claude.ts'
-import type { ClientId } from './clients.ts'
+import type { ClientId, Target } from './target.ts'
 import { codexOptions } from './codex.ts'
 import { opencodeContent } from './opencode.ts'
-import type { Target } from './target.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -63,3 +63,24 @@ export interface ChosenModels {
   readonly opus: ClientModel
   readonly sonnet: ClientModel
 }
+
+/** A program that `launch` starts and `setup` sets up. */
+export type ClientId = 'claude' | 'codex' | 'opencode'
+
+interface ClientFacts {
+  /** For people. */
+  readonly name: string
+  /** What its command is called. */
+  readonly program: string
+  readonly install: string
+}
+
+export const clients: Readonly<Record<ClientId, ClientFacts>> = {
+  claude: {
+    name: 'Claude Code',
+    program: 'claude',
+    install: 'npm install -g @anthropic-ai/claude-code',
+  },
+  codex: { name: 'Codex CLI', program: 'codex', install: 'npm install -g @openai/codex' },
+  opencode: { name: 'opencode', program: 'opencode', install: 'npm install -g opencode-ai' },
+}

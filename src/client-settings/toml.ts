@@ -15,6 +15,19 @@ export function tomlTable(text: string, table: readonly string[]): TomlPairs | u
   return body && pairsOf(body.pairs)
 }
 
+/** The strings of a file by dotted key, such as `model_providers.own.base_url`; undefined if it cannot be parsed. */
+export function tomlStrings(text: string): ReadonlyMap<string, string> | undefined {
+  const statements = tomlStatements(text)
+  if (statements === undefined) return undefined
+  const strings = new Map<string, string>()
+  let inside: readonly string[] = []
+  for (const { kind, path, value } of statements) {
+    if (kind !== 'pair') inside = path
+    else if (/^["']/.test(value)) strings.set([...inside, ...path].join('.'), unquoted(value))
+  }
+  return strings
+}
+
 /** Whether anything but one plain `[table]` defines or touches this table. */
 export function isOddlyWritten(text: string, table: readonly string[]): boolean {
   let inside: readonly string[] = []
@@ -198,12 +211,12 @@ function endOfValue(text: string, start: number): number | undefined {
 }
 
 function partsOf(key: string): readonly string[] {
-  return [...key.matchAll(new RegExp(keyPart, 'g'))].map(([part]) =>
-    part.startsWith('"') ? unescaped(part) : part.replaceAll(/^'|'$/g, ''),
-  )
+  return [...key.matchAll(new RegExp(keyPart, 'g'))].map(([part]) => unquoted(part))
 }
 
-function unescaped(part: string): string {
+/** A bare key, or a string on one line. */
+function unquoted(part: string): string {
+  if (!part.startsWith('"')) return part.replaceAll(/^'|'$/g, '')
   try {
     return String(JSON.parse(part))
   } catch {

@@ -2,8 +2,7 @@ import { access } from 'node:fs/promises'
 import { showConfig } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
-import type { CommandContext, ExitCode } from './shared/command.ts'
-import type { ReportFlags } from './shared/flags.ts'
+import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { findFiles, loadSettings, readSettings } from './shared/settings.ts'
 
 export async function configPath(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {

@@ -13,11 +13,11 @@ import type { Sources } from '../config/load.ts'
 import { maskSecret } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
 import { formatTable } from '../terminal/table.ts'
+import type { TableColumn } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
-import type { CommandContext, ExitCode } from './shared/command.ts'
+import type { CommandContext, ExitCode, KeyFlags, ReportFlags } from './shared/command.ts'
 import { changeConfigFile } from './shared/edit-file.ts'
-import type { KeyFlags, ReportFlags } from './shared/flags.ts'
 import { findFiles, loadSettings } from './shared/settings.ts'
 
 const setting = 'server.api-keys'
@@ -103,18 +103,14 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
   else if (rows.length === 0) {
     context.stdout.write('There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n')
   } else {
-    const columns = [
-      { title: 'NAME', cell: (row: (typeof rows)[number]) => visible(row.name) },
-      { title: 'STORED', cell: (row: (typeof rows)[number]) => stored(row.form, row.ending) },
-      { title: 'IN', cell: (row: (typeof rows)[number]) => visible(row.source) },
+    const columns: readonly TableColumn<(typeof rows)[number]>[] = [
+      { title: 'NAME', cell: ({ name }) => visible(name) },
+      { title: 'STORED', cell: ({ form, ending }) => (form === 'hash' ? 'as a hash' : visible(`as it is, ${ending}`)) },
+      { title: 'IN', cell: ({ source: from }) => visible(from) },
     ]
     context.stdout.write(formatTable(columns, rows, context.stdout))
   }
   return exitCode.done
-}
-
-function stored(form: 'plain' | 'hash', ending: string): string {
-  return form === 'hash' ? 'as a hash' : visible(`as it is, ${ending}`)
 }
 
 /**
@@ -170,15 +166,12 @@ function warnIfOverridden({ stderr }: CommandContext, sources: Sources): void {
   )
 }
 
-/** 256 bits. */
-const keyBytes = 32
-
 /**
- * A new key for `server.api-keys`. Its prefix is that of OpenAI's keys, which some clients check and which redaction
- * tools recognise.
+ * A new key for `server.api-keys`, of 256 bits. Its prefix is that of OpenAI's keys, which some clients check and which
+ * redaction tools recognise.
  * @param random as `randomBytes` of node:crypto
  */
 export function generateKey(random: (size: number) => Buffer): { readonly key: string; readonly sha256: string } {
-  const key = `sk-copilot-proxy-${random(keyBytes).toString('base64url')}`
+  const key = `sk-copilot-proxy-${random(32).toString('base64url')}`
   return { key, sha256: createHash('sha256').update(key).digest('hex') }
 }

@@ -21,8 +21,7 @@ import {
   providerNames,
 } from './shared/accounts.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
-import type { CommandContext, ExitCode } from './shared/command.ts'
-import type { LogoutFlags } from './shared/flags.ts'
+import type { CommandContext, ExitCode, LogoutFlags } from './shared/command.ts'
 import { readSettings } from './shared/settings.ts'
 import type { SettingsResult } from './shared/settings.ts'
 
@@ -63,16 +62,17 @@ export async function logout(context: CommandContext, flags: LogoutFlags): Promi
   const place = placeOf(context, settings)
   const left: readonly ProviderId[] = named === undefined ? (flags.all ? ['copilot', 'codex'] : ['copilot']) : [named]
 
-  let removed = 0
-  let failures = 0
+  const outcome: Outcome = { removed: 0, failures: 0 }
   for (const provider of left) {
-    const outcome = flags.all
-      ? await removeAll(context, place, providers[provider])
-      : await removeCurrent(context, place, provider)
-    if (outcome.removed > 0) context.stdout.write(`${providers[provider].afterwards}\n`)
-    removed += outcome.removed
-    failures += outcome.failures
+    const { removed } = outcome
+    if (flags.all) {
+      for (const store of [place, otherStoreLocation(place)]) {
+        await removeFromStore(context, store, providers[provider], outcome)
+      }
+    } else if (await removeCurrent(context, place, provider)) outcome.removed += 1
+    if (outcome.removed > removed) context.stdout.write(`${providers[provider].afterwards}\n`)
   }
+  const { removed, failures } = outcome
   const other = named === undefined && !flags.all ? await codexLogin(place) : undefined
   if (removed === 0 && failures === 0) {
     const where = named === undefined && other === undefined ? '' : ` to ${providerNames[named ?? 'copilot']}`
@@ -114,13 +114,13 @@ function noteStillUsed(context: CommandContext, left: readonly ProviderId[], res
 }
 
 interface Outcome {
-  readonly removed: number
+  removed: number
   /** Records that could not be removed; each has been reported. */
-  readonly failures: number
+  failures: number
 }
 
 /** @throws CommandFailure `failed` when no record can be read: the one in use is unknown then */
-async function removeCurrent(context: CommandContext, place: StoreLocation, provider: ProviderId): Promise<Outcome> {
+async function removeCurrent(context: CommandContext, place: StoreLocation, provider: ProviderId): Promise<boolean> {
   const records = providers[provider].open(place, warningLog(context))
   const current = await records.current().catch((error: unknown) => {
     if (!(error instanceof RecordStoreError)) throw error
@@ -128,7 +128,7 @@ async function removeCurrent(context: CommandContext, place: StoreLocation, prov
     const message = `Nothing was removed: the stored login cannot be read. To remove it: ${removeIt}`
     throw new CommandFailure(exitCode.failed, message, { cause: error })
   })
-  if (current === undefined) return { removed: 0, failures: 0 }
+  if (current === undefined) return false
   await leave(context, records, current)
   const others = providers[provider].open(otherStoreLocation(place), silentLog)
   if (await others.remove(current.id, { signal: context.signal })) {
@@ -139,27 +139,24 @@ async function removeCurrent(context: CommandContext, place: StoreLocation, prov
   if (next !== undefined) {
     context.stdout.write(`The ${providerNames[provider]} account in use is now ${nameOf(next)}.\n`)
   }
-  return { removed: 1, failures: 0 }
+  return true
 }
 
 /** By file name: an unreadable record holds a login too. */
-async function removeAll(context: CommandContext, place: StoreLocation, provider: Provider): Promise<Outcome> {
-  const used = await removeFromStore(context, place, provider)
-  const other = await removeFromStore(context, otherStoreLocation(place), provider)
-  return { removed: used.removed + other.removed, failures: used.failures + other.failures }
-}
-
-async function removeFromStore(context: CommandContext, place: StoreLocation, provider: Provider): Promise<Outcome> {
+async function removeFromStore(
+  context: CommandContext,
+  place: StoreLocation,
+  provider: Provider,
+  outcome: Outcome,
+): Promise<void> {
   const { isRecordId, open } = provider
   const { stdout, stderr, signal } = context
   const suffix = recordSuffixes[place.rules.store]
   // Advice about unreadable records is useless: they are removed too.
   const records = open(place, silentLog)
-  let removed = 0
-  let failures = 0
   for (const record of await records.list()) {
     await leave(context, records, record)
-    removed += 1
+    outcome.removed += 1
   }
   for (const name of await namesIn(place.dir)) {
     const id = name.slice(0, -suffix.length)
@@ -167,15 +164,14 @@ async function removeFromStore(context: CommandContext, place: StoreLocation, pr
     const target = await readlink(join(place.dir, name)).catch(() => undefined)
     try {
       await records.remove(id, { signal })
-      removed += 1
+      outcome.removed += 1
       stdout.write(visibleLines(`Removed ${records.locationOf(id)}${target === undefined ? '' : linkNote(target)}\n`))
     } catch (error) {
       if (!(error instanceof RecordStoreError)) throw error
-      failures += 1
+      outcome.failures += 1
       stderr.write(visibleLines(`${error.message}\n`))
     }
   }
-  return { removed, failures }
 }
 
 function linkNote(target: string): string {

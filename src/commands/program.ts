@@ -1,16 +1,16 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { RecordStoreError } from '../auth/records/record-fs.ts'
-import { clients } from '../client-settings/clients.ts'
-import type { ClientId } from '../client-settings/clients.ts'
+import { clients } from '../client-settings/target.ts'
+import type { ClientId } from '../client-settings/target.ts'
 import { snippets } from '../client-settings/snippets.ts'
 import type { SnippetId } from '../client-settings/snippets.ts'
 import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
-import type { Shell } from './completion/completion.ts'
+import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
-import type { CommandContext } from './shared/command.ts'
 import type {
+  CommandContext,
   DoctorFlags,
   LaunchFlags,
   LoginFlags,
@@ -21,7 +21,7 @@ import type {
   ServiceFlags,
   SetupFlags,
   UsageFlags,
-} from './shared/flags.ts'
+} from './shared/command.ts'
 
 /**
  * Runs a command line, given without node and script. When the returned promise settles, the message of a failed
@@ -154,7 +154,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(run(async (flags: ReportFlags) => (await import('./background/stop.ts')).stop(context, flags)))
   add(program, 'restart', 'end it and start it again, with the options it had', helpText.restart)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./background/restart.ts')).restart(context, flags)))
+    .action(run(async (flags: ReportFlags) => (await import('./background/start-daemon.ts')).restart(context, flags)))
   add(program, 'logs', 'show the log of the daemon in the background', helpText.logs)
     .option('-f, --follow', 'go on with what comes')
     .option('-n, --lines <number>', 'how many lines to begin with', '100')
@@ -220,9 +220,11 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'completion', 'print a script that completes commands in your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'which').choices(['bash', 'zsh', 'fish']))
     .action(
-      run(async (_flags: object, shell: Shell) =>
-        (await import('./completion/completion.ts')).completion(context, shell, program, serveOptions()),
-      ),
+      run(async (_flags: object, shell: Shell) => {
+        const { completionScript } = await import('./completion.ts')
+        context.stdout.write(completionScript(shell, program, serveOptions()))
+        return exitCode.done
+      }),
     )
   program
     .command('version')

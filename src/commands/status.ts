@@ -13,10 +13,9 @@ import { findLogin, openRecords } from './shared/accounts.ts'
 import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shared/codex-login.ts'
 import type { CodexState } from './shared/codex-login.ts'
 import { exitCode, writeJson } from './shared/command.ts'
-import type { CommandContext, ExitCode } from './shared/command.ts'
+import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { findDaemon, findPortHolder } from './shared/find-daemon.ts'
-import type { DaemonHealth, PortHolder, PortHolderQuery } from './shared/find-daemon.ts'
-import type { ReportFlags } from './shared/flags.ts'
+import type { DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { planNameOfSku } from './shared/plan-name.ts'
 import { loadSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
@@ -42,7 +41,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
     readCodexState(context, settings),
     findDaemon(context, settings, { findBackground: () => Promise.resolve(background) }),
   ])
-  const holder = health === undefined ? await findPortHolder(portOf(context, url)) : undefined
+  const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
   const findings = { ...stored, token, codex, url, health, holder, background, logFile: files.logFile }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
@@ -51,10 +50,10 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
 }
 
-function portOf({ fetch }: CommandContext, url: string): PortHolderQuery {
+function serverOf(url: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(url)
   // URLs have IPv6 addresses in brackets.
-  return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80), fetch, procDir: '/proc' }
+  return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80) }
 }
 
 interface StoredLogin {

@@ -1,3 +1,5 @@
+import { styleText } from 'node:util'
+
 /** Standard output or standard error. */
 export interface Output {
   /** A closed reader is not an error. */
@@ -27,18 +29,16 @@ export interface Style {
   readonly green: (text: string) => string
 }
 
-function paint(colors: boolean, open: number, close: number): (text: string) => string {
-  return (text) => (colors && text !== '' ? `\u001B[${open}m${text}\u001B[${close}m` : text)
-}
-
 export function createStyle(colors: boolean): Style {
+  const paint = (format: Exclude<keyof Style, 'plain'>) => (text: string) =>
+    colors && text !== '' ? styleText(format, text, { validateStream: false }) : text
   return {
     plain: (text) => text,
-    bold: paint(colors, 1, 22),
-    dim: paint(colors, 2, 22),
-    red: paint(colors, 31, 39),
-    yellow: paint(colors, 33, 39),
-    green: paint(colors, 32, 39),
+    bold: paint('bold'),
+    dim: paint('dim'),
+    red: paint('red'),
+    yellow: paint('yellow'),
+    green: paint('green'),
   }
 }
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { chooseModels } from '../../src/client-settings/choose-models.ts'
-import type { ClientModel } from '../../src/client-settings/target.ts'
-import type { ClientId } from '../../src/client-settings/clients.ts'
+import type { ClientModel, ClientId } from '../../src/client-settings/target.ts'
 import { model, models } from './models.ts'
 
 function ids(client: ClientId, list = models, wanted?: string): readonly (string | undefined)[] {

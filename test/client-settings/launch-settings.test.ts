@@ -3,7 +3,7 @@ import { chooseModels } from '../../src/client-settings/choose-models.ts'
 import { claudeConflicts } from '../../src/client-settings/claude.ts'
 import { launchSettings } from '../../src/client-settings/launch-settings.ts'
 import type { LaunchSettings } from '../../src/client-settings/launch-settings.ts'
-import type { ClientId } from '../../src/client-settings/clients.ts'
+import type { ClientId } from '../../src/client-settings/target.ts'
 import { model, models, target } from './models.ts'
 
 const key = 'sk-copilot-proxy-example'

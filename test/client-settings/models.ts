@@ -1,6 +1,5 @@
 import { chooseModels } from '../../src/client-settings/choose-models.ts'
-import type { ClientModel, Target } from '../../src/client-settings/target.ts'
-import type { ClientId } from '../../src/client-settings/clients.ts'
+import type { ClientModel, Target, ClientId } from '../../src/client-settings/target.ts'
 
 /** A model of Copilot’s that these APIs serve untranslated. */
 export function model(

@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { entryFormats, setUpText, undoText } from '../../src/client-settings/client-entries.ts'
-import type { ClientId } from '../../src/client-settings/clients.ts'
+import type { ClientId } from '../../src/client-settings/target.ts'
 import { readJsonc } from './read-jsonc.ts'
 import { model, target } from './models.ts'
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ClientId } from '../../src/client-settings/clients.ts'
+import type { ClientId } from '../../src/client-settings/target.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { claudeCode } from './claude-code.ts'

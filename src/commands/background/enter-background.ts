@@ -3,8 +3,7 @@ import { removeIfThere } from '../../auth/records/atomic-file.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import type { LogTarget } from '../../logging/create-log.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext } from '../shared/command.ts'
-import type { BackgroundStarter, ServeFlags } from '../shared/flags.ts'
+import type { CommandContext, BackgroundStarter, ServeFlags } from '../shared/command.ts'
 import {
   removeDaemonRecord,
   writeDaemonRecord,
@@ -12,9 +11,9 @@ import {
   findRunningDaemon,
   openStateFiles,
   reportFileErrors,
+  findProcessStart,
 } from './background-daemon.ts'
 import type { DaemonRecord } from './background-daemon.ts'
-import { findProcessStart } from './process-start.ts'
 
 /** This process as the background daemon. */
 export interface Background {

@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { open, readFile } from 'node:fs/promises'
+import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { redactText } from '../../redaction/redact.ts'
-import { visible } from '../../terminal/visible.ts'
-import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext } from '../shared/command.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
+import { restartService } from '../service/service.ts'
+import { loginAdvice } from '../shared/accounts.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ServeFlags, ExitCode, ReportFlags } from '../shared/command.ts'
+import { findLogins } from '../shared/codex-login.ts'
 import { askHealth } from '../shared/find-daemon.ts'
-import type { ServeFlags } from '../shared/flags.ts'
+import { toConfigFlags, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
   runningText,
@@ -15,8 +19,11 @@ import {
   openStateFiles,
   reportFileErrors,
   withBackgroundLock,
+  daemonDocument,
+  findStateFiles,
 } from './background-daemon.ts'
 import type { DaemonRecord, StateFiles } from './background-daemon.ts'
+import { stopDaemon } from './stop.ts'
 
 export interface StartedDaemon {
   /** It accepts connections at `record.url`. */
@@ -165,4 +172,69 @@ async function messagesSince({ logFile }: StateFiles, start: number, code: numbe
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'))
   if (lines.length > 0) return redactText(lines.join('\n'))
   return `The daemon ended at its start, with ${code ?? 'a signal'}. Its log: ${logFile}`
+}
+
+/** `serve --detach`: starts the daemon in the background and prints its address. */
+export async function detach(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
+  const started = await startBackgroundDaemon(context, settings, flags)
+  await reportStarted(context, settings, started, flags.json)
+  return exitCode.done
+}
+
+export async function reportStarted(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { record, wasRunning }: StartedDaemon,
+  json: true | undefined,
+): Promise<void> {
+  const advice = record.flags.demo ? undefined : await findLoginAdvice(context, settings)
+  if (json) {
+    writeJson(context, { ...daemonDocument(record), was_running: wasRunning })
+  } else {
+    const state = wasRunning ? 'is already' : 'is now'
+    context.stdout.write(
+      visibleLines(`copilot-proxy ${state} listening on ${record.url} in the background, process ${record.pid}\n`),
+    )
+    if (record.version !== context.version) {
+      const versions = `It is version ${visible(record.version)}, and this is ${context.version}.`
+      context.stderr.write(`${versions} To change to this one: copilot-proxy restart\n`)
+    }
+    context.stderr.write('Its log: copilot-proxy logs -f. To end it: copilot-proxy stop\n')
+  }
+  if (advice !== undefined) context.stderr.write(visibleLines(`${advice}\n`))
+}
+
+/** A daemon in the background has no terminal for this advice. */
+async function findLoginAdvice(context: CommandContext, settings: LoadedSettings): Promise<string | undefined> {
+  try {
+    return (await findLogins(context, settings)).length > 0 ? undefined : loginAdvice
+  } catch (error) {
+    if (error instanceof RecordStoreError || error instanceof CommandFailure) return error.message
+    throw error
+  }
+}
+
+/**
+ * Stops the background daemon and starts it again with its options; starts one where none runs. With invalid settings
+ * the old one keeps running.
+ */
+export async function restart(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const before = await findRunningDaemon(context, findStateFiles(context))
+  const serveFlags: ServeFlags = { ...before?.flags, ...(flags.config !== undefined && { config: flags.config }) }
+  const settings = await loadSettings(context, serveFlags.config, toConfigFlags(serveFlags))
+  const { shutdownGraceSeconds } = settings.config.server
+  const files = await openStateFiles(context)
+  const started = await withBackgroundLock(context, files, shutdownGraceSeconds, async () => {
+    const running = await findRunningDaemon(context, files)
+    if (running?.starter === 'service') return restartService(context, files, running)
+    if (running !== undefined) {
+      if (!flags.json)
+        context.stderr.write(`Stopping process ${running.pid}; answers on their way are finished first.\n`)
+      await stopDaemon(context, shutdownGraceSeconds, running)
+    }
+    return startUnderLock(context, files, settings, serveFlags)
+  })
+  await reportStarted(context, settings, started, flags.json)
+  return exitCode.done
 }

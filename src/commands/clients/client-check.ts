@@ -1,8 +1,15 @@
+import * as nodeFs from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { claudeDetours } from '../../client-settings/claude.ts'
+import type { ClientId, Target } from '../../client-settings/target.ts'
+import type { SnippetId } from '../../client-settings/snippets.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { findingsOr, ok } from '../doctor/check.ts'
 import type { Finding, Findings } from '../doctor/check.ts'
 import { isExempt } from '../doctor/probe.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { clientFiles, homesOf, readClientSettings } from './client-settings.ts'
 import type { ClientSettings, CodexCliSettings, OpencodeProvider, OpencodeSettings } from './client-settings.ts'
 
 /** Base URL of the daemon, e.g. `http://127.0.0.1:4141`. */
@@ -59,10 +66,6 @@ function warn(detail: string, fix: string): readonly Finding[] {
   return [{ status: 'warning', detail, fix }]
 }
 
-function setTo(name: string, value: string, file: string | undefined): string {
-  return file === undefined ? `Set ${name}=${value}` : `Set env.${name} to ${value} in ${file}`
-}
-
 function unset({ name, file }: Variable): string {
   return file === undefined ? `Unset ${name}` : `Remove env.${name} from ${file}`
 }
@@ -85,30 +88,36 @@ function judgeCloud(variable: Variable | undefined): readonly Finding[] {
   return warn(`${placeOf(variable)} sends Claude Code to another service, past copilot-proxy`, unset(variable))
 }
 
+/**
+ * What keeps an address from leading to the daemon.
+ * @param place the setting, as a sentence names it
+ * @param who the clients that use it
+ */
+function judgeUrl(value: string, daemon: DaemonUrl, place: string, who: string, fix: string): readonly Finding[] {
+  const url = URL.parse(value)
+  if (url === null) return warn(`${place} is not an address`, fix)
+  if (!leadsTo(url, daemon)) return warn(`${place} leads ${who} to ${url.host}, past copilot-proxy`, fix)
+  return url.protocol === 'https:' ? warn(`${place} says https; copilot-proxy speaks http`, fix) : []
+}
+
 /** Anthropic's clients add `/v1/messages` themselves. */
 function judgeAnthropicUrl(variable: Variable | undefined, daemon: DaemonUrl): readonly Finding[] {
   if (variable === undefined) return []
   const { name, value, file } = variable
-  const fix = setTo(name, daemon, file)
-  const url = URL.parse(value)
-  if (url === null) return warn(`${placeOf(variable)} is not an address`, fix)
-  if (!leadsTo(url, daemon)) {
-    const who = file === undefined ? 'Anthropic’s clients' : 'Claude Code'
-    return warn(`${placeOf(variable)} leads ${who} to ${url.host}, past copilot-proxy`, fix)
-  }
-  if (url.protocol === 'https:') return warn(`${placeOf(variable)} says https; copilot-proxy speaks http`, fix)
-  return /\/v1\/*$/.test(url.pathname)
-    ? warn(`${placeOf(variable)} ends in /v1, which Anthropic’s clients add themselves`, fix)
-    : []
+  const place = placeOf(variable)
+  const fix = file === undefined ? `Set ${name}=${daemon}` : `Set env.${name} to ${daemon} in ${file}`
+  const who = file === undefined ? 'Anthropic’s clients' : 'Claude Code'
+  const findings = judgeUrl(value, daemon, place, who, fix)
+  if (findings.length > 0) return findings
+  return endsInV1(value) ? warn(`${place} ends in /v1, which Anthropic’s clients add themselves`, fix) : []
+}
+
+function endsInV1(address: string): boolean {
+  return /\/v1\/*$/.test(new URL(address).pathname)
 }
 
 function judgeOpenaiUrl(value: string | undefined, name: string, daemon: DaemonUrl): readonly Finding[] {
-  if (value === undefined || value === '') return []
-  const fix = setTo(name, `${daemon}/v1`, undefined)
-  const url = URL.parse(value)
-  if (url === null) return warn(`${name} is not an address`, fix)
-  if (!leadsTo(url, daemon)) return warn(`${name} leads OpenAI’s clients to ${url.host}, past copilot-proxy`, fix)
-  return url.protocol === 'https:' ? warn(`${name} says https; copilot-proxy speaks http`, fix) : []
+  return value ? judgeUrl(value, daemon, name, 'OpenAI’s clients', `Set ${name}=${daemon}/v1`) : []
 }
 
 function judgeCodexCli(
@@ -118,17 +127,12 @@ function judgeCodexCli(
 ): readonly Finding[] {
   if (baseUrl === undefined) return []
   const key = `model_providers.${provider}.base_url`
-  const fix = `Set ${key} to ${daemon}/v1 in ${path}`
-  const url = URL.parse(baseUrl)
-  if (url === null) return warn(`${key} in ${path} is not an address`, fix)
-  if (!leadsTo(url, daemon)) return warn(`${key} in ${path} leads Codex CLI to ${url.host}, past copilot-proxy`, fix)
-  if (url.protocol === 'https:') return warn(`${key} in ${path} says https; copilot-proxy speaks http`, fix)
-  return envKey !== undefined && !env[envKey]
-    ? warn(
-        `Codex CLI wants a key in ${envKey} for its provider ${provider} (${path}), and none is set`,
-        `Set ${envKey} to a key of copilot-proxy, or to any text if it asks for none`,
-      )
-    : []
+  const findings = judgeUrl(baseUrl, daemon, `${key} in ${path}`, 'Codex CLI', `Set ${key} to ${daemon}/v1 in ${path}`)
+  if (findings.length > 0 || envKey === undefined || env[envKey]) return findings
+  return warn(
+    `Codex CLI wants a key in ${envKey} for its provider ${provider} (${path}), and none is set`,
+    `Set ${envKey} to a key of copilot-proxy, or to any text if it asks for none`,
+  )
 }
 
 /** The file may hold providers of other services; only those that point to the daemon are judged. */
@@ -154,7 +158,7 @@ function judgeOpencode(
   const fix = `Set provider.${name}.options.baseURL to ${daemon}/v1 in ${path}`
   if (url.protocol === 'https:') return warn(`Provider ${name} in ${path} says https; copilot-proxy speaks http`, fix)
   const isAnthropic = npm === '@ai-sdk/anthropic' || (npm === undefined && name === 'anthropic')
-  return isAnthropic && !/\/v1\/*$/.test(url.pathname)
+  return isAnthropic && !endsInV1(baseUrl)
     ? warn(`The address of provider ${name} in ${path} lacks /v1, which opencode does not add`, fix)
     : []
 }
@@ -179,4 +183,125 @@ function leadsTo(url: URL, daemon: DaemonUrl): boolean {
     url.hostname === daemonUrl.hostname || (isLoopbackHost(url.hostname) && isLoopbackHost(daemonUrl.hostname))
   // Port 0 differs at each start, so any port may be right.
   return isSameHost && (daemonUrl.port === '0' || url.port === daemonUrl.port)
+}
+
+/** @throws CommandFailure `failed` without a home folder */
+export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
+  const path = clientFiles(homesOf(context))[client]
+  if (path === undefined) throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME.')
+  if (client !== 'opencode' || context.env['OPENCODE_CONFIG']) return path
+  // opencode reads both files, and this one takes precedence.
+  const commented = `${path}c`
+  return (await exists(commented)) ? commented : path
+}
+
+function exists(file: string): Promise<boolean> {
+  return nodeFs.access(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Environment variables that may concern this client. */
+const variablesOf: Readonly<Record<ClientId, RegExp>> = {
+  claude: /^(?!OPENAI_)/,
+  codex: /^(?!ANTHROPIC_|CLAUDE_)/,
+  opencode: /^(?!ANTHROPIC_|CLAUDE_|OPENAI_)/,
+}
+
+/** The client's file after setup. */
+interface NextFile {
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * What would keep this client from using the daemon after its file is written, with the remedies: sentences. The new
+ * text is judged in place of the old one.
+ */
+export async function clientNotes(
+  context: CommandContext,
+  client: ClientId,
+  daemon: string,
+  next: NextFile,
+): Promise<readonly string[]> {
+  const settings = await readClientSettings({
+    ...homesOf(context),
+    readFile: (path) => (path === next.path ? Promise.resolve(next.text) : nodeFs.readFile(path, 'utf8')),
+  })
+  const env = pick(context.env, variablesOf[client])
+  return toNotes(judgeClients({ ...noSettings, env, [client]: settings[client] }, daemon))
+}
+
+const noSettings: ClientSettings = { env: {}, claude: undefined, codex: undefined, opencode: undefined }
+
+function pick(env: CommandContext['env'], pattern: RegExp): CommandContext['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => pattern.test(name)))
+}
+
+function toNotes(findings: readonly Finding[]): readonly string[] {
+  return findings.flatMap((finding) => ('fix' in finding ? [`${finding.detail}. ${finding.fix}.`] : []))
+}
+
+interface SdkVariables {
+  /** Variables that are judged as for other clients. */
+  readonly judged: RegExp
+  readonly key: string
+  /** Another credential that the SDK reads. */
+  readonly token?: string
+}
+
+const sdks: Partial<Readonly<Record<SnippetId, SdkVariables>>> = {
+  'openai-sdk': { judged: /^(?!ANTHROPIC_|CLAUDE_)/, key: 'OPENAI_API_KEY' },
+  // Most of Anthropic's variables, and the conflict of two credentials, concern Claude Code alone.
+  'anthropic-sdk': {
+    judged: /^(?!OPENAI_|CLAUDE_|ANTHROPIC_(?!BASE_URL$))/,
+    key: 'ANTHROPIC_API_KEY',
+    token: 'ANTHROPIC_AUTH_TOKEN',
+  },
+}
+
+/**
+ * What in the environment would keep a program with this SDK from using the daemon: sentences. Empty for clients
+ * without SDK.
+ */
+export function sdkNotes({ env }: CommandContext, client: SnippetId, target: Target): readonly string[] {
+  const sdk = sdks[client]
+  if (sdk === undefined) return []
+  return [
+    ...toNotes(judgeClients({ ...noSettings, env: pick(env, sdk.judged) }, target.url)),
+    ...keyNotes(sdk, env, target),
+  ]
+}
+
+function keyNotes({ key, token }: SdkVariables, env: CommandContext['env'], target: Target): readonly string[] {
+  const isForeign = (name: string): boolean => Boolean(env[name]) && env[name] !== target.key
+  // Without a required key any text works; if our key is unknown, theirs may be it.
+  const isKeyWrong = target.isKeyAsked && target.key !== '' && isForeign(key)
+  const wrongKey = `${key} is not the key that setup knows, and copilot-proxy asks for one of its own`
+  // SDKs differ, also by version: @anthropic-ai/sdk 1.11 takes the key and warns.
+  const twoKeys = `${token} is set: beside ${key}, the SDKs take one of them or send both`
+  return [
+    ...(isKeyWrong ? [`${wrongKey}. Set ${key} to a key of copilot-proxy.`] : []),
+    ...(token !== undefined && isForeign(token) ? [`${twoKeys}. Unset ${token}.`] : []),
+  ]
+}
+
+/**
+ * Settings of this user's clients.
+ * @param folder where a client is started; undefined: without project settings
+ */
+export async function readUserSettings(context: CommandContext, folder?: string): Promise<ClientSettings> {
+  return readClientSettings({
+    ...homesOf(context),
+    projectFolders: folder === undefined ? [] : await projectFolders(folder),
+    readFile: (path) => nodeFs.readFile(path, 'utf8'),
+  })
+}
+
+/** The folders from the root of the repository to this one. */
+async function projectFolders(folder: string): Promise<readonly string[]> {
+  const outer = dirname(folder)
+  const isRoot = outer === folder || (await exists(join(folder, '.git')))
+  return isRoot ? [folder] : [...(await projectFolders(outer)), folder]
 }

@@ -2,6 +2,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
 import { readJsonc } from '../../client-settings/jsonc.ts'
+import { tomlStrings } from '../../client-settings/toml.ts'
+import { findCodexHome } from '../shared/codex-login.ts'
+import type { CommandContext } from '../shared/command.ts'
 
 /** Settings of programs that call the proxy, from the environment and their files. */
 export interface ClientSettings {
@@ -57,6 +60,18 @@ export interface ClientHomes {
   readonly homeDir: string | undefined
   /** `$CODEX_HOME` or its default. */
   readonly codexHome: string | undefined
+}
+
+export function homesOf(context: CommandContext): ClientHomes {
+  return { env: context.env, homeDir: homeOrNone(context), codexHome: findCodexHome(context) }
+}
+
+function homeOrNone({ homeDir }: CommandContext): string | undefined {
+  try {
+    return homeDir()
+  } catch {
+    return undefined
+  }
 }
 
 /** Paths of each client's settings, which may not exist; undefined without a home folder. */
@@ -137,8 +152,9 @@ function toClaude(text: string, path: string): ClaudeSettings {
   return { path, env: Object.fromEntries(env), isPassedOver: plain === undefined && text.trim() !== '' }
 }
 
-function toCodex(text: string, path: string): CodexCliSettings {
-  const toml = readToml(text)
+function toCodex(text: string, path: string): CodexCliSettings | undefined {
+  const toml = tomlStrings(text)
+  if (toml === undefined) return undefined
   const profile = toml.get('profile')
   const ofProfile = profile === undefined ? undefined : toml.get(`profiles.${profile}.model_provider`)
   const provider = ofProfile ?? toml.get('model_provider')
@@ -197,28 +213,4 @@ function mergeOpencode(layers: readonly OpencodeLayer[]): OpencodeSettings | und
     enabled: last('enabled'),
     disabled: last('disabled'),
   }
-}
-
-/**
- * The strings of a TOML file by dotted key, such as `model_providers.own.base_url`. Supports tables and one-line `key
- * = "text"`; skips everything else.
- */
-function readToml(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>()
-  let table = ''
-  for (const line of text.split('\n')) {
-    const header = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(line)?.[1]
-    if (header !== undefined) {
-      table = `${plainKey(header)}.`
-      continue
-    }
-    const [, key, basic, literal] = /^\s*([\w."'-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(line) ?? []
-    const value = basic ?? literal
-    if (key !== undefined && value !== undefined) values.set(table + plainKey(key), value)
-  }
-  return values
-}
-
-function plainKey(key: string): string {
-  return key.replaceAll(/["'\s]/g, '')
 }

@@ -1,23 +1,23 @@
+import { z } from 'zod'
 import { chooseModels } from '../../client-settings/choose-models.ts'
-import { shellSafeId } from '../../client-settings/target.ts'
-import type { ClientModel, Target } from '../../client-settings/target.ts'
-import { clients } from '../../client-settings/clients.ts'
-import type { ClientId } from '../../client-settings/clients.ts'
+import { clients, shellSafeId } from '../../client-settings/target.ts'
+import type { ClientId, ClientModel, Target } from '../../client-settings/target.ts'
+import { callerKeyVariable } from '../../config/environment.ts'
+import type { ProviderId } from '../../executors/executor.ts'
 import { nearMisses, providers as allProviders } from '../../models/names.ts'
 import { createModelRegistry } from '../../models/registry.ts'
 import { renderModelList } from '../../models/render.ts'
 import { visibleLines, visible } from '../../terminal/visible.ts'
-import type { RunningDaemon } from '../background/ensure-daemon.ts'
-import { fetchFromProviders, modelList, modelSources } from '../models/fetch-models.ts'
+import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
+import { startBackgroundDaemon } from '../background/start-daemon.ts'
+import { fetchFromProviders, modelList, modelSources, listedModel } from '../models/fetch-models.ts'
 import type { ListedModel } from '../models/fetch-models.ts'
-import { findCallerKey } from '../shared/caller-key.ts'
-import type { CallerKey } from '../shared/caller-key.ts'
+import { findCallerKey, findDaemon, askHealth, getFromDaemon } from '../shared/find-daemon.ts'
+import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findDaemon } from '../shared/find-daemon.ts'
-import type { FoundDaemon } from '../shared/find-daemon.ts'
+import { ensureLogin } from '../shared/codex-login.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { fetchClientModel, fetchClientModels, builtInNote, toClientModels } from './client-models.ts'
 
 /**
  * URL, key and models for the client, from the daemon's list.
@@ -104,4 +104,184 @@ function requireModel(models: readonly ClientModel[], wanted: string): ClientMod
   )
   const meant = near.length === 0 ? 'See: copilot-proxy models' : `Near it are: ${near.join(', ')}`
   throw new CommandFailure(exitCode.usage, `There is no model ${visible(wanted)}. ${meant}`)
+}
+
+/** Polling interval and number of polls for a complete list. */
+const pollMs = 200
+const mostPolls = 25
+
+/** Ms. */
+const answerTimeoutMs = 5000
+
+/**
+ * The chat models of a running daemon. After its start, a daemon lists built-in models; this waits for those of the
+ * accounts.
+ * @throws CommandFailure also where no model can be used now
+ */
+async function fetchClientModels(
+  context: CommandContext,
+  address: DaemonAddress,
+  asked: RunningDaemon['providers'],
+): Promise<readonly ClientModel[]> {
+  for (let poll = 1; ; poll += 1) {
+    const reply = await ask(context, address, '/v1/models')
+    const list = modelList.safeParse(reply.body)
+    if (!list.success) throw unexpected(address, reply)
+    const live = list.data.data.filter(({ copilot_proxy: { source } }) => source === 'live')
+    const isComplete = asked.every((provider) => live.some((model) => model.copilot_proxy.provider === provider))
+    if (isComplete || poll === mostPolls) {
+      if (live.length === 0) await explainBuiltIn(context, address, asked)
+      const models = (live.length > 0 ? live : list.data.data).flatMap(toClientModels)
+      if (models.length > 0) return models
+      const cause = 'It offers no chat model. See: copilot-proxy models'
+      throw new CommandFailure(exitCode.failed, `copilot-proxy runs at ${address.url}. ${cause}`)
+    }
+    await context.sleep(pollMs, context.signal)
+  }
+}
+
+const builtInNote = 'Note: the models are of a built-in list; those of your account could not be asked for.\n'
+
+/**
+ * Writes a note that the list is built in.
+ * @throws CommandFailure where no provider is usable
+ */
+async function explainBuiltIn(
+  context: CommandContext,
+  address: DaemonAddress,
+  asked: RunningDaemon['providers'],
+): Promise<void> {
+  const health = await askHealth(address.url, context.fetch)
+  if (allProviders.some((provider) => health?.[provider] === 'ok')) {
+    context.stderr.write(builtInNote)
+    return
+  }
+  const reply = await ask(context, address, '/usage?partial=true')
+  const problem = asked.includes('copilot') ? usageReply.safeParse(reply.body).data?.problem : undefined
+  const why = problem ?? 'To find out why: copilot-proxy doctor'
+  throw new CommandFailure(
+    exitCode.failed,
+    visibleLines(`copilot-proxy runs at ${address.url}, and no model can be used now. ${why}`),
+  )
+}
+
+/** Explains why the account is unknown. */
+const usageReply = z.looseObject({ problem: z.string() })
+
+/**
+ * Resolves a model name by the daemon's rules.
+ * @throws CommandFailure `usage` for an unknown name, with similar ones
+ */
+async function fetchClientModel(context: CommandContext, address: DaemonAddress, name: string): Promise<ClientModel> {
+  const reply = await ask(context, address, `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`)
+  const row = listedModel.safeParse(reply.body)
+  if (row.success) {
+    const [model] = toClientModels(row.data)
+    if (model !== undefined) return model
+    throw new CommandFailure(exitCode.usage, `${visible(name)} is not a chat model.`)
+  }
+  if (reply.status !== 404) throw unexpected(address, reply)
+  throw new CommandFailure(exitCode.usage, errorReply.safeParse(reply.body).data?.error.message ?? 'No such model.')
+}
+
+/** The model and its long context tier. Empty for a model without chat. */
+function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly ClientModel[] {
+  const { provider, type, routes, capabilities, context_tier: tier, long_context: long, prices } = facts
+  if (type !== 'chat' || !Object.values(routes).some((route) => route !== null)) return []
+  const model: ClientModel = {
+    id: shellSafeId(id),
+    provider,
+    routes,
+    contextTokens: promptTokens(facts),
+    contextTier: tier === 'default' || tier === 'long' ? tier : undefined,
+    prices: (tier === 'long' ? prices?.long_context : prices?.default) ?? undefined,
+    outputTokens: facts.max_output_tokens ?? undefined,
+    vision: capabilities.vision === true,
+    tools: capabilities.tool_calls !== false,
+    thinks: (capabilities.reasoning_effort ?? []).length > 0,
+  }
+  if (long === null) return [model]
+  const ofTier = {
+    contextTokens: promptTokens(long),
+    contextTier: 'long',
+    prices: prices?.long_context ?? undefined,
+  } as const
+  return [model, { ...model, ...ofTier, id: shellSafeId(long.id) }]
+}
+
+function promptTokens(
+  limits: Pick<ListedModel['copilot_proxy'], 'max_prompt_tokens' | 'context_window'>,
+): number | undefined {
+  return limits.max_prompt_tokens ?? limits.context_window ?? undefined
+}
+
+const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
+
+async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<DaemonReply> {
+  try {
+    return await getFromDaemon(context, address, path, answerTimeoutMs)
+  } catch (cause) {
+    context.signal.throwIfAborted()
+    throw new CommandFailure(
+      exitCode.failed,
+      `copilot-proxy at ${address.url} does not answer. See: copilot-proxy doctor`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
+  if (status === 401) {
+    const fix = `Set ${callerKeyVariable} to one of its keys; copilot-proxy key add makes one`
+    return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} refuses the key. ${fix}.`)
+  }
+  const message = errorReply.safeParse(body).data?.error.message ?? `It answered with status ${status}`
+  return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not list its models. ${message}`)
+}
+
+export interface RunningDaemon {
+  readonly url: string
+  /** Providers whose live models the daemon lists, at the latest a few seconds after its start. */
+  readonly providers: readonly ProviderId[]
+}
+
+/**
+ * The running daemon of this configuration, else a new one in the background. Logs in first where nobody is.
+ * @throws CommandFailure `notLoggedIn`, or why the daemon did not start
+ */
+export async function ensureDaemon(
+  context: CommandContext,
+  settings: LoadedSettings,
+  configFlag: string | undefined,
+): Promise<RunningDaemon> {
+  const { url, health } = await findDaemon(context, settings)
+  if (health !== undefined) {
+    await noteMismatch(context, url, health)
+    const providers = health.demo ? allProviders : await ensureLogin(context, settings, configFlag)
+    // A provider that the daemon cannot use never lists live models.
+    const usable = providers.filter((provider) => health[provider] === 'ok')
+    return { url, providers: usable.length > 0 ? usable : providers }
+  }
+  const providers = await ensureLogin(context, settings, configFlag)
+  const { record, wasRunning } = await startBackgroundDaemon(context, settings, {
+    ...(configFlag !== undefined && { config: configFlag }),
+  })
+  if (!wasRunning) {
+    context.stderr.write(`copilot-proxy now runs in the background at ${record.url}. To stop it: copilot-proxy stop\n`)
+  }
+  return { url: record.url, providers }
+}
+
+async function noteMismatch(context: CommandContext, url: string, health: DaemonHealth): Promise<void> {
+  const { version, stderr } = context
+  if (health.demo) stderr.write('Note: the running copilot-proxy answers from a simulated Copilot (--demo).\n')
+  if (health.version !== version) {
+    const running = `copilot-proxy ${health.version} is running and this is ${version}`
+    const record = await findRunningDaemon(context, findStateFiles(context))
+    const isBackground = record?.url === url
+    const fix = isBackground ? 'copilot-proxy restart' : 'end it where it runs, and start it again'
+    stderr.write(visibleLines(`Note: ${running}. To bring it up to date: ${fix}\n`))
+  }
 }

@@ -5,6 +5,10 @@ import type { CopilotAccount, Quota } from '../../auth/copilot/quota.ts'
 import type { ProxyError } from '../../errors.ts'
 import { isOpen } from '../../models/model.ts'
 import type { Model, ModelListing } from '../../models/model.ts'
+import type { ProviderId } from '../../executors/executor.ts'
+import { toChatError } from '../../translate/chat/error.ts'
+import { providerNames } from '../shared/accounts.ts'
+import { planName } from '../shared/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
 
@@ -17,16 +21,12 @@ export type LoginState =
   /** The account and the source of its login. */
   | { readonly kind: 'login'; readonly who: string }
 
-export interface LoginQuestion {
-  /** `Copilot`. */
-  readonly name: string
-  readonly loginCommand: string
-  /** A login of the other provider is stored. */
-  readonly hasOther: boolean
-}
-
-/** One provider is enough, so a missing login of the other is no failure. */
-export function judgeLogin(state: LoginState, { name, loginCommand, hasOther }: LoginQuestion): Findings {
+/**
+ * One provider is enough, so a missing login of the other is no failure.
+ * @param hasOther a login of the other provider is stored
+ */
+export function judgeLogin(state: LoginState, provider: ProviderId, hasOther: boolean): Findings {
+  const loginCommand = provider === 'copilot' ? 'copilot-proxy login' : 'copilot-proxy login codex'
   switch (state.kind) {
     case 'off':
       return skipped(state.detail)
@@ -36,7 +36,7 @@ export function judgeLogin(state: LoginState, { name, loginCommand, hasOther }: 
       return failed(state.detail, state.fix)
     case 'nobody':
       return hasOther
-        ? skipped(`Nobody is logged in to ${name}; if you want to use it: ${loginCommand}`)
+        ? skipped(`Nobody is logged in to ${providerNames[provider]}; if you want to use it: ${loginCommand}`)
         : [{ status: 'failed', detail: 'Nobody is logged in', fix: `Run: ${loginCommand}`, nobody: true }]
   }
 }
@@ -72,15 +72,8 @@ export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
 
 const plansPage = 'https://github.com/settings/copilot'
 
-export interface EntitlementFacts {
-  readonly exchange: ExchangeOutcome
-  readonly account: CopilotUserOutcome
-  /** The marketing name of a plan. */
-  readonly planName: (plan: string) => string
-}
-
 /** Whether the account has a seat and quota left. */
-export function judgeCopilotEntitlement({ exchange, account, planName }: EntitlementFacts): Findings {
+export function judgeCopilotEntitlement(exchange: ExchangeOutcome, account: CopilotUserOutcome): Findings {
   if (exchange.kind === 'no_access') return failed(exchange.detail, exchange.fix)
   if (exchange.kind !== 'ok') return skipped('Needs: a token')
   const untold = 'GitHub tells nothing of plan and quota to this login'
@@ -88,10 +81,10 @@ export function judgeCopilotEntitlement({ exchange, account, planName }: Entitle
   if (account.kind === 'not_available') return ok(exchange.direct ? untold : `Copilot is on; ${untold}`)
   if (account.kind === 'aborted') return skipped('Interrupted')
   if (account.kind !== 'ok') return skipped(`Copilot is on; plan and quota are not known: ${account.detail}`)
-  return judgeQuotas(account.account, planName)
+  return judgeQuotas(account.account)
 }
 
-function judgeQuotas(account: CopilotAccount, planName: EntitlementFacts['planName']): Findings {
+function judgeQuotas(account: CopilotAccount): Findings {
   const plan = planName(account.plan)
   const day = account.resetsAt?.slice(0, 10)
   const fix = day === undefined ? `See ${plansPage}` : `Wait until ${day}, or get more at ${plansPage}`
@@ -130,13 +123,16 @@ export interface CodexAnswer {
   readonly status: CodexLoginStatus
 }
 
-type Describe = (error: ProxyError) => string
+function describe(error: ProxyError): string {
+  return toChatError(error, '').error.message
+}
 
 /** Whether OpenAI accepts the login, renewed if it was due. */
-export function judgeCodexToken({ outcome, status }: CodexAnswer, describe: Describe, nowMs: number): Findings {
+export function judgeCodexToken({ outcome, status }: CodexAnswer, nowMs: number): Findings {
   const { error } = outcome.kind === 'fault' ? outcome : { error: undefined }
   if (error?.kind === 'codex_unavailable') return failed(error.detail, error.fix)
-  if (error?.kind === 'upstream_status' && error.status === 401) return failed(describe(error), fixOf(status))
+  if (error?.kind === 'upstream_status' && error.status === 401)
+    return failed(describe(error), fixes[status.source ?? 'login'])
   if (error !== undefined && planRefusal(error) === undefined) return skipped('Not known: OpenAI was asked in vain')
   return ok(`OpenAI takes the login${lifeOf(status, nowMs)}`)
 }
@@ -145,7 +141,7 @@ export function judgeCodexToken({ outcome, status }: CodexAnswer, describe: Desc
  * Whether the plan includes Codex and has quota left. OpenAI reports the amount with answers only, and none is
  * requested.
  */
-export function judgeCodexEntitlement({ outcome, status }: CodexAnswer, describe: Describe): Findings {
+export function judgeCodexEntitlement({ outcome, status }: CodexAnswer): Findings {
   const { error } = outcome.kind === 'fault' ? outcome : { error: undefined }
   const refusal = error && planRefusal(error)
   if (error !== undefined && refusal !== undefined) {
@@ -177,10 +173,6 @@ const fixes: Readonly<Record<NonNullable<CodexLoginStatus['source']>, string>> =
   login: 'Run: copilot-proxy login codex',
 }
 
-function fixOf({ source = 'login' }: CodexLoginStatus): string {
-  return fixes[source]
-}
-
 function lifeOf({ source, expiresAtMs }: CodexLoginStatus, nowMs: number): string {
   if (expiresAtMs === undefined) return ''
   const hours = Math.max(0, Math.floor((expiresAtMs - nowMs) / 3600_000))
@@ -198,19 +190,14 @@ export type ListingOutcome =
 /** Further models are counted. */
 const mostNamed = 8
 
-export interface ModelsQuestion {
-  /** `Copilot`. */
-  readonly name: string
-  readonly describeFault: (error: ProxyError) => string
-}
-
 /** Whether there are models, and which are switched off by a policy. */
-export function judgeModels(outcome: ListingOutcome, { name, describeFault }: ModelsQuestion): Findings {
+export function judgeModels(outcome: ListingOutcome, provider: ProviderId): Findings {
+  const name = providerNames[provider]
   switch (outcome.kind) {
     case 'unusable':
       return failed(`${name} answered with something that is not a model list`, again)
     case 'fault':
-      return failed(describeFault(outcome.error), 'fix' in outcome.error ? outcome.error.fix : again)
+      return failed(describe(outcome.error), 'fix' in outcome.error ? outcome.error.fix : again)
     case 'listed':
       return judgeList(outcome.listing.models, name)
   }

@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { visibleLines } from '../../terminal/visible.ts'
-import { requireCallerKey } from '../shared/caller-key.ts'
+import { requireCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
-import type { ReportFlags } from '../shared/flags.ts'
 import { loadSettings } from '../shared/settings.ts'
 
 const count = z.number().catch(0)

@@ -82,23 +82,19 @@ function isInTheWay(status: string): boolean {
 }
 
 async function runOne(check: Check, { deadline, describeDefect }: RunOptions): Promise<Findings> {
-  const late = aborted(deadline())
+  const signal = deadline()
+  const { promise: late, resolve } = Promise.withResolvers<Findings>()
+  const onAbort = (): void => resolve(failed('No answer in time', 'Try again in a moment: copilot-proxy doctor'))
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([check.run(), late.promise])
+    return await Promise.race([check.run(), late])
   } catch (error) {
     return failed(
       `This check could not be made: ${describeDefect(error)}`,
       'Tell the makers of copilot-proxy, with this line',
     )
   } finally {
-    late.forget()
+    signal.removeEventListener('abort', onAbort)
   }
-}
-
-function aborted(signal: AbortSignal): { readonly promise: Promise<Findings>; readonly forget: () => void } {
-  const { promise, resolve } = Promise.withResolvers<Findings>()
-  const onAbort = (): void => resolve(failed('No answer in time', 'Try again in a moment: copilot-proxy doctor'))
-  if (signal.aborted) onAbort()
-  else signal.addEventListener('abort', onAbort, { once: true })
-  return { promise, forget: () => signal.removeEventListener('abort', onAbort) }
 }

@@ -1,16 +1,37 @@
+import { once } from 'node:events'
 import { redactText } from '../../redaction/redact.ts'
 import type { Style } from '../../terminal/output.ts'
 import { visible } from '../../terminal/visible.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { judgeClients } from '../clients/client-check.ts'
+import { providerNames } from '../shared/accounts.ts'
 import { exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import type { DoctorFlags } from '../shared/flags.ts'
-import { planName } from '../shared/plan-name.ts'
+import type { CommandContext, ExitCode, DoctorFlags } from '../shared/command.ts'
 import { doctorCache } from './cache.ts'
-import { runChecks } from './check.ts'
-import type { Finding, Report } from './check.ts'
-import { createChecks } from './checks.ts'
+import {
+  judgeCodexEntitlement,
+  judgeCodexToken,
+  judgeCopilotEntitlement,
+  judgeCopilotToken,
+  judgeLogin,
+  judgeModels,
+  planRefusal,
+} from './account-checks.ts'
+import type { ListingOutcome } from './account-checks.ts'
+import { runChecks, skipped } from './check.ts'
+import type { Check, Finding, Findings, Report } from './check.ts'
 import { openFacts } from './facts.ts'
+import type { Facts, SettledFacts } from './facts.ts'
+import {
+  judgeClock,
+  judgeConfig,
+  judgeFiles,
+  judgeNetwork,
+  judgePort,
+  judgeRuntime,
+  judgeTls,
+  judgeTrust,
+} from './machine-checks.ts'
+import type { Probe } from './probe.ts'
 
 /** For one check and those it needs: more than a host without answer takes. Ms. */
 const deadlineMs = 30_000
@@ -22,34 +43,27 @@ const deadlineMs = 30_000
  */
 export async function doctor(context: CommandContext, flags: DoctorFlags): Promise<ExitCode> {
   if (flags.cache) return doctorCache(context, flags)
-  const { facts, close } = await openFacts(context, flags.config)
-  const checks = createChecks(facts, {
-    planName,
-    describeFault: (error) => toChatError(error, '').error.message,
-    now: context.now,
-    platform: context.platform,
-  })
+  const facts = await openFacts(context, flags.config)
+  const checks = createChecks(facts, context)
   const running = runChecks(checks, {
     deadline: () => AbortSignal.timeout(deadlineMs),
     describeDefect: (error) => (error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'),
   })
   const reports: Report[] = []
-  const interrupted = new Promise<undefined>((resolve) => {
-    if (context.signal.aborted) resolve(undefined)
-    else context.signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
+  const interrupted = once(context.signal, 'abort')
   const width = Math.max(...checks.map(({ title }) => title.length))
   try {
     for (;;) {
+      if (context.signal.aborted) return exitCode.interrupted
       const next = await Promise.race([running.next(), interrupted])
-      if (next === undefined || context.signal.aborted) return exitCode.interrupted
+      if (context.signal.aborted || Array.isArray(next)) return exitCode.interrupted
       if (next.done === true) break
       const report = safeReport(next.value, context)
       reports.push(report)
       if (flags.json === undefined) context.stdout.write(reportText(report, width, context.stdout.style))
     }
   } finally {
-    await close()
+    await facts.settled?.close()
   }
   const findings = reports.flatMap((report) => report.findings)
   const code = toExitCode(reports)
@@ -118,4 +132,116 @@ function doctorDocument({ version }: CommandContext, reports: readonly Report[],
       })),
     ),
   }
+}
+
+/** Every check, in the order in which a person would fix the problems. */
+function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandContext): readonly Check[] {
+  const config: Check = { id: 'config', title: 'Configuration', run: async () => judgeConfig(facts.config, platform) }
+
+  const settled = (
+    about: Pick<Check, 'id' | 'provider' | 'title' | 'needs'>,
+    run: (known: SettledFacts) => Promise<Findings>,
+  ): Check => ({
+    ...about,
+    needs: [config, ...(about.needs ?? [])],
+    run: async () => (facts.settled === undefined ? skipped(`Needs: ${config.title}`) : run(facts.settled)),
+  })
+
+  const ofHosts = (id: string, title: string, judge: typeof judgeNetwork): readonly Check[] =>
+    (['copilot', 'codex'] as const).map((provider) =>
+      settled({ id, provider, title: `${title}, ${providerNames[provider]}` }, async (known) => {
+        const probes = await known.probes(provider)
+        return probes.length === 0 ? skipped('Not in use') : judge(probes, platform)
+      }),
+    )
+
+  const copilotLogin = settled({ id: 'login', provider: 'copilot', title: 'Login, Copilot' }, async ({ login }) => {
+    const [own, other] = await Promise.all([login('copilot'), login('codex')])
+    const hasOther = other.kind === 'login' || other.kind === 'problem'
+    return judgeLogin(own, 'copilot', hasOther)
+  })
+  const codexLogin = settled({ id: 'login', provider: 'codex', title: 'Login, Codex' }, async ({ login }) =>
+    // The check of Copilot's login reports that nobody is logged in at all.
+    judgeLogin(await login('codex'), 'codex', true),
+  )
+  const ofCopilot = { provider: 'copilot', needs: [copilotLogin] } as const
+  const ofCodex = { provider: 'codex', needs: [codexLogin] } as const
+
+  return [
+    config,
+    {
+      id: 'files',
+      title: 'Files',
+      run: async () => {
+        const files = await facts.files()
+        return files === undefined ? skipped(`Needs: ${config.title}`) : judgeFiles(files)
+      },
+    },
+    { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
+    ...ofHosts('network', 'Network', judgeNetwork),
+    ...ofHosts('tls', 'TLS', judgeTls),
+    settled({ id: 'clock', title: 'Clock' }, async ({ probes }) =>
+      judgeClock((await Promise.all([probes('copilot'), probes('codex')])).flat(), platform),
+    ),
+    copilotLogin,
+    codexLogin,
+    settled({ id: 'token', title: 'Token, Copilot', ...ofCopilot }, async ({ exchange, probes }) => {
+      const outcome = await exchange()
+      // The network check reports it for each host.
+      if (outcome.kind === 'transient' && isCutOff(await probes('copilot'))) return skipped('Needs: Network, Copilot')
+      return judgeCopilotToken(outcome)
+    }),
+    settled({ id: 'token', title: 'Token, Codex', ...ofCodex }, async ({ codexAnswer }) =>
+      judgeCodexToken(await codexAnswer(), now()),
+    ),
+    settled({ id: 'entitlement', title: 'Plan, Copilot', ...ofCopilot }, async (known) => {
+      // Concurrently: a GitHub that does not answer costs one timeout.
+      const [exchange, account] = await Promise.all([known.exchange(), known.account()])
+      return judgeCopilotEntitlement(exchange, account)
+    }),
+    settled({ id: 'entitlement', title: 'Plan, Codex', ...ofCodex }, async ({ codexAnswer }) =>
+      judgeCodexEntitlement(await codexAnswer()),
+    ),
+    settled({ id: 'models', title: 'Models, Copilot', ...ofCopilot }, async ({ copilotModels, probes }) => {
+      const outcome = await copilotModels()
+      if (outcome === undefined) return skipped('Needs: Token, Copilot')
+      if (isUnreachable(outcome) && isCutOff(await probes('copilot'))) return skipped('Needs: Network, Copilot')
+      return judgeModels(outcome, 'copilot')
+    }),
+    settled({ id: 'models', title: 'Models, Codex', ...ofCodex }, async ({ codexAnswer, probes }) => {
+      const { outcome } = await codexAnswer()
+      if (isOfLogin(outcome)) return skipped('Needs: Token, Codex')
+      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs: Network, Codex')
+      return judgeModels(outcome, 'codex')
+    }),
+    settled({ id: 'port', title: 'Port' }, async ({ port }) => judgePort(await port())),
+    {
+      id: 'clients',
+      title: 'Clients',
+      run: async () => judgeClients(await facts.clients(), facts.settled?.daemonUrl),
+    },
+    { id: 'runtime', title: 'Node.js', run: async () => judgeRuntime(nodeVersion) },
+  ]
+}
+
+function isCutOff(probes: readonly Probe[]): boolean {
+  return probes.some(({ kind }) => kind === 'failed')
+}
+
+function isUnreachable(outcome: ListingOutcome): boolean {
+  return (
+    outcome.kind === 'fault' &&
+    (outcome.error.kind === 'upstream_unreachable' || outcome.error.kind === 'upstream_silent')
+  )
+}
+
+/** The checks of token and plan report these. */
+function isOfLogin(outcome: ListingOutcome): boolean {
+  if (outcome.kind !== 'fault') return false
+  const { error } = outcome
+  return (
+    error.kind === 'codex_unavailable' ||
+    planRefusal(error) !== undefined ||
+    (error.kind === 'upstream_status' && error.status === 401)
+  )
 }

@@ -1,69 +1,63 @@
 import * as nodeFs from 'node:fs/promises'
-import { codexRecordKind } from '../../auth/codex/record.ts'
-import { fetchCopilotUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
-import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
+import { codexRecordKind, codexLoginFix } from '../../auth/codex/record.ts'
+import type { CodexRecord } from '../../auth/codex/record.ts'
+import { findLoginInUse } from '../../auth/copilot/account-in-use.ts'
 import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
+import { endpointCandidates } from '../../auth/copilot/endpoint.ts'
+import { fetchCopilotUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
+import { copilotRecordKind } from '../../auth/copilot/record.ts'
+import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
+import type { CopilotRecord } from '../../auth/copilot/wire.ts'
+import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
+import { RecordStoreError } from '../../auth/records/record-fs.ts'
+import type { RecordFs } from '../../auth/records/record-fs.ts'
+import type { RecordKind, StoredRecord } from '../../auth/records/record-kind.ts'
+import type { RecordStore } from '../../auth/records/record-store.ts'
+import { githubHostsOf } from '../../config/upstream-hosts.ts'
+import { Fault } from '../../errors.ts'
 import { createPool } from '../../executors/agent.ts'
-import type { ProviderId } from '../../executors/executor.ts'
+import type { CodexConnection } from '../../executors/codex-connection.ts'
+import { createCopilotExecutor } from '../../executors/copilot.ts'
+import type { ProviderId, Executor } from '../../executors/executor.ts'
+import type { Logger } from '../../logging/logger.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
-import { readClientSettings } from '../clients/client-settings.ts'
+import { parseCopilotModels } from '../../models/copilot-model.ts'
+import type { ModelListing } from '../../models/model.ts'
+import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { exposedKeys } from '../serve/start-checks.ts'
-import { githubApi, silentLog } from '../shared/accounts.ts'
-import { openCodexConnection } from '../shared/codex-connection.ts'
-import { findCodexHome } from '../shared/codex-login.ts'
+import { githubApi, silentLog, tokenOfEnvironment, recordPlace } from '../shared/accounts.ts'
+import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
+import { planNameOfSku } from '../shared/plan-name.ts'
 import { readSettings } from '../shared/settings.ts'
-import type { UserFiles, LoadedSettings, SettingsResult } from '../shared/settings.ts'
-import type { LoginState } from './account-checks.ts'
-import type { Facts, SettledFacts } from './checks.ts'
-import type { ConfigState, FileFacts } from './local-checks.ts'
-import { tryPort } from './network-checks.ts'
-import type { TrustSettings } from './network-checks.ts'
+import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
+import type { LoginState, ListingOutcome } from './account-checks.ts'
+import type { ConfigState, FileFacts, TrustSettings } from './machine-checks.ts'
+import { tryPort } from './machine-checks.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
-import {
-  findCodexLogin,
-  endpointsOf,
-  findCopilotLogin,
-  listCopilotModels,
-  findStored,
-  connectTimeoutMs,
-  requestTimeoutMs,
-  tryList,
-} from './provider-facts.ts'
 
 /** For the list of Codex models, including a renewal of the token. Ms. */
 const codexTimeoutMs = 20_000
 
-export interface OpenFacts {
-  readonly facts: Facts
-  /** Waits for a running renewal: its tokens exist nowhere else. */
-  readonly close: () => Promise<void>
-}
+export type Facts = Awaited<ReturnType<typeof openFacts>>
+export type SettledFacts = ReturnType<typeof openSettledFacts>
 
-/** The facts of this machine and this user's settings, which the checks judge. */
-export async function openFacts(context: CommandContext, configFlag: string | undefined): Promise<OpenFacts> {
+/** The facts of this machine and this user's settings, which the checks judge. Each function finds its fact once. */
+export async function openFacts(context: CommandContext, configFlag: string | undefined) {
   const { state, places, settings } = await readConfig(context, configFlag)
-  const opened = settings === undefined ? undefined : openSettledFacts(context, settings)
-  const { env, nodeVersion } = context
+  const { env } = context
   return {
-    facts: {
-      config: state,
-      files: once(() => readFileFacts(context, places, settings)),
-      trust: () => readTrust(env),
-      clients: () =>
-        readClientSettings({
-          env,
-          homeDir: homeOf(context),
-          codexHome: findCodexHome(context),
-          readFile: readSmallFile,
-        }),
-      nodeVersion,
-      settled: opened?.settled,
-    },
-    close: opened?.close ?? (() => Promise.resolve()),
+    config: state,
+    /** Undefined where the paths are unknown. */
+    files: async () => places && readFileFacts(context, places, settings),
+    trust: () => readTrust(env),
+    clients: () => readClientSettings({ ...homesOf(context), readFile: readSmallFile }),
+    /** Undefined without valid settings: credentials are not sent anywhere then. */
+    settled: settings && openSettledFacts(context, settings),
   }
 }
 
@@ -75,34 +69,28 @@ function once<T>(find: () => Promise<T>): () => Promise<T> {
 
 interface ReadConfig {
   readonly state: ConfigState
-  readonly places: UserFiles | undefined
-  readonly settings: LoadedSettings | undefined
+  readonly places?: UserFiles
+  readonly settings?: LoadedSettings
 }
 
 async function readConfig(context: CommandContext, configFlag: string | undefined): Promise<ReadConfig> {
-  let result: SettingsResult
   try {
-    result = await readSettings(context, configFlag)
+    const result = await readSettings(context, configFlag)
+    if (!result.ok) return { state: { kind: 'invalid', problems: result.error.problems }, places: result.places }
+    const { settings } = result
+    const { configFile: path, hasFile } = settings
+    return { state: { kind: 'valid', path, hasFile }, places: settings, settings }
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    return { state: { kind: 'nowhere', problem: error.message }, places: undefined, settings: undefined }
+    return { state: { kind: 'nowhere', problem: error.message } }
   }
-  if (!result.ok) {
-    const { error, places } = result
-    return { state: { kind: 'invalid', problems: error.problems }, places, settings: undefined }
-  }
-  const { settings } = result
-  const { configFile: path, hasFile } = settings
-  return { state: { kind: 'valid', path, hasFile }, places: settings, settings }
 }
 
 async function readFileFacts(
   { platform }: CommandContext,
-  places: UserFiles | undefined,
+  { authDir, configFile }: UserFiles,
   settings: LoadedSettings | undefined,
-): Promise<FileFacts | undefined> {
-  if (places === undefined) return undefined
-  const { authDir, configFile } = places
+): Promise<FileFacts> {
   const exposed = settings === undefined ? undefined : exposedKeys(settings, platform)
   const command = `chmod 600 ${configFile}`
   return {
@@ -134,30 +122,16 @@ async function readSmallFile(path: string): Promise<string> {
   return nodeFs.readFile(path, 'utf8')
 }
 
-function homeOf({ homeDir }: CommandContext): string | undefined {
-  try {
-    return homeDir()
-  } catch {
-    return undefined
-  }
-}
-
-interface OpenSettledFacts {
-  readonly settled: SettledFacts
-  readonly close: () => Promise<void>
-}
-
-function openSettledFacts(context: CommandContext, settings: LoadedSettings): OpenSettledFacts {
+function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
   const { config } = settings
   const { env, now, signal } = context
-  const opened: { readonly close: () => Promise<void> }[] = []
+  let opened: CodexConnection | undefined
 
   const copilot = once(() => findCopilotLogin(context, settings))
   const codexConnection = once(async () => {
     await context.prepareFetch()
-    const connection = openCodexConnection(context, settings, silentLog)
-    if (connection !== undefined) opened.push(connection)
-    return connection
+    opened = openCodexConnection(context, settings, silentLog)
+    return opened
   })
   const codexRecord = once(() => findStored(context, settings, codexRecordKind, (store) => store.current()))
   const codexLogin = once(() => findCodexLogin(context, settings, { codexRecord, codexConnection }))
@@ -211,40 +185,225 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings): Op
   })
 
   return {
-    settled: {
-      probes: (provider) => probes[provider](),
-      login,
-      exchange,
-      account: once(async () => {
-        const { login: own } = await copilot()
-        return own === undefined ? aborted : fetchCopilotUser(askBriefly(own), own.githubToken, signal)
-      }),
-      copilotModels: once(async () => {
-        const { login: own } = await copilot()
-        const outcome = await exchange()
-        return own === undefined || outcome.kind !== 'ok'
-          ? undefined
-          : listCopilotModels(context, settings, own, outcome)
-      }),
-      codexAnswer: once(async () => {
-        const connection = await codexConnection()
-        if (connection === undefined) throw new Error('Codex is switched off')
-        const outcome = await tryList(connection.executor, parseCodexModels, { signal, timeoutMs: codexTimeoutMs })
-        return { outcome, status: connection.credentials.status() }
-      }),
-      port: once(async () => {
-        const { host, port } = config.server
-        const code = await tryPort({ host, port })
-        const holder =
-          code === 'EADDRINUSE'
-            ? await findPortHolder({ host, port, fetch: context.fetch, procDir: '/proc' })
-            : ({ kind: 'unknown' } as const)
-        return { host, port, code, holder, version: context.version }
-      }),
-      daemonUrl: daemonUrl(config.server),
+    /** Of the hosts of a provider; empty where it is not in use. */
+    probes: (provider: ProviderId) => probes[provider](),
+    login,
+    /** The exchange with GitHub for a Copilot token. */
+    exchange,
+    account: once(async () => {
+      const { login: own } = await copilot()
+      return own === undefined ? aborted : fetchCopilotUser(askBriefly(own), own.githubToken, signal)
+    }),
+    /** Requested with the token of `exchange`; undefined where there is none. */
+    copilotModels: once(async () => {
+      const { login: own } = await copilot()
+      const outcome = await exchange()
+      return own === undefined || outcome.kind !== 'ok' ? undefined : listCopilotModels(context, settings, own, outcome)
+    }),
+    codexAnswer: once(async () => {
+      const connection = await codexConnection()
+      if (connection === undefined) throw new Error('Codex is switched off')
+      const outcome = await tryList(connection.executor, parseCodexModels, { signal, timeoutMs: codexTimeoutMs })
+      return { outcome, status: connection.credentials.status() }
+    }),
+    port: async () => {
+      const { host, port } = config.server
+      const code = await tryPort({ host, port })
+      const holder =
+        code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
+      return { host, port, code, holder, version: context.version }
     },
-    async close() {
-      await Promise.all(opened.map((one) => one.close()))
-    },
+    daemonUrl: daemonUrl(config.server),
+    /** Waits for a running renewal: its tokens exist nowhere else. */
+    close: async () => opened?.close(),
   }
+}
+
+async function findCopilotLogin(
+  context: CommandContext,
+  settings: LoadedSettings,
+): Promise<{ readonly login: LoginInUse | undefined; readonly state: LoginState }> {
+  const { login, problem } = await findStored(context, settings, copilotRecordKind, (store) =>
+    findLoginInUse({
+      store,
+      githubToken: tokenOfEnvironment(context),
+      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
+    }),
+  )
+  if (problem !== undefined) {
+    return { login: undefined, state: problemState(problem, copilotRecordKind.loginCommand) }
+  }
+  if (login === undefined) return { login, state: { kind: 'nobody' } }
+  context.secrets.note(login.githubToken, login.record?.metadata.access_token)
+  const { record } = login
+  const plan = planNameOfSku(record?.metadata.sku)
+  const who = record === undefined ? 'The token in COPILOT_GITHUB_TOKEN' : [record.label, plan ?? []].flat().join(', ')
+  return { login, state: { kind: 'login', who } }
+}
+
+const nobodysRecord: CopilotRecord = {
+  id: 'copilot-nobody',
+  provider: 'copilot',
+  label: '',
+  attributes: {},
+  metadata: { github_access_token: '-' },
+}
+
+/** Base URLs of Copilot requests for this account, in the order of trying. */
+function endpointsOf(
+  { config }: LoadedSettings,
+  record: CopilotRecord | undefined,
+  learned: Partial<CopilotRecord['metadata']> = {},
+): readonly string[] {
+  const { attributes, metadata, ...rest } = record ?? nobodysRecord
+  const { githubBaseUrl, githubApiBaseUrl } = config.copilotOauth
+  return endpointCandidates(
+    { ...rest, attributes, metadata: { ...metadata, ...learned } },
+    { explicitBaseUrl: config.copilot.baseUrl, githubHosts: githubHostsOf([githubBaseUrl, githubApiBaseUrl]) },
+  ).candidates
+}
+
+/** Uses the token of the exchange, which is not stored. */
+export async function listCopilotModels(
+  { env, secrets, signal }: CommandContext,
+  settings: LoadedSettings,
+  { record }: Pick<LoginInUse, 'record'>,
+  { token: value, direct, apiBaseUrl }: ExchangedToken,
+): Promise<ListingOutcome> {
+  const { headers, timeouts } = settings.config.copilot
+  const learned = { access_token: value, ...(apiBaseUrl !== undefined && { base_url: apiBaseUrl }) }
+  const candidates = endpointsOf(settings, record, learned)
+  const token = {
+    value,
+    recordId: record?.id ?? nobodysRecord.id,
+    candidates,
+    ...(direct && { direct }),
+  }
+  const give = () => Promise.resolve(token)
+  const connectMs = Math.min(timeouts.connectSeconds * 1000, connectTimeoutMs)
+  const executor = createCopilotExecutor(
+    {
+      tokens: { get: give, replace: give, renewBeforeNext: () => {} },
+      pool: createPool({ connectMs, env }),
+      log: silentLog,
+      redact: secrets.redact,
+    },
+    { refreshOnUnauthorized: false, headers, connectMs, headersMs: requestTimeoutMs, idleMs: requestTimeoutMs },
+  )
+  try {
+    return await tryList(executor, parseCopilotModels, { signal, timeoutMs: requestTimeoutMs })
+  } finally {
+    await executor.close()
+  }
+}
+
+interface CodexSources {
+  readonly codexRecord: () => Promise<Stored<CodexRecord>>
+  readonly codexConnection: () => Promise<CodexConnection | undefined>
+}
+
+async function findCodexLogin(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { codexRecord, codexConnection }: CodexSources,
+): Promise<LoginState> {
+  const { enabled, apiKey, useCliLogin } = settings.config.codex
+  if (!enabled) return { kind: 'off', detail: 'Off: codex.enabled is false' }
+  if (apiKey !== '') return { kind: 'login', who: 'The API key in codex.api-key' }
+  if (useCliLogin) return findCliLogin(context, await codexConnection())
+  const { login, problem } = await codexRecord()
+  if (problem !== undefined) return problemState(problem, codexRecordKind.loginCommand)
+  if (login === undefined) return { kind: 'nobody' }
+  const { plan, access_token: access, refresh_token: refresh, id_token: id } = login.metadata
+  context.secrets.note(access, refresh, id)
+  return { kind: 'login', who: plan === undefined ? login.label : `${login.label}, ChatGPT plan ${plan}` }
+}
+
+/** Codex CLI's login was configured explicitly, so a missing one is a problem. */
+async function findCliLogin({ signal }: CommandContext, connection: CodexConnection | undefined): Promise<LoginState> {
+  // Its status reports the same failure.
+  await connection?.credentials.get(signal).catch((error: unknown) => {
+    if (!(error instanceof Fault)) throw error
+  })
+  const { state, detail = '', fix = codexLoginFix, email } = connection?.credentials.status() ?? {}
+  return state === 'ok' || state === 'expired'
+    ? { kind: 'login', who: `${email ?? 'Codex CLI'} (login of Codex CLI, read-only)` }
+    : { kind: 'problem', detail, fix }
+}
+
+interface Stored<Login> {
+  readonly login: Login | undefined
+  /** Why an existing file cannot be used: a sentence that names it. */
+  readonly problem: string | undefined
+}
+
+/** Reads the store without changing it, not even unusable records. */
+async function findStored<Record extends StoredRecord, Login>(
+  context: CommandContext,
+  settings: LoadedSettings,
+  kind: RecordKind<Record>,
+  look: (store: RecordStore<Record>) => Promise<Login | undefined>,
+): Promise<Stored<Login>> {
+  const warnings: string[] = []
+  const warn: Logger['warn'] = (first: unknown, message?: unknown) => void warnings.push(String(message ?? first))
+  const log: Logger = { ...silentLog, warn }
+  try {
+    const login = await look(openRecordStore(kind, recordPlace(context, settings), log, readOnlyFs))
+    const unusable = warnings.find((sentence) => / is not us(?:able|ed), /.test(sentence))
+    // Doctor sets nothing aside, so that part is no problem.
+    const [problem] = unusable?.split(', and cannot be set aside') ?? []
+    return { login, problem: login === undefined ? problem : undefined }
+  } catch (error) {
+    if (!(error instanceof RecordStoreError)) throw error
+    return { login: undefined, problem: error.message }
+  }
+}
+
+function problemState(problem: string, loginCommand: string): LoginState {
+  return { kind: 'problem', detail: problem, fix: `Put that right, or log in again: ${loginCommand}` }
+}
+
+/** For one request with its answer; shorter than where a person waits for the answer itself. Ms. */
+const requestTimeoutMs = 10_000
+
+/** Shorter still, to distinguish an unreachable host from a slow one. Ms. */
+const connectTimeoutMs = 6_000
+
+async function tryList(
+  executor: Pick<Executor, 'listModels'>,
+  parse: (reply: unknown) => ModelListing | undefined,
+  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+): Promise<ListingOutcome> {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  try {
+    const listing = parse(await executor.listModels({ signal: AbortSignal.any([signal, timeout]) }))
+    return listing === undefined ? { kind: 'unusable' } : { kind: 'listed', listing }
+  } catch (error) {
+    if (error instanceof Fault) return { kind: 'fault', error: error.error }
+    if (!timeout.aborted) throw error
+    return { kind: 'fault', error: { kind: 'upstream_silent', phase: 'headers', afterMs: timeoutMs } }
+  }
+}
+
+/** Read-only access for a record store: modes are not tightened, and unusable records are not set aside. */
+const readOnlyFs: RecordFs = {
+  ...nodeFs,
+  async open(path, flags) {
+    const file = await nodeFs.open(path, flags)
+    file.chmod = unchanged
+    return file
+  },
+  chmod: unchanged,
+  link: refused,
+  mkdir: refused,
+  rename: refused,
+  unlink: refused,
+}
+
+function unchanged(): Promise<void> {
+  return Promise.resolve()
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(Object.assign(new Error('Nothing is changed here'), { code: 'EROFS' }))
 }

@@ -11,13 +11,12 @@ import type { LoginTokens } from '../../auth/codex/token-endpoint.ts'
 import type { Config } from '../../config/schema.ts'
 import { visible } from '../../terminal/visible.ts'
 import { describePlace, removeFromOtherStore, requireStore, openCodexRecords } from '../shared/accounts.ts'
-import type { CommandContext } from '../shared/command.ts'
-import type { LoginFlags } from '../shared/flags.ts'
+import type { CommandContext, LoginFlags } from '../shared/command.ts'
 import { chatgptPlanName } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { browserCommand } from './desktop.ts'
-import { loginFailed, loginInterrupted, showAddress, showCode } from './prompts.ts'
+import { browserWaitMs, loginEnded, loginFailed, loginInterrupted, showAddress, showCode } from './prompts.ts'
 
 /**
  * Logs in to ChatGPT and stores the login as the Codex account in use.
@@ -83,8 +82,6 @@ async function storeRecord(context: CommandContext, settings: LoadedSettings, re
 
 /** For one request to OpenAI, headers and body. Ms. */
 const timeoutMs = 30_000
-/** How long a person has to finish the browser login. Ms. */
-const browserWaitMs = 10 * 60_000
 
 const withCode = 'copilot-proxy login codex --device'
 
@@ -118,18 +115,14 @@ async function askCodexInBrowser(
       throw loginFailed(
         answer.detail === '' ? 'The login was cancelled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
       )
-    case 'timed_out':
-      throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
     case 'ports_taken':
       throw loginFailed(
         `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')}, the only ones that OpenAI sends the browser ` +
           `back to, are in use, perhaps by another login. End that one, or log in with a code: ${withCode}`,
         '\n',
       )
-    case 'failed':
-      throw loginFailed(`The login failed. ${answer.detail}.`)
-    case 'aborted':
-      throw loginInterrupted()
+    default:
+      throw loginEnded(answer)
   }
 }
 
@@ -173,9 +166,7 @@ async function askCodexWithCode(
         `The code has expired.${answer.detail === '' ? '' : ` ${answer.detail}.`} For a new one: ${withCode}`,
         '\n',
       )
-    case 'failed':
-      throw loginFailed(`The login failed. ${answer.detail}.`)
-    case 'aborted':
-      throw loginInterrupted()
+    default:
+      throw loginEnded(answer)
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
 import { pollForToken, runWebFlow, startDeviceFlow } from '../../auth/copilot/login.ts'
 import type { DeviceFlowOptions } from '../../auth/copilot/login.ts'
@@ -5,10 +6,8 @@ import type { Config } from '../../config/schema.ts'
 import { githubTimeoutMs } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { showAddress, showCode, loginFailed, loginInterrupted } from './prompts.ts'
+import { showAddress, showCode, browserWaitMs, loginEnded, loginFailed, loginInterrupted } from './prompts.ts'
 
-/** How long a person has to finish the browser login. Ms. */
-const webWaitMs = 10 * 60_000
 /** Bounds the input; tokens have some forty characters. */
 const maxTokenLineLength = 4096
 
@@ -39,10 +38,8 @@ export async function askWithCode(
       throw loginFailed('The code has expired. Run copilot-proxy login again for a new one.')
     case 'denied':
       throw loginFailed('The login was cancelled at GitHub.')
-    case 'failed':
-      throw loginFailed(`The login failed. ${answer.detail}.`)
-    case 'aborted':
-      throw loginInterrupted()
+    default:
+      throw loginEnded(answer)
   }
 }
 
@@ -64,7 +61,7 @@ export async function askInBrowser(
   const { authUrl, tokenUrl, clientId, scope, redirectPort } = oauth
   const answer = await runWebFlow(
     { fetch, timeoutMs: githubTimeoutMs, randomBytes, onUrl },
-    { authUrl, tokenUrl, clientId, scope, redirectPort, waitMs: webWaitMs },
+    { authUrl, tokenUrl, clientId, scope, redirectPort, waitMs: browserWaitMs },
     signal,
   )
   switch (answer.kind) {
@@ -72,16 +69,12 @@ export async function askInBrowser(
       return answer.githubToken
     case 'denied':
       throw loginFailed('The login was cancelled at GitHub.')
-    case 'timed_out':
-      throw loginFailed('Nobody finished the login in the browser within 10 minutes.')
     case 'ports_taken':
       throw loginFailed(
         `Port ${redirectPort}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
       )
-    case 'failed':
-      throw loginFailed(`The login failed. ${answer.detail}.`)
-    case 'aborted':
-      throw loginInterrupted()
+    default:
+      throw loginEnded(answer)
   }
 }
 
@@ -90,7 +83,11 @@ export async function askInBrowser(
  * @throws CommandFailure `usage` for text that cannot be a token, `interrupted`
  */
 export async function readToken({ stdin, signal }: CommandContext): Promise<string> {
-  const token = (await firstLine(stdin, signal)).trim()
+  // A read from stdin cannot be cancelled, so an interrupt abandons it; the process ends right after.
+  const interrupted = once(signal, 'abort').then((): never => {
+    throw loginInterrupted()
+  })
+  const token = (await Promise.race([readLine(stdin), interrupted])).trim()
   if (token === '') throw new CommandFailure(exitCode.usage, 'Standard input held no token.')
   if (!/^[\x21-\x7E]+$/.test(token) || token.length > maxTokenLineLength) {
     throw new CommandFailure(exitCode.usage, 'What came on standard input is not a token: one line, no spaces.')
@@ -102,20 +99,6 @@ export async function readToken({ stdin, signal }: CommandContext): Promise<stri
     )
   }
   return token
-}
-
-async function firstLine(stdin: CommandContext['stdin'], signal: AbortSignal): Promise<string> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(loginInterrupted())
-  signal.addEventListener('abort', onAbort, { once: true })
-  // A read from stdin cannot be cancelled, so an interrupt abandons it; the process ends right after.
-  const line = readLine(stdin)
-  line.catch(() => {})
-  try {
-    return await Promise.race([line, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }
 
 async function readLine(stdin: CommandContext['stdin']): Promise<string> {

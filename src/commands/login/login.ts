@@ -19,8 +19,7 @@ import {
   parseProvider,
 } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import type { LoginFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, LoginFlags } from '../shared/command.ts'
 import { planName, planNameOfSku } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -187,7 +186,7 @@ async function tryDirectly(
   opened: ExchangedToken,
 ): Promise<void> {
   // Imports the HTTP client, which other logins do not need.
-  const { listCopilotModels } = await import('../doctor/provider-facts.ts')
+  const { listCopilotModels } = await import('../doctor/facts.ts')
   const outcome = await listCopilotModels(context, settings, { record }, opened)
   if (context.signal.aborted) throw loginInterrupted()
   if (outcome.kind === 'listed') return

@@ -116,6 +116,9 @@ function everyMs(ms: number, tick: () => void): () => void {
   return () => clearInterval(timer)
 }
 
+/** How long a person has to finish a login in the browser. Ms. */
+export const browserWaitMs = 10 * 60_000
+
 const nothingStored = 'Nothing was stored.'
 
 export function loginFailed(sentences: string, separator: ' ' | '\n' = ' '): CommandFailure {
@@ -124,4 +127,18 @@ export function loginFailed(sentences: string, separator: ' ' | '\n' = ' '): Com
 
 export function loginInterrupted(): CommandFailure {
   return new CommandFailure(exitCode.interrupted, `Interrupted. ${nothingStored}`)
+}
+
+/** The failure for an end that every kind of login has. */
+export function loginEnded(
+  end: { readonly kind: 'failed'; readonly detail: string } | { readonly kind: 'timed_out' | 'aborted' },
+): CommandFailure {
+  switch (end.kind) {
+    case 'failed':
+      return loginFailed(`The login failed. ${end.detail}.`)
+    case 'timed_out':
+      return loginFailed('Nobody finished the login in the browser within 10 minutes.')
+    case 'aborted':
+      return loginInterrupted()
+  }
 }

@@ -1,24 +1,26 @@
 import { z } from 'zod'
+import { codexRecordKind } from '../../auth/codex/record.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { Fault } from '../../errors.ts'
+import { connectCodex } from '../../executors/codex-connection.ts'
+import type { CodexConnection } from '../../executors/codex-connection.ts'
 import { connectCopilot } from '../../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../../executors/executor.ts'
+import type { Logger } from '../../logging/logger.ts'
 import { parseAccountModels } from '../../models/auto-model.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
-import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import type { Model, ModelListing } from '../../models/model.ts'
 import { createModelRegistry } from '../../models/registry.ts'
 import { renderModelList } from '../../models/render.ts'
+import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
-import { findCallerKey } from '../shared/caller-key.ts'
-import { openCodexConnection } from '../shared/codex-connection.ts'
-import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
+import { hasCodexLogin, readCodexState, findCodexHome } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 const amount = z.number().nullable().catch(null)
@@ -92,10 +94,13 @@ interface FetchedModels {
   readonly problems: readonly string[]
 }
 
-type Answer =
-  | { readonly kind: 'listed'; readonly source: ModelSource; readonly models: readonly Model[] }
-  | { readonly kind: 'no-login'; readonly source: ModelSource }
-  | { readonly kind: 'failed'; readonly source: ModelSource; readonly failure: CommandFailure | RecordStoreError }
+interface Answer {
+  readonly source: ModelSource
+  /** Of the account if it was asked, else what a daemon lists in their place. */
+  readonly models: readonly Model[]
+  readonly isListed?: true
+  readonly failure?: CommandFailure | RecordStoreError
+}
 
 /**
  * The models of the accounts in use, from each provider without a daemon: same executors, same list. A failing
@@ -109,49 +114,37 @@ export async function fetchFromProviders(
 ): Promise<FetchedModels> {
   const { config } = settings
   const answers = await Promise.all(sources.map((source) => ask(context, settings, source)))
-  const failed = answers.filter((answer) => answer.kind === 'failed')
-  if (!answers.some(({ kind }) => kind === 'listed')) {
-    throw failed[0]?.failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  if (!answers.some(({ isListed }) => isListed)) {
+    const failure = answers.find((answer) => answer.failure !== undefined)?.failure
+    throw failure ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const registry = createModelRegistry(config.models)
-  for (const answer of answers) registry.register(answer.source.provider, modelsOf(answer))
+  for (const { source, models } of answers) registry.register(source.provider, models)
   const render = (models: ReturnType<typeof registry.list>): readonly ListedModel[] =>
     modelList.parse(renderModelList(models, config.copilot.upstreamDialect)).data
   return {
     models: render(registry.list()),
     disabled: render(registry.listSwitchedOff()),
-    problems: failed.map(
-      ({ source, failure }) => `The models of ${source.name} could not be fetched: ${failure.message}`,
+    problems: answers.flatMap(({ source, failure }) =>
+      failure === undefined ? [] : [`The models of ${source.name} could not be fetched: ${failure.message}`],
     ),
-  }
-}
-
-function modelsOf(answer: Answer): readonly Model[] {
-  const { kind, source } = answer
-  switch (kind) {
-    case 'listed':
-      return answer.models
-    case 'failed':
-      return source.seeds
-    case 'no-login':
-      return source.seedsWithoutLogin ? source.seeds : []
   }
 }
 
 async function ask(context: CommandContext, settings: LoadedSettings, source: ModelSource): Promise<Answer> {
   try {
     const connection = await source.connect(context, settings)
-    if (connection === undefined) return { kind: 'no-login', source }
+    if (connection === undefined) return { source, models: source.seedsWithoutLogin ? source.seeds : [] }
     try {
       const list = source.parse(await connection.listModels({ signal: context.signal }))
-      if (list !== undefined) return { kind: 'listed', source, models: list.models }
+      if (list !== undefined) return { source, models: list.models, isListed: true }
       const message = `${source.name} answered with something that is not a model list.`
-      return { kind: 'failed', source, failure: new CommandFailure(exitCode.failed, message) }
+      throw new CommandFailure(exitCode.failed, message)
     } finally {
       await connection.close()
     }
   } catch (error) {
-    return { kind: 'failed', source, failure: toFailure(error) }
+    return { source, models: source.seeds, failure: toFailure(error) }
   }
 }
 
@@ -227,3 +220,28 @@ const codexSource: ModelSource = {
 
 /** In the order in which a daemon lists them. */
 export const modelSources: readonly ModelSource[] = [copilotSource, codexSource]
+
+/** As a daemon connects, including the lock: a refresh token must be redeemed where requests redeem it. */
+export function openCodexConnection(
+  context: CommandContext,
+  settings: LoadedSettings,
+  log: Logger,
+): CodexConnection | undefined {
+  const { env, fetch, now, version, beforeExit, secrets } = context
+  return connectCodex(
+    {
+      store: openRecordStore(codexRecordKind, recordPlace(context, settings), silentLog),
+      codexHome: findCodexHome(context),
+      ...(beforeExit && { beforeExit }),
+      log,
+      noteSecrets: secrets.note,
+      redact: secrets.redact,
+      onModelsChanged: () => {},
+      fetch,
+      now,
+      env,
+      version,
+    },
+    settings.config,
+  )
+}

@@ -1,11 +1,199 @@
+import { shellSafeId } from '../../client-settings/target.ts'
+import { shortCount } from '../../terminal/format.ts'
+import type { Output } from '../../terminal/output.ts'
+import { fitsTable, formatTable } from '../../terminal/table.ts'
+import type { TableColumn } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import type { ReportFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { fetchFromDaemon, fetchFromProviders, modelSources } from './fetch-models.ts'
 import type { ListedModel, ModelSource } from './fetch-models.ts'
-import { modelsText } from './models-table.ts'
+
+type Column = TableColumn<ListedModel>
+
+/** Empty in the row of a long context tier, which follows its model. */
+function oncePerModel({ title, cell }: Column): Column {
+  return { title, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
+}
+
+const model: Column = { title: 'MODEL', cell: ({ id }) => visible(id) }
+const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
+/** Only where it adds to the name. */
+const family = oncePerModel({
+  title: 'FAMILY',
+  cell: ({ id, copilot_proxy: { family: name } }) => (id.endsWith(name) ? '' : visible(name)),
+})
+const provider = oncePerModel({ title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) })
+const limits: readonly Column[] = [
+  { title: 'CONTEXT', cell: (row) => tokens(row.copilot_proxy.context_window), align: 'right' },
+  { title: 'OUTPUT', cell: (row) => tokens(row.copilot_proxy.max_output_tokens), align: 'right' },
+]
+/** Per million tokens, in and out, in the unit of GitHub's bill and of `copilot-proxy usage`. */
+const credits: Column = {
+  title: 'CREDITS',
+  cell: ({ copilot_proxy: { prices } }) =>
+    prices?.default ? `${amount(prices.default.input)}/${amount(prices.default.output)}` : '',
+  align: 'right',
+}
+const abilities = oncePerModel({ title: 'CAN', cell: (row) => abilitiesOf(row).join(' ') })
+const thinking = oncePerModel({
+  title: 'THINKING',
+  cell: (row) => visible(shortLevels(row.copilot_proxy.capabilities.reasoning_effort ?? [])),
+})
+const routes: readonly Column[] = [
+  oncePerModel({ title: 'CHAT', cell: (row) => routeOf(row, 'chat') }),
+  oncePerModel({ title: 'RESP', cell: (row) => routeOf(row, 'responses') }),
+  oncePerModel({ title: 'MSGS', cell: (row) => routeOf(row, 'messages') }),
+]
+const state = oncePerModel({ title: 'STATE', cell: (row) => visible(stateOf(row)) })
+
+/**
+ * A table of models, each followed by its long context tier, disabled ones last and dim; then a legend and upstream's
+ * notices. Less important columns are omitted on a narrow screen.
+ */
+export function modelsText(
+  listed: readonly ListedModel[],
+  disabled: readonly ListedModel[],
+  output: Pick<Output, 'columns' | 'style'>,
+): string {
+  const rows = [...listed.flatMap(withLongContext), ...disabled]
+  const hasPrices = rows.some((row) => credits.cell(row) !== '')
+  const isMixed = new Set(rows.map((row) => row.copilot_proxy.provider)).size > 1
+  const hasState = rows.some((row) => stateOf(row) !== '')
+  const without = (...left: readonly Column[]): readonly Column[] =>
+    [
+      model,
+      vendor,
+      ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
+      ...(isMixed ? [provider] : []),
+      ...limits,
+      ...(hasPrices ? [credits] : []),
+      abilities,
+      thinking,
+      ...routes,
+      ...(hasState ? [state] : []),
+    ].filter((column) => !left.includes(column))
+  const leastFirst = [state, family, vendor, thinking, provider]
+  const narrower = [0, ...leastFirst.keys().map((at) => at + 1)].map((count) => without(...leastFirst.slice(0, count)))
+  // If no selection fits, each model becomes a block of lines.
+  const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? without()
+  const notes = [...notesOn(listed, disabled), ...noteOnWidth(without(), columns)].map((note) => `${note}\n`)
+  const table = formatTable(columns, rows, output, (row) => disabled.includes(row))
+  return notes.length === 0 ? table : `${table}\n${notes.join('')}`
+}
+
+function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[]): readonly string[] {
+  const isTranslated = listed.some((row) => callers.some((caller) => !['yes', '-'].includes(routeOf(row, caller))))
+  const isDemo = listed.some(({ owned_by: owner }) => owner.includes('(demo)'))
+  const priced = listed.find((row) => credits.cell(row) !== '')
+  const long = listed.flatMap(({ copilot_proxy: { long_context: tier } }) => tier ?? [])[0]
+  return [
+    ...(priced === undefined ? [] : ['CREDITS: for a million tokens in/out. A credit is US$0.01.']),
+    ...(long === undefined
+      ? []
+      : [
+          `[1m]: the same model with its long context, whose price only longer prompts have. Also: ${shellSafeId(visible(long.id))}`,
+        ]),
+    ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
+    ...(disabled.length > 0 ? [`Switched off for this account: ${closedOf(disabled)}. Enable at ${settingsPage}`] : []),
+    ...listed.flatMap(({ id, copilot_proxy: { notices } }) =>
+      notices
+        .map(({ level, message }) => `${level === 'warning' ? 'Warning' : 'Note'} on ${id}: ${message}`)
+        .map(visible),
+    ),
+    ...(isDemo ? ['These models are simulated (--demo).'] : []),
+  ]
+}
+
+function noteOnWidth(all: readonly Column[], shown: readonly Column[]): readonly string[] {
+  const hidden = all.filter((column) => !shown.includes(column)).map(({ title }) => title)
+  return hidden.length === 0 ? [] : [`No room here for ${hidden.join(', ')}: widen the window, or use --json.`]
+}
+
+/** With the policy, unless it is `disabled`. */
+function closedOf(rows: readonly ListedModel[]): string {
+  return rows
+    .map(({ id, copilot_proxy: { policy } }) => visible(policy === 'disabled' ? id : `${id} (${policy ?? ''})`))
+    .join(', ')
+}
+
+const settingsPage = 'https://github.com/settings/copilot/features'
+
+/** In ascending order. */
+const knownLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/** `low-high,max`: consecutive levels as a range. */
+function shortLevels(levels: readonly string[]): string {
+  const rows: string[][] = []
+  for (const level of levels) {
+    const row = rows.at(-1)
+    const before = knownLevels.indexOf(level) - 1
+    // `none` starts no range.
+    if (row !== undefined && before > 0 && row.at(-1) === knownLevels[before]) row.push(level)
+    else rows.push([level])
+  }
+  return rows.map((row) => (row.length > 2 ? `${row[0]}-${row.at(-1)}` : row.join(','))).join(',')
+}
+
+const knownVendors = ['OpenAI', 'Anthropic', 'Google', 'xAI', 'Microsoft', 'Mistral', 'Meta', 'DeepSeek', 'Moonshot']
+
+/** `OpenAI` for `Azure OpenAI`: the maker of the model, not its host. */
+function shortVendor(owner: string): string {
+  // The default where upstream states none.
+  if (owner === 'github-copilot') return ''
+  const known = knownVendors.find((name) => new RegExp(`\\b${name}\\b`, 'i').test(owner))
+  return known ?? owner.slice(0, 12)
+}
+
+function withLongContext(row: ListedModel): readonly ListedModel[] {
+  const { long_context: long, prices } = row.copilot_proxy
+  if (long === null) return [row]
+  const { id, ...longLimits } = long
+  const facts = { ...longLimits, context_tier: 'long', prices: prices && { ...prices, default: prices.long_context } }
+  return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
+}
+
+/** `37.5`; `?` where unknown. */
+function amount(credit: number | null): string {
+  return credit === null ? '?' : String(Number(credit.toFixed(2)))
+}
+
+/** `264k`; '' where unknown. */
+function tokens(count: number | null): string {
+  return count === null ? '' : shortCount(count)
+}
+
+function abilitiesOf({ copilot_proxy: { type, capabilities } }: ListedModel): readonly string[] {
+  return [
+    ...(type === 'embeddings' ? ['embeddings'] : []),
+    ...(capabilities.tool_calls ? ['tools'] : []),
+    ...(capabilities.vision ? ['vision'] : []),
+  ]
+}
+
+const callers = ['chat', 'responses', 'messages'] as const
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ['chat', 'chat'],
+  ['responses', 'resp'],
+  ['messages', 'msgs'],
+])
+
+/**
+ * How callers of that API are served: `yes` by the same API upstream, else the API it is translated to; `-` for not at
+ * all.
+ */
+function routeOf({ copilot_proxy: { routes: taken } }: ListedModel, caller: (typeof callers)[number]): string {
+  const upstream = taken[caller] ?? undefined
+  if (upstream === undefined) return '-'
+  return upstream === caller ? 'yes' : visible(shortNames.get(upstream) ?? upstream)
+}
+
+/** Empty for an ordinary model. */
+function stateOf({ copilot_proxy: { policy, preview } }: ListedModel): string {
+  if (policy !== null && policy !== 'enabled') return policy
+  return preview ? 'preview' : ''
+}
 
 /** Lists the models of the running daemon, else those that the providers return. */
 export async function models(
@@ -23,13 +211,13 @@ export async function models(
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
 
-function providersOf(list: readonly ListedModel[]): ReadonlySet<string> {
-  return new Set(list.map(({ copilot_proxy: { provider } }) => provider))
+function providersOf(rows: readonly ListedModel[]): ReadonlySet<string> {
+  return new Set(rows.map((row) => row.copilot_proxy.provider))
 }
 
 /** Empty where every model is from an account. */
 function builtInNote(list: readonly ListedModel[]): string {
-  const builtIn = providersOf(list.filter((model) => model.copilot_proxy.source === 'seed'))
+  const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
   return `\nThe models${whose} are a built-in list; that of the account replaces it once somebody is logged in.\n`

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { formatConfigError } from '../../config/problem.ts'
 import type { ConfigError } from '../../config/problem.ts'
@@ -8,15 +9,12 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome } from '../shared/codex-login.ts'
+import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import { ensureLogin } from '../shared/ensure-login.ts'
-import type { ServeFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
 import { toConfigFlags, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { toListenFailure } from './listen-failure.ts'
-import { runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
+import { toListenFailure, runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
 
 /** For the last log entries to be written. Ms. */
 const flushMs = 1000
@@ -27,7 +25,7 @@ const uncheckedCertificates =
 
 /** Runs the daemon until a signal. Returns 0 after SIGTERM, the usual way to stop a service. */
 export async function serve(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
-  if (flags.detach) return (await import('../background/detach.ts')).detach(context, flags)
+  if (flags.detach) return (await import('../background/start-daemon.ts')).detach(context, flags)
   const configFlags = toConfigFlags(flags)
   const settings = await loadSettings(context, flags.config, configFlags)
   const { config } = settings
@@ -75,7 +73,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
       },
       onValid: () => daemon.setConfigRefused(false),
     })
-    await aborted(context.signal)
+    if (!context.signal.aborted) await once(context.signal, 'abort')
     watch.close()
     const graceSeconds = current.server.shutdownGraceSeconds
     log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal does not wait for requests')
@@ -190,13 +188,6 @@ function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Confi
     ...(changed.auth.strictPermissions === atStart.auth.strictPermissions ? [] : ['auth.strict-permissions']),
   ]
   if (waiting.length > 0) log.warn({ keys: waiting }, 'these keys take effect when copilot-proxy is restarted')
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** `copilot-proxy` without a command: logs in to Copilot if no login exists, then serves. */

@@ -2,9 +2,11 @@ import { statSync } from 'node:fs'
 import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
 import { parseApiKeyEntry } from '../../config/api-keys.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
+import type { Config } from '../../config/schema.ts'
 import { recordPlace } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
+import { daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 /** Shorter keys can be guessed. Characters. */
@@ -113,3 +115,42 @@ export function runtimeWarning(version: string): string | undefined {
 const newestLine = Math.max(...Object.keys(patchedFloors).map(Number))
 /** The line with the longest remaining support. */
 const recommended = 24
+
+/** The message for a failed `listen`; undefined for any other error. */
+export async function toListenFailure(
+  context: CommandContext,
+  server: Config['server'],
+  error: unknown,
+): Promise<CommandFailure | undefined> {
+  const { host, port } = server
+  const fail = (message: string) => new CommandFailure(exitCode.failed, message, { cause: error })
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE':
+      return fail(await portInUse(context, server))
+    case 'EACCES':
+      return fail(`This user may not listen on port ${port}; ports below 1024 often need more rights.`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return fail(`${host} is not an address of this machine (server.host, --host).`)
+    default:
+      return undefined
+  }
+}
+
+async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
+  const { port } = server
+  const holder = await findPortHolder(context.fetch, server)
+  const choose = 'Choose another with --port or the setting server.port; 0 picks a free one.'
+  switch (holder.kind) {
+    case 'copilot-proxy':
+      return (
+        `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
+        `${holder.demo ? ', with simulated answers (--demo)' : ''}. ` +
+        'Use that one, end it, or choose another port: --port, or the setting server.port.'
+      )
+    case 'process':
+      return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`
+    case 'unknown':
+      return `Port ${port} is in use by another program. ${choose}`
+  }
+}

@@ -1,28 +1,30 @@
+import { execFile } from 'node:child_process'
 import * as nodeFs from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
+import { callerKeyVariable } from '../../config/environment.ts'
 import { formatPairs } from '../../terminal/table.ts'
-import { visible } from '../../terminal/visible.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
 import {
   daemonDocument,
   findStateFiles,
   findRunningDaemon,
   openStateFiles,
   withBackgroundLock,
+  systemEnvironment,
 } from '../background/background-daemon.ts'
-import type { StateFiles } from '../background/background-daemon.ts'
+import type { StateFiles, DaemonRecord } from '../background/background-daemon.ts'
+import type { StartedDaemon } from '../background/start-daemon.ts'
 import { stopDaemon } from '../background/stop.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
+import type { CommandContext, ExitCode, ReportFlags, ServiceFlags } from '../shared/command.ts'
 import { findDaemon } from '../shared/find-daemon.ts'
-import type { ReportFlags, ServiceFlags } from '../shared/flags.ts'
-import { loadSettings } from '../shared/settings.ts'
+import { loadSettings, homeOf } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { awaitGone, awaitService, findManager, realSystem, runOrFail } from './control.ts'
-import type { ServiceSystem } from './control.ts'
-import { defineService, marker } from './define.ts'
-import type { ServiceManager } from './manager.ts'
+import { launchd, marker, systemd } from './managers.ts'
+import type { CommandLine, ServiceDefinition, ServiceManager } from './managers.ts'
 
 /**
  * Makes copilot-proxy a service of this user, and starts it in place of a running background daemon. Without a usable
@@ -193,4 +195,150 @@ async function tellingErrors<T>({ file }: ServiceManager, work: () => Promise<T>
       cause,
     })
   }
+}
+
+export interface CommandResult {
+  /** Undefined where the program does not exist, or a signal ended it. */
+  readonly code: number | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** System access of the service commands; tests replace it. */
+export interface ServiceSystem {
+  readonly run: (command: CommandLine, env: CommandContext['env']) => Promise<CommandResult>
+  readonly uid: () => number
+  /** For a service to accept connections. Ms. */
+  readonly startLimitMs: number
+}
+
+export const realSystem: ServiceSystem = {
+  run: ([file, ...args], env) =>
+    new Promise((resolve) => {
+      const child = execFile(file, args, { env: systemEnvironment(env), timeout: 60_000 }, (_error, stdout, stderr) =>
+        resolve({ code: child.exitCode ?? undefined, stdout, stderr }),
+      )
+    }),
+  uid: () => userInfo().uid,
+  startLimitMs: 30_000,
+}
+
+/** Polling interval. Ms. */
+const pollMs = 100
+
+/** @throws CommandFailure `failed` on other systems */
+export function findManager(context: CommandContext, system: ServiceSystem): ServiceManager {
+  const { env, platform } = context
+  const managers = { linux: systemd, darwin: launchd } as const
+  if (platform !== 'linux' && platform !== 'darwin') {
+    const message = 'Services are made for Linux (systemd) and macOS (launchd). Here: copilot-proxy serve --detach'
+    throw new CommandFailure(exitCode.failed, message)
+  }
+  return managers[platform]({ home: homeOf(context), xdgConfigHome: env['XDG_CONFIG_HOME'], uid: system.uid() })
+}
+
+/** @throws CommandFailure `failed` with the program's output */
+export async function runOrFail(context: CommandContext, system: ServiceSystem, command: CommandLine): Promise<void> {
+  const { code, stderr, stdout } = await system.run(command, context.env)
+  if (code === 0) return
+  const output = (stderr.trim() || stdout.trim() || `it ended with ${code ?? 'no exit code'}`).slice(0, 1000)
+  throw new CommandFailure(exitCode.failed, visibleLines(`${command.join(' ')} failed: ${output}`))
+}
+
+/** Waits until a command fails, which means that the service is gone, or until the time is up. */
+export async function awaitGone(
+  context: CommandContext,
+  system: ServiceSystem,
+  whileThere: CommandLine,
+  withinSeconds: number,
+): Promise<void> {
+  const untilMs = performance.now() + withinSeconds * 1000
+  while (performance.now() < untilMs && (await system.run(whileThere, context.env)).code === 0) {
+    await context.sleep(pollMs, context.signal)
+  }
+}
+
+/** Restarts the service, whose daemon is `before`. */
+export async function restartService(
+  context: CommandContext,
+  files: StateFiles,
+  before: DaemonRecord,
+  system: ServiceSystem = realSystem,
+): Promise<StartedDaemon> {
+  const manager = findManager(context, system)
+  await runOrFail(context, system, manager.restart)
+  const record = await awaitService(context, files, system, manager, before)
+  return { record, wasRunning: false }
+}
+
+/**
+ * Waits until the service accepts connections.
+ * @param before the daemon that it replaces
+ * @throws CommandFailure `failed` where it does not start
+ */
+export async function awaitService(
+  context: CommandContext,
+  files: StateFiles,
+  system: ServiceSystem,
+  manager: ServiceManager,
+  before: DaemonRecord | undefined,
+): Promise<DaemonRecord> {
+  const untilMs = performance.now() + system.startLimitMs
+  for (;;) {
+    const record = await findRunningDaemon(context, files)
+    if (record !== undefined && record.process_start !== before?.process_start) return record
+    if (performance.now() > untilMs) {
+      const message = `The service was started and does not accept connections. To see why: ${manager.look}`
+      throw new CommandFailure(exitCode.failed, message)
+    }
+    await context.sleep(pollMs, context.signal)
+  }
+}
+
+/** Variables with paths, none with credentials. */
+const passedVariables = [
+  'COPILOT_PROXY_HOME',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+  'XDG_CACHE_HOME',
+  'CODEX_HOME',
+  'NODE_EXTRA_CA_CERTS',
+  'NODE_USE_SYSTEM_CA',
+  'NO_PROXY',
+  'no_proxy',
+] as const
+
+/** Passed on unless they hold a user name or password. */
+const proxyVariables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
+
+/** For cleanup after the grace period, before the system kills the process. */
+const marginSeconds = 15
+
+/**
+ * This program with these settings, as a service of this user.
+ * @returns `leftOut`: variables in force here that the service will not have
+ */
+function defineService(context: CommandContext, settings: LoadedSettings) {
+  const { env, self } = context
+  const proxies = proxyVariables.filter((name) => !env[name]?.includes('@'))
+  const passed = [...passedVariables, ...proxies].flatMap((name) => (env[name] ? [[name, env[name]] as const] : []))
+  const environment = Object.fromEntries(passed)
+  const leftOut = Object.keys(env).filter((name) => {
+    const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name) || proxyVariables.some((known) => known === name)
+    // That variable is for clients.
+    return isOurs && name !== callerKeyVariable && env[name] && !Object.hasOwn(environment, name)
+  })
+  const definition: ServiceDefinition = {
+    command: [
+      ...self,
+      'serve',
+      '--background=service',
+      ...(settings.isNamed ? [`--config=${settings.configFile}`] : []),
+    ],
+    environment,
+    stopSeconds: settings.config.server.shutdownGraceSeconds + marginSeconds,
+    logFile: findStateFiles(context).logFile,
+  }
+  return { definition, leftOut: leftOut.toSorted() }
 }

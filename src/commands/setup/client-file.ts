@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { structuredPatch } from 'diff'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { errnoOf, isForeign, isLoose } from '../../auth/records/record-fs.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -101,4 +102,22 @@ async function readText(path: string): Promise<string | undefined> {
 
 function reportErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   return withFileErrors((advice) => `${path} could not be used: ${advice}.`, work)
+}
+
+/** The changes as `diff -u` prints them; '' where there are none. An empty text stands for a missing file. */
+export function unifiedDiff(path: string, before: string, after: string): string {
+  if (before === after) return ''
+  const { hunks } = structuredPatch(path, path, before, after, '', '', { context: 3 })
+  const header = `--- ${before === '' ? '/dev/null' : path}\n+++ ${after === '' ? '/dev/null' : path}\n`
+  return hunks.reduce(
+    (text, { oldStart, oldLines, newStart, newLines, lines }) =>
+      `${text}@@ -${rangeOf(oldStart, oldLines)} +${rangeOf(newStart, newLines)} @@\n${lines.join('\n')}\n`,
+    header,
+  )
+}
+
+/** As GNU diff: an empty range is named by the line before it, and a count of 1 is omitted. */
+function rangeOf(start: number, count: number): string {
+  if (count === 0) return `${start - 1},0`
+  return count === 1 ? `${start}` : `${start},${count}`
 }

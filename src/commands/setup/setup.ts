@@ -1,21 +1,18 @@
+import { once } from 'node:events'
 import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
-import { clients } from '../../client-settings/clients.ts'
-import type { ClientId } from '../../client-settings/clients.ts'
+import { clients } from '../../client-settings/target.ts'
+import type { ClientId, Target } from '../../client-settings/target.ts'
 import { nativeDialect } from '../../client-settings/opencode.ts'
 import { snippets } from '../../client-settings/snippets.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
-import type { Target } from '../../client-settings/target.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
 import { redactText } from '../../redaction/redact.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { ensureDaemon } from '../background/ensure-daemon.ts'
-import { clientNotes, findClientFile, sdkNotes } from '../clients/client-notes.ts'
-import { pickTarget, sketchTarget } from '../clients/target.ts'
-import { requireCallerKey } from '../shared/caller-key.ts'
+import { ensureDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
+import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
+import { requireCallerKey, daemonUrl } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import { daemonUrl } from '../shared/find-daemon.ts'
-import type { SetupFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
@@ -25,10 +22,10 @@ import {
   keepBackup,
   readClientFile,
   removeBackup,
+  unifiedDiff,
 } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
 import { tryModel } from './try-model.ts'
-import { unifiedDiff } from './unified-diff.ts'
 
 /**
  * Makes a client use the proxy permanently, undoes that, or prints the settings of clients that have no settings file.
@@ -243,15 +240,16 @@ function beginning(text: string): string {
   return characters.length > 80 ? `${characters.slice(0, 80).join('')}…` : characters.join('')
 }
 
-/** Asks the person; only yes is true. @throws the signal's reason on abort */
-async function confirm(context: CommandContext, question: string): Promise<boolean> {
-  context.stderr.write(`${question} [y/N] `)
-  const answer = await Promise.race([
-    readLine(context.stdin),
+/** Asks the person; only yes is true. @throws on abort */
+async function confirm({ signal, stderr, stdin }: CommandContext, question: string): Promise<boolean> {
+  signal.throwIfAborted()
+  stderr.write(`${question} [y/N] `)
+  const interrupted = once(signal, 'abort').then((): never => {
     // Output continues on a new line.
-    untilAborted(context.signal).finally(() => context.stderr.write('\n')),
-  ])
-  return /^y(?:es)?$/i.test(answer.trim())
+    stderr.write('\n')
+    throw new Error('interrupted', { cause: signal.reason })
+  })
+  return /^y(?:es)?$/i.test((await Promise.race([readLine(stdin), interrupted])).trim())
 }
 
 async function readLine(stdin: CommandContext['stdin']): Promise<string> {
@@ -262,12 +260,4 @@ async function readLine(stdin: CommandContext['stdin']): Promise<string> {
     if (text.includes('\n')) break
   }
   return text.split('\n', 1).join('')
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const end = (): void => reject(new Error('interrupted', { cause: signal.reason }))
-    if (signal.aborted) end()
-    else signal.addEventListener('abort', end, { once: true })
-  })
 }

@@ -146,18 +146,14 @@ export function describeFailure(failure: GithubFailure): string {
     case 'bad_credentials':
     case 'not_available':
       return `${failure.detail}. ${failure.fix}`
-    case 'no_access':
-      return `${failure.detail}
-${failure.fix}.${
-        failure.url === undefined
-          ? ''
-          : `
-GitHub's page about it: ${failure.url}`
-      }`
-    case 'rate_limited':
-      return failure.retryAfterSeconds === undefined
-        ? `${failure.detail}. Try again in a few minutes.`
-        : `${failure.detail}. Try again in ${failure.retryAfterSeconds} seconds.`
+    case 'no_access': {
+      const page = failure.url === undefined ? '' : `\nGitHub's page about it: ${failure.url}`
+      return `${failure.detail}\n${failure.fix}.${page}`
+    }
+    case 'rate_limited': {
+      const { retryAfterSeconds: seconds } = failure
+      return `${failure.detail}. Try again in ${seconds === undefined ? 'a few minutes' : `${seconds} seconds`}.`
+    }
     case 'redirected':
       return `${failure.detail}.`
     case 'transient':

@@ -2,8 +2,13 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { isForeign } from '../../auth/records/record-fs.ts'
+import { anyKey } from '../../client-settings/target.ts'
+import { parseApiKeyEntry } from '../../config/api-keys.ts'
+import { callerKeyVariable } from '../../config/environment.ts'
+import type { Config } from '../../config/schema.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import type { DaemonRecord } from '../background/background-daemon.ts'
+import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import type { LoadedSettings } from './settings.ts'
 
@@ -122,33 +127,28 @@ export async function getFromDaemon(
 }
 
 export type PortHolder =
-  | {
-      readonly kind: 'copilot-proxy'
-      readonly version: string
-      readonly demo: boolean
-      readonly isConfigRefused: boolean
-    }
+  | ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo' | 'isConfigRefused'>)
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
 
-export interface PortHolderQuery {
-  readonly host: string
-  readonly port: number
-  readonly fetch: typeof globalThis.fetch
-  /** Linux's process file system. Without it, only another copilot-proxy can be identified. */
-  readonly procDir: string
-}
-
-/** Who listens on a port in use, as far as an ordinary user may know. Never throws. */
-export async function findPortHolder(query: PortHolderQuery): Promise<PortHolder> {
-  const health = await askHealth(daemonUrl(query), query.fetch)
-  if (health !== undefined && !(await isForeignListener(query.port, query.procDir))) {
+/**
+ * Who listens on a port in use, as far as an ordinary user may know. Never throws.
+ * @param procDir Linux's process file system, without which only another copilot-proxy can be identified
+ */
+export async function findPortHolder(
+  fetch: typeof globalThis.fetch,
+  server: { readonly host: string; readonly port: number },
+  procDir = '/proc',
+): Promise<PortHolder> {
+  const { port } = server
+  const health = await askHealth(daemonUrl(server), fetch)
+  if (health !== undefined && !(await isForeignListener(port, procDir))) {
     const { version, demo, isConfigRefused } = health
     return { kind: 'copilot-proxy', version, demo, isConfigRefused }
   }
   try {
-    const inodes = new Set((await listenersOn(query.port, query.procDir)).map(({ inode }) => inode))
-    return (await findSocketOwner(inodes, query.procDir)) ?? { kind: 'unknown' }
+    const inodes = new Set((await listenersOn(port, procDir)).map(({ inode }) => inode))
+    return (await findSocketOwner(inodes, procDir)) ?? { kind: 'unknown' }
   } catch {
     return { kind: 'unknown' }
   }
@@ -166,13 +166,8 @@ export async function isForeignListener(port: number, procDir = '/proc'): Promis
   return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
 }
 
-interface Listener {
-  readonly inode: string
-  readonly uid: number
-}
-
 /** Listening sockets, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
-async function listenersOn(port: number, procDir: string): Promise<readonly Listener[]> {
+async function listenersOn(port: number, procDir: string) {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0')
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
@@ -213,4 +208,34 @@ async function hasOpen(links: ReadonlySet<string>, fdDir: string): Promise<boole
   const fds = await readdir(fdDir).catch(() => [])
   const targets = await Promise.all(fds.map((fd) => readlink(join(fdDir, fd)).catch(() => '')))
   return targets.some((target) => links.has(target))
+}
+
+export interface CallerKey {
+  readonly key: string
+  /** False: the daemon accepts any text as a key. */
+  readonly isAsked: boolean
+}
+
+/**
+ * The key that a client on this machine sends; undefined where the configuration holds only hashes of keys. The key is
+ * registered as a secret.
+ */
+export function findCallerKey({ env, secrets }: CommandContext, { server }: Config): CallerKey | undefined {
+  const plain = server.apiKeys.map(parseApiKeyEntry).find((entry) => entry?.form === 'plain')
+  // Also without a key in this configuration: the running daemon may use another one.
+  const key = env[callerKeyVariable] || plain?.key
+  if (key === undefined) return server.apiKeys.length === 0 ? { key: anyKey, isAsked: false } : undefined
+  secrets.note(key)
+  return { key, isAsked: true }
+}
+
+/** @throws CommandFailure `failed` */
+export function requireCallerKey(context: CommandContext, config: Config): CallerKey {
+  const callerKey = findCallerKey(context, config)
+  if (callerKey !== undefined) return callerKey
+  throw new CommandFailure(
+    exitCode.failed,
+    'copilot-proxy asks for a key, and its configuration holds keys only as hashes. Set ' +
+      `${callerKeyVariable} to one of them, or make one: export ${callerKeyVariable}=$(copilot-proxy key add)`,
+  )
 }

@@ -8,8 +8,7 @@ import { readConfigFile } from '../../config/read-config-file.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretValues } from '../../config/secrets.ts'
 import { CommandFailure, exitCode } from './command.ts'
-import type { CommandContext } from './command.ts'
-import type { ServeFlags } from './flags.ts'
+import type { CommandContext, ServeFlags } from './command.ts'
 
 /** Paths of this user's files, which may not exist. */
 export interface UserFiles {

@@ -5,9 +5,8 @@ import type { CopilotAccount } from '../../auth/copilot/quota.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import { openUsageStore, UsageStoreError } from '../../usage/store.ts'
-import { findCallerKey } from '../shared/caller-key.ts'
+import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 const count = z.number().catch(0)

@@ -7,13 +7,12 @@ import type { UsageTotals } from '../../usage/periods.ts'
 import { describeFailure, githubApi, requireLogin } from '../shared/accounts.ts'
 import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode } from '../shared/command.ts'
-import type { UsageFlags } from '../shared/flags.ts'
+import type { CommandContext, ExitCode, UsageFlags } from '../shared/command.ts'
 import { planName } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { askUsage, readTotals } from './fetch-usage.ts'
-import type { TotalsRead } from './fetch-usage.ts'
+import type { DaemonUsage, TotalsRead } from './fetch-usage.ts'
 import { planUseLine, planUseText, usageLine, accountText, totalsText } from './usage-text.ts'
 
 /** For a daemon that has to ask GitHub first. Ms. */
@@ -27,7 +26,7 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   if (flags.line) return printLine(context, settings)
   const fromDaemon = await askUsage(context, settings, daemonTimeoutMs)
   context.signal.throwIfAborted()
-  const { account, failure } = fromDaemon?.account
+  const { account, failure }: Fetched = fromDaemon?.account
     ? { account: fromDaemon.account }
     : await fetchAccount(context, settings)
   const { totals, problem }: TotalsRead = fromDaemon?.totals
@@ -37,7 +36,7 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   const codex = fromDaemon?.codex
   // Without anything to show, only the failure is reported.
   if (failure !== undefined && codex === undefined && totals.last_30_days.length === 0) throw failure
-  if (flags.json) writeJson(context, usageDocument({ account, codex, totals, demo: fromDaemon?.demo ?? false }))
+  if (flags.json) writeJson(context, usageDocument({ account, codex, demo: fromDaemon?.demo ?? false }, totals))
   else {
     const { stdout } = context
     const simulated = fromDaemon?.demo ? 'The daemon answers from a simulated Copilot (--demo).\n\n' : ''
@@ -54,15 +53,16 @@ async function printLine(context: CommandContext, settings: LoadedSettings): Pro
   const fromDaemon = await askUsage(context, settings, lineTimeoutMs)
   const totals =
     fromDaemon?.totals ?? readTotals(settings.usageFile, context.now(), fromDaemon?.account?.resetsAt).totals
-  context.stdout.write(`${usageLine(fromDaemon?.account, totals, codexPart(fromDaemon?.codex, context.now()))}\n`)
+  const codex = fromDaemon?.codex && planUseLine(fromDaemon.codex, context.now())
+  context.stdout.write(`${usageLine(fromDaemon?.account, totals, codex)}\n`)
   return exitCode.done
 }
 
-type Fetched =
-  /** The login is of Codex alone, or a token whose quota GitHub does not report. */
-  | { readonly account?: never; readonly failure?: never }
-  | { readonly account: CopilotAccount; readonly failure?: never }
-  | { readonly account?: never; readonly failure: CommandFailure | RecordStoreError }
+interface Fetched {
+  /** Undefined without failure: the login is of Codex alone, or a token whose quota GitHub does not report. */
+  readonly account?: CopilotAccount
+  readonly failure?: CommandFailure | RecordStoreError
+}
 
 /** @throws the signal's reason on abort */
 async function fetchAccount(context: CommandContext, settings: LoadedSettings): Promise<Fetched> {
@@ -79,28 +79,13 @@ async function fetchAccount(context: CommandContext, settings: LoadedSettings): 
     }
     return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
   } catch (error) {
-    if (isNoLogin(error) && hasCodexLogin(await readCodexState(context, settings))) return {}
-    if (error instanceof CommandFailure || error instanceof RecordStoreError) return { failure: error }
-    throw error
+    if (!(error instanceof CommandFailure || error instanceof RecordStoreError)) throw error
+    const isNoLogin = error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
+    return isNoLogin && hasCodexLogin(await readCodexState(context, settings)) ? {} : { failure: error }
   }
 }
 
-function isNoLogin(error: unknown): boolean {
-  return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
-}
-
-function codexPart(use: PlanUse | undefined, nowMs: number): string {
-  return use === undefined ? '' : planUseLine(use, nowMs)
-}
-
-interface Known {
-  readonly account: CopilotAccount | undefined
-  readonly codex: PlanUse | undefined
-  readonly totals: UsageTotals
-  readonly demo: boolean
-}
-
-function usageDocument({ account, codex, totals, demo }: Known): object {
+function usageDocument({ account, codex, demo }: Omit<DaemonUsage, 'totals'>, totals: UsageTotals): object {
   return {
     account: account?.login ?? null,
     plan: account?.plan ?? null,

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProcessStart } from '../../../src/commands/background/process-start.ts'
+import { findProcessStart } from '../../../src/commands/background/background-daemon.ts'
+import process from 'node:process'
 
 const here = { platform: process.platform, env: process.env }
 

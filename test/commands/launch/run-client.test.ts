@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findProgram, runClient, spawnLine } from '../../../src/commands/launch/run-client.ts'
+import { findProgram, runClient, spawnLine } from '../../../src/commands/launch/launch.ts'
 import type { EndingSignal } from '../../../src/commands/shared/command.ts'
 import { createUser } from '../harness.ts'
 

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { unifiedDiff } from '../../../src/commands/setup/unified-diff.ts'
+import { unifiedDiff } from '../../../src/commands/setup/client-file.ts'
 
 test('shows what changes with three lines around it', () => {
   const before = Array.from({ length: 12 }, (_, at) => `line ${at + 1}\n`)

@@ -21,13 +21,13 @@ async function listen(answer: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-const query = { host: '127.0.0.1', fetch, procDir: '/proc' }
+const host = '127.0.0.1'
 
 test('names another copilot-proxy and its version', async () => {
   const port = await listen((_request, reply) =>
     reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3' })),
   )
-  expect(await findPortHolder({ ...query, port })).toEqual({
+  expect(await findPortHolder(fetch, { host, port })).toEqual({
     kind: 'copilot-proxy',
     version: '1.2.3',
     demo: false,
@@ -37,7 +37,7 @@ test('names another copilot-proxy and its version', async () => {
 
 test.runIf(process.platform === 'linux')('names the process that listens, on Linux', async () => {
   const port = await listen((_request, reply) => reply.end('hello'))
-  expect(await findPortHolder({ ...query, port })).toEqual({
+  expect(await findPortHolder(fetch, { host, port })).toEqual({
     kind: 'process',
     pid: process.pid,
     name: expect.any(String),
@@ -74,7 +74,7 @@ test.runIf(process.getuid !== undefined)('knows a copilot-proxy of another user 
   ] as const) {
     const procDir = await procWith('node', ['node'], uid)
     expect(await isForeignListener(4141, procDir)).toBe(isForeign)
-    const holder = await findPortHolder({ host: '127.0.0.1', port: 4141, fetch: healthy, procDir })
+    const holder = await findPortHolder(healthy, { host, port: 4141 }, procDir)
     expect(holder.kind).toBe(isForeign ? 'process' : 'copilot-proxy')
   }
   expect(await isForeignListener(4141, '/nonexistent')).toBe(false)
@@ -91,7 +91,7 @@ test.skipIf(process.platform === 'win32').each<readonly [string, readonly string
   ['MainThread', [], 'MainThread'],
 ])('a process whose thread is called %s and which was started as %j is named %s', async (comm, args, name) => {
   const procDir = await procWith(comm, args)
-  expect(await findPortHolder({ host: '127.0.0.1', port: 4141, fetch: nobody, procDir })).toEqual({
+  expect(await findPortHolder(nobody, { host, port: 4141 }, procDir)).toEqual({
     kind: 'process',
     pid: 7,
     name,
@@ -102,12 +102,12 @@ test('a copilot-proxy says that its configuration file is not what is in force',
   const port = await listen((_request, reply) =>
     reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', config: 'invalid' })),
   )
-  expect(await findPortHolder({ ...query, port })).toMatchObject({ isConfigRefused: true })
+  expect(await findPortHolder(fetch, { host, port })).toMatchObject({ isConfigRefused: true })
 })
 
 test('admits that it does not know', async () => {
   const port = await listen((_request, reply) => reply.destroy())
-  expect(await findPortHolder({ ...query, port, procDir: '/nonexistent' })).toEqual({ kind: 'unknown' })
+  expect(await findPortHolder(fetch, { host, port }, '/nonexistent')).toEqual({ kind: 'unknown' })
 })
 
 test.each([
