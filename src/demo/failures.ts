@@ -34,13 +34,6 @@ export function invalidBody(message: string): WholeReply {
   return failure(400, { message, code: 'invalid_request_body' })
 }
 
-/** Validation against the JSON schema; `reason` as in docs/copilot-wire.md, "Parameters by model". */
-export function schemaFailure(reason: string, location: string): WholeReply {
-  return invalidBody(
-    `invalid request body, failed to validate schema: (1) Reason: ${reason}, Location: ${location || '/'}`,
-  )
-}
-
 export function modelNotSupported(): WholeReply {
   return failure(400, {
     message: 'The requested model is not supported.',
@@ -57,10 +50,6 @@ export function wrongEndpoint(model: DemoModel, path: string): WholeReply {
   })
 }
 
-export function missingVisionHeader(): WholeReply {
-  return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
-}
-
 export function tokenExpired(): WholeReply {
   return textReply(401, 'unauthorized: token expired')
 }
@@ -75,20 +64,11 @@ export function misdirected(): WholeReply {
 
 const DAY_MS = 86_400_000
 
-/** An effort that the model does not list, on whatever route. */
-export function invalidEffort(effort: string, { id, efforts }: DemoModel): WholeReply {
-  const message =
-    efforts.length === 0
-      ? `model ${id} does not support reasoning effort`
-      : `reasoning effort "${effort}" is not supported by model ${id}; supported values: [${efforts.join(' ')}]`
-  return failure(400, { message, code: 'invalid_reasoning_effort' })
-}
-
 /**
  * A prompt that does not fit, in the words of the backend behind the model: Anthropic's, Google's, or those of the
  * Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: Anthropic's own API is what is spoken.
  */
-export function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
+function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
   switch (profile) {
     case 'claude':
       return claudePromptTooLong(contextTokens + 10_194, contextTokens, isNative)
@@ -121,27 +101,41 @@ const ANTHROPIC_FAILURES: ReadonlyMap<number, { readonly type: string; readonly 
   [529, { type: 'overloaded_error', message: 'Overloaded' }],
 ])
 
-interface StatusWish {
+/** The code of a prompt that is too long. */
+export const OVERFLOW = 'context_length_exceeded'
+
+/** A failure that a marker asks for. */
+export interface FailureWish {
   readonly status: number
-  /** One of the several failures of that status, by its code or a word for it. */
-  readonly name: string | undefined
+  /** One of the several failures of that status, by its code or a word for it; absent: the usual one. */
+  readonly code?: string | undefined
+  /** Replaces the usual `retry-after`. */
+  readonly retryAfterSeconds?: number | undefined
+}
+
+interface FailureContext {
+  readonly model: DemoModel
   /** Dates the `retry-after` of 402, which is an HTTP date there and seconds on 429. */
   readonly nowMs: number
-  /** Replaces the usual `retry-after`. */
-  readonly retryAfterSeconds: number | undefined
   /** Anthropic's own API is what is spoken. */
   readonly isNative: boolean
 }
 
-/** What the real service answers with a given status, for `[demo:error N]`. */
-export function failureOfStatus({ status, name, nowMs, retryAfterSeconds, isNative }: StatusWish): WholeReply {
-  const own = isNative && name === undefined ? ANTHROPIC_FAILURES.get(status) : undefined
+/** What the Copilot API answers with a status. */
+export function copilotFailure(wish: FailureWish, { model, nowMs, isNative }: FailureContext): WholeReply {
+  const { status, code } = wish
+  if (code === OVERFLOW) return promptTooLong(model, isNative)
+  const own = isNative && code === undefined ? ANTHROPIC_FAILURES.get(status) : undefined
   const reply =
     own === undefined
-      ? (namedFailure(status, name, nowMs) ?? copilotFailure(status, nowMs))
+      ? (namedFailure(status, code, nowMs) ?? usualFailure(status, nowMs))
       : anthropicFailure(status, own.type, own.message)
-  if (retryAfterSeconds === undefined) return reply
-  return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } }
+  return withRetryAfter(reply, wish)
+}
+
+/** The reply with the `retry-after` that was asked for. */
+export function withRetryAfter(reply: WholeReply, { retryAfterSeconds: seconds }: FailureWish): WholeReply {
+  return seconds === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(seconds) } }
 }
 
 /**
@@ -207,7 +201,7 @@ function namedFailure(status: number, name: string | undefined, nowMs: number): 
   return failure(402, { message: quotaMessage, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
 }
 
-function copilotFailure(status: number, nowMs: number): WholeReply {
+function usualFailure(status: number, nowMs: number): WholeReply {
   switch (status) {
     case 400:
       return invalidBody('simulated: the request body is not acceptable')

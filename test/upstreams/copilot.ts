@@ -13,6 +13,7 @@ import { refuseAccess } from './copilot/access.ts'
 import { answerAuto } from './copilot/auto.ts'
 import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
+import { MODELS } from './copilot/models.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
 import type { CopilotRoute } from './copilot/routes.ts'
 import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
@@ -78,7 +79,7 @@ export async function startCopilot({
     const auto = createAutoMode(now, autoSessions)
     const github = createGithub({ settings, tokens, now, url, pollAnswers })
     const checks = createCopilotChecks({ settings, autoSessions, now })
-    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, checks })
+    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, models: MODELS, checks })
     return {
       headers: copilotHeaders,
       answer: (hosted) => {
