@@ -200,10 +200,7 @@ function endOfJson(text: string, start: number): number {
 }
 
 /** The least and most that a marker's number may be. `numberOf` bounds those without an upper limit. */
-const NUMBERS: ReadonlyMap<MarkerName, readonly [least: number, most: number]> = new Map<
-  MarkerName,
-  readonly [number, number]
->([
+const NUMBERS = new Map<MarkerName, readonly [least: number, most: number]>([
   ['long', [1, Infinity]],
   ['slow', [0, Infinity]],
   ['error', [400, 599]],

@@ -3,7 +3,7 @@ import type { AutoMode } from './auto.ts'
 import { answerChat } from './chat/route.ts'
 import type { ChatRequest } from './chat/request.ts'
 import { answerEmbeddings } from './embeddings.ts'
-import { modelNotSupported, tokenExpired } from './failures.ts'
+import { modelNotSupported, usualFailure } from './failures.ts'
 import { DEMO_LOGIN, DEMO_SKU, endpointsOf, githubUser, tokenReply } from './github.ts'
 import { headerOf, tokenOf } from './host.ts'
 import type { HostedRequest } from './host.ts'
@@ -89,7 +89,7 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
       const answer = answerGithub(route)
       if (answer !== undefined) return answer
     } else if (!tokens.isCopilotLive(token)) {
-      return tokenExpired()
+      return usualFailure(401)
     }
     return answerCopilot(route, hosted) ?? textReply(404, '404 page not found')
   }

@@ -1,6 +1,6 @@
 import { createAutoMode } from '../../src/demo/auto.ts'
 import type { AutoSession } from '../../src/demo/auto.ts'
-import { bodyTooLarge } from '../../src/demo/failures.ts'
+import { usualFailure } from '../../src/demo/failures.ts'
 import { headerOf, openHost } from '../../src/demo/host.ts'
 import type { Host } from '../../src/demo/host.ts'
 import { textReply } from '../../src/demo/outcome.ts'
@@ -69,7 +69,7 @@ export async function startCopilot({
     streamingRoutes: STREAMING_ROUTES,
     record,
     maxBodyBytes: () => current.maxBodyBytes,
-    tooLarge: bodyTooLarge(),
+    tooLarge: usualFailure(413),
   })
 
   const { promise: tokensMade, resolve: tokensAreMade } = Promise.withResolvers<TokenStore>()
