@@ -18,7 +18,7 @@ export interface AutoSession {
 /** Chooses models for `auto`. */
 export interface AutoMode {
   /** `POST /auto`. */
-  readonly choose: (body: string, apiVersion: string) => Outcome
+  readonly choose: (body: string) => Outcome
   /** A session token for these models, as the replies state it. */
   readonly issue: (models: readonly string[]) => Readonly<Record<string, unknown>>
 }
@@ -41,7 +41,7 @@ export function createAutoMode(now: () => number, sessions = new Map<string, Aut
 
   return {
     issue,
-    choose: (body, apiVersion) => {
+    choose: (body) => {
       const { prompt, has_image: hasImage } = fieldsOf(body)
       if (typeof prompt !== 'string' || prompt === '') return invalidBody('prompt is required')
       const wanted = parseMarkers(prompt).asked.get('auto')?.[0]
@@ -49,7 +49,7 @@ export function createAutoMode(now: () => number, sessions = new Map<string, Aut
         wanted ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
       )
       if (model === undefined) return failure(503, { message: 'no model could be chosen', code: '' })
-      const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry(apiVersion)
+      const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry
       const selected = { id, name, vendor, version, capabilities, supported_endpoints }
       return jsonReply(200, { ...issue([model.id]), selected_model: selected })
     },

@@ -34,13 +34,6 @@ export function invalidBody(message: string): WholeReply {
   return failure(400, { message, code: 'invalid_request_body' })
 }
 
-/** Validation against the JSON schema; `reason` as in docs/copilot-wire.md, "Parameters by model". */
-export function schemaFailure(reason: string, location: string): WholeReply {
-  return invalidBody(
-    `invalid request body, failed to validate schema: (1) Reason: ${reason}, Location: ${location || '/'}`,
-  )
-}
-
 export function modelNotSupported(): WholeReply {
   return failure(400, {
     message: 'The requested model is not supported.',
@@ -57,38 +50,13 @@ export function wrongEndpoint(model: DemoModel, path: string): WholeReply {
   })
 }
 
-export function missingVisionHeader(): WholeReply {
-  return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
-}
-
-export function tokenExpired(): WholeReply {
-  return textReply(401, 'unauthorized: token expired')
-}
-
-export function bodyTooLarge(): WholeReply {
-  return textReply(413, 'Request Entity Too Large')
-}
-
-export function misdirected(): WholeReply {
-  return textReply(421, 'Misdirected Request')
-}
-
 const DAY_MS = 86_400_000
-
-/** An effort that the model does not list, on whatever route. */
-export function invalidEffort(effort: string, { id, efforts }: DemoModel): WholeReply {
-  const message =
-    efforts.length === 0
-      ? `model ${id} does not support reasoning effort`
-      : `reasoning effort "${effort}" is not supported by model ${id}; supported values: [${efforts.join(' ')}]`
-  return failure(400, { message, code: 'invalid_reasoning_effort' })
-}
 
 /**
  * A prompt that does not fit, in the words of the backend behind the model: Anthropic's, Google's, or those of the
  * Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: Anthropic's own API is what is spoken.
  */
-export function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
+function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
   switch (profile) {
     case 'claude':
       return claudePromptTooLong(contextTokens + 10_194, contextTokens, isNative)
@@ -121,37 +89,48 @@ const ANTHROPIC_FAILURES: ReadonlyMap<number, { readonly type: string; readonly 
   [529, { type: 'overloaded_error', message: 'Overloaded' }],
 ])
 
-interface StatusWish {
+/** The code of a prompt that is too long. */
+export const OVERFLOW = 'context_length_exceeded'
+
+/** A failure that a marker asks for. */
+export interface FailureWish {
   readonly status: number
-  /** One of the several failures of that status, by its code or a word for it. */
-  readonly name: string | undefined
+  /** One of the several failures of that status, by its code or a word for it; absent: the usual one. */
+  readonly code?: string | undefined
+  /** Replaces the usual `retry-after`. */
+  readonly retryAfterSeconds?: number | undefined
+}
+
+interface FailureContext {
+  readonly model: DemoModel
   /** Dates the `retry-after` of 402, which is an HTTP date there and seconds on 429. */
   readonly nowMs: number
-  /** Replaces the usual `retry-after`. */
-  readonly retryAfterSeconds: number | undefined
   /** Anthropic's own API is what is spoken. */
   readonly isNative: boolean
 }
 
-/** What the real service answers with a given status, for `[demo:error N]`. */
-export function failureOfStatus({ status, name, nowMs, retryAfterSeconds, isNative }: StatusWish): WholeReply {
-  const own = isNative && name === undefined ? ANTHROPIC_FAILURES.get(status) : undefined
+/** What the Copilot API answers with a status. */
+export function copilotFailure(wish: FailureWish, { model, nowMs, isNative }: FailureContext): WholeReply {
+  const { status, code } = wish
+  if (code === OVERFLOW) return promptTooLong(model, isNative)
+  const own = isNative && code === undefined ? ANTHROPIC_FAILURES.get(status) : undefined
   const reply =
     own === undefined
-      ? (namedFailure(status, name, nowMs) ?? copilotFailure(status, nowMs))
+      ? (namedFailure(status, code, nowMs) ?? usualFailure(status, nowMs))
       : anthropicFailure(status, own.type, own.message)
-  if (retryAfterSeconds === undefined) return reply
-  return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } }
+  return withRetryAfter(reply, wish)
+}
+
+/** The reply with the `retry-after` that was asked for. */
+export function withRetryAfter(reply: WholeReply, { retryAfterSeconds: seconds }: FailureWish): WholeReply {
+  return seconds === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(seconds) } }
 }
 
 /**
  * Failures in plain text, by a word for them: only their words tell them apart (docs/copilot-wire.md, "Errors"). Of
  * `policy` the text is made up.
  */
-const TEXT_FAILURES: ReadonlyMap<string, readonly [status: number, text: string]> = new Map<
-  string,
-  readonly [status: number, text: string]
->([
+const TEXT_FAILURES = new Map<string, readonly [status: number, text: string]>([
   ['editor-version', [400, 'bad request: unknown Editor-Version header for IDE auth']],
   ['integration-id', [400, 'bad request: unknown Copilot-Integration-Id']],
   ['personal-token', [400, 'bad request: Personal Access Tokens are not supported for this endpoint']],
@@ -167,10 +146,7 @@ const WEEK_MS = 7 * DAY_MS
 const SESSION_MS = 5 * 3_600_000
 
 /** What a code of 429 says, and when it ends (docs/copilot-wire.md, "Errors"). */
-const LIMITS: ReadonlyMap<string, readonly [message: string, waitMs: number]> = new Map<
-  string,
-  readonly [message: string, waitMs: number]
->([
+const LIMITS = new Map<string, readonly [message: string, waitMs: number]>([
   ['user_weekly_rate_limited', ['Sorry, you have exceeded your weekly rate limit.', WEEK_MS]],
   ['user_global_rate_limited', ['Sorry, you have exceeded your 5 hour session limits.', SESSION_MS]],
   ['user_model_rate_limited', ['Sorry, you have exceeded the rate limit of this model.', 60_000]],
@@ -202,55 +178,56 @@ function namedFailure(status: number, name: string | undefined, nowMs: number): 
       { 'retry-after': String(waitMs / 1000), 'x-ratelimit-exceeded': code },
     )
   }
-  const quotaMessage = status === 402 ? QUOTA_MESSAGES.get(code) : undefined
-  if (quotaMessage === undefined) return undefined
-  return failure(402, { message: quotaMessage, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
+  return status === 402 && QUOTA_MESSAGES.has(code) ? quotaFailure(code, nowMs) : undefined
 }
 
-function copilotFailure(status: number, nowMs: number): WholeReply {
+function quotaFailure(code: string, nowMs: number): WholeReply {
+  const message = QUOTA_MESSAGES.get(code) ?? ''
+  return failure(402, { message, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
+}
+
+/** Statuses that the real service answers with a line of text or a page, and their words. */
+const TEXTS: ReadonlyMap<number, string> = new Map([
+  [401, 'unauthorized: token expired'],
+  [403, 'unauthorized: not authorized to use this Copilot feature'],
+  [404, '404 page not found'],
+  [413, 'Request Entity Too Large'],
+  [421, 'Misdirected Request'],
+  [
+    466,
+    'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
+  ],
+  [500, 'internal server error'],
+])
+const PAGES: ReadonlyMap<number, string> = new Map([
+  [502, 'Unicorn! 502 Bad Gateway'],
+  [504, '504 Gateway Time-out'],
+])
+
+/** What the Copilot API answers with a status when nothing more is asked for. */
+export function usualFailure(status: number, nowMs = 0): WholeReply {
+  const page = PAGES.get(status)
+  if (page !== undefined) return htmlReply(status, page)
+  const text = TEXTS.get(status)
+  if (text !== undefined) return textReply(status, text)
   switch (status) {
     case 400:
       return invalidBody('simulated: the request body is not acceptable')
-    case 401:
-      return tokenExpired()
     case 402:
-      return failure(
-        402,
-        { message: 'You have exceeded your monthly quota', code: 'quota_exceeded' },
-        { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() },
-      )
-    case 403:
-      return textReply(403, 'unauthorized: not authorized to use this Copilot feature')
-    case 404:
-      return textReply(404, '404 page not found')
+      return quotaFailure('quota_exceeded', nowMs)
     case 408:
       return failure(408, {
         message: 'Timed out reading request body. Try again, or use a smaller request size.',
         code: 'user_request_timeout',
       })
-    case 413:
-      return bodyTooLarge()
-    case 421:
-      return misdirected()
     case 429:
       return failure(
         429,
         { message: 'Sorry, you have exceeded your weekly rate limit.', code: 'user_weekly_rate_limited' },
         { 'retry-after': '30', 'x-ratelimit-exceeded': 'user_weekly' },
       )
-    case 466:
-      return textReply(
-        466,
-        'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
-      )
-    case 500:
-      return textReply(500, 'internal server error')
-    case 502:
-      return htmlReply(502, 'Unicorn! 502 Bad Gateway')
     case 503:
       return failure(503, { message: 'upstream provider is rate limited', code: 'upstream_provider_rate_limit' })
-    case 504:
-      return htmlReply(504, '504 Gateway Time-out')
     default:
       return failure(status, { message: `simulated error ${status}`, code: 'simulated_error' })
   }

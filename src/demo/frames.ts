@@ -1,17 +1,4 @@
 import type { Answer } from './answer.ts'
-import type { DemoPrices } from './usage.ts'
-
-/** What a family's events need besides the answer. */
-export interface ReplySeed {
-  /** Number of the reply; ids are made of it. */
-  readonly number: number
-  readonly createdSeconds: number
-  readonly model: string
-  readonly promptTokens: number
-  readonly prices: DemoPrices | undefined
-  /** The request ended with a tool result. */
-  readonly isAfterTool: boolean
-}
 
 /** Complete SSE frames, blank line included. */
 export interface Frames {
@@ -22,11 +9,11 @@ export interface Frames {
   /** Finish reason, usage and what follows, without `[DONE]`. */
   readonly closing: readonly string[]
   /** How this family or route reports a failure inside a stream (docs/copilot-wire.md, quirk 16). */
-  readonly error: (failure: FailureRequest) => string
+  readonly error: (failure: StreamFailure) => string
 }
 
 /** A failure that a marker asked for. */
-interface FailureRequest {
+export interface StreamFailure {
   /** Frames sent before it. */
   readonly sent: number
   /** The code to report; undefined = the usual one. */
@@ -35,13 +22,10 @@ interface FailureRequest {
   readonly isBare: boolean
 }
 
-/** Turns an answer into the event stream of one model family, oddities included. */
-export type ChatProfile = (answer: Answer, seed: ReplySeed) => Frames
-
 export const FAILURE_MESSAGE = 'The simulated upstream failed in the middle of the stream.'
 
 /** The failure as an event of a chat stream. */
-export function midStreamError({ code = 'server_error' }: FailureRequest): unknown {
+export function midStreamError({ code = 'server_error' }: StreamFailure): unknown {
   return { error: { code, message: FAILURE_MESSAGE } }
 }
 
@@ -85,6 +69,6 @@ export function outputTokens({ text, refusal, calls }: Answer): number {
 }
 
 /** Not real ciphertext: long enough to be unwieldy and unique to the reply. Chat does not check what comes back. */
-export function opaque({ number }: ReplySeed): string {
+export function opaque(number: number): string {
   return Buffer.from(`demo-opaque-${number}-`.repeat(4)).toString('base64')
 }

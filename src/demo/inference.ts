@@ -4,14 +4,13 @@ import type { Answer } from './answer.ts'
 import type { Frames } from './frames.ts'
 import { promptOf } from './conversation.ts'
 import type { Conversation } from './conversation.ts'
-import { failureOfStatus, invalidBody, modelNotSupported, promptTooLong, wrongEndpoint } from './failures.ts'
+import { copilotFailure, invalidBody, modelNotSupported, OVERFLOW, wrongEndpoint } from './failures.ts'
+import type { FailureWish } from './failures.ts'
 import { markerNumber, parseMarkers } from './markers.ts'
 import type { Markers } from './markers.ts'
-import { findModel } from './models.ts'
-import type { DemoModel } from './models.ts'
+import type { DemoModel, DemoModels } from './models.ts'
 import { htmlReply, streamReply } from './outcome.ts'
 import type { HeaderMap, Outcome, StreamReply } from './outcome.ts'
-import type { PreparedFrames } from './prepared-frames.ts'
 import { quotaHeaders } from './usage.ts'
 
 /** A route that answers prompts. */
@@ -25,6 +24,9 @@ export interface Pace {
   readonly eventsPerWrite: number
 }
 
+/** Every event at once and on its own. */
+export const DEFAULT_PACE: Pace = { eventDelayMs: 0, eventsPerWrite: 1 }
+
 /** One request to a route that answers prompts. */
 export interface InferenceCall {
   readonly bodyText: string
@@ -33,15 +35,19 @@ export interface InferenceCall {
   readonly number: number
   readonly nowMs: number
   readonly pace: Pace
-  readonly prepared: PreparedFrames
+  readonly models: DemoModels
 }
 
-/** The refusals of a stricter upstream. The demo has none: it answers whatever it can read. */
+/** What a stricter upstream does otherwise. The demo has none of it: it answers whatever it can read. */
 export interface Checks<Request> {
   /** The error reply for a body that does not match the schema. */
-  readonly wrongShape: (issues: readonly z.core.$ZodIssue[], body: unknown) => Outcome
+  readonly wrongShape?: (issues: readonly z.core.$ZodIssue[], body: unknown) => Outcome
   /** Judges a request whose shape is right. */
-  readonly refuse: (subject: InferenceSubject<Request>) => Outcome | undefined
+  readonly refuse?: (subject: InferenceSubject<Request>) => Outcome | undefined
+  /** Writes the answer in place of the route. */
+  readonly encode?: InferenceRoute<Request>['encode']
+  /** Names of markers that the demo does not know. */
+  readonly markers?: readonly string[]
 }
 
 /** A route with its dialect: reads a request and writes answers. */
@@ -51,8 +57,12 @@ export interface InferenceRoute<Request> {
   readonly done: string
   readonly schema: z.ZodType<Request>
   readonly conversation: (request: Request, model: DemoModel) => Conversation
-  /** The refusals that a marker of the prompt asks for. */
+  /** The refusal that `[demo:replay]` asks for. */
   readonly refuse: (subject: InferenceSubject<Request>) => Outcome | undefined
+  /** The failure that a marker asks for. Default: as the Copilot API has it. */
+  readonly fail?: (wish: FailureWish, subject: InferenceSubject<Request>) => Outcome
+  /** Headers of an answer. Default: those of the Copilot API. */
+  readonly headers?: (subject: InferenceSubject<Request>) => HeaderMap
   /** Answers are always streamed, as the proxy always asks for. */
   readonly encode: (answer: Answer, subject: InferenceSubject<Request>) => Frames
 }
@@ -75,18 +85,20 @@ export function answerInference<Request extends { readonly model: string }>(
   const parsed = parseRequest(route.schema, call.bodyText, checks)
   if (!parsed.ok) return parsed.refusal
   const request = parsed.value
-  const served = servingModel(request.model, route.path, { apiVersion: call.header('x-github-api-version') ?? '' })
+  const served = servingModel(call.models, request.model, {
+    path: route.path,
+    apiVersion: call.header('x-github-api-version') ?? '',
+  })
   if (!served.ok) return served.refusal
   const model = served.value
   const conversation = route.conversation(request, model)
-  const markers = parseMarkers(promptOf(conversation))
+  const markers = parseMarkers(promptOf(conversation), checks?.markers)
   const subject = { call, request, model, conversation, markers }
   return (
-    checks?.refuse(subject) ??
+    checks?.refuse?.(subject) ??
     route.refuse(subject) ??
-    failAtOnce(subject, route.path === '/v1/messages') ??
-    prepared(route, subject) ??
-    answer(route, subject)
+    failAtOnce(route, subject) ??
+    answer(route, subject, checks?.encode ?? route.encode)
   )
 }
 
@@ -117,7 +129,7 @@ export function parseRequest<Request>(
   const parsed = schema.safeParse(body)
   if (parsed.success) return { ok: true, value: parsed.data }
   const { issues } = parsed.error
-  return { ok: false, refusal: checks?.wrongShape(issues, body) ?? invalidBody(describeIssue(issues)) }
+  return { ok: false, refusal: checks?.wrongShape?.(issues, body) ?? invalidBody(describeIssue(issues)) }
 }
 
 /** What is wrong with a body, e.g. `messages: Invalid input: expected array, received undefined`. */
@@ -125,19 +137,20 @@ export function describeIssue([issue]: readonly z.core.$ZodIssue[]): string {
   return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`
 }
 
-interface ServingOptions {
-  readonly apiVersion?: string | undefined
+interface Served {
+  readonly path: InferencePath
+  readonly apiVersion?: string
   /** The path that a refusal names. */
   readonly shownPath?: string
 }
 
 /** The chat model with this id, where it serves the path. */
 export function servingModel(
+  models: DemoModels,
   id: string,
-  path: InferencePath,
-  { apiVersion, shownPath = path }: ServingOptions,
+  { path, apiVersion, shownPath = path }: Served,
 ): Parsed<DemoModel> {
-  const model = findModel(id, apiVersion)
+  const model = models.find(id, apiVersion)
   if (model === undefined || !model.isEnabled || model.type !== 'chat') {
     return { ok: false, refusal: modelNotSupported() }
   }
@@ -147,42 +160,46 @@ export function servingModel(
 }
 
 function failAtOnce<Request>(
-  { call: { nowMs }, model, markers }: InferenceSubject<Request>,
-  isNative: boolean,
+  { path, fail }: InferenceRoute<Request>,
+  subject: InferenceSubject<Request>,
 ): Outcome | undefined {
-  const { asked } = markers
+  const { call, model, markers } = subject
+  const early = failInTransit(markers)
+  const wish = failureOf(markers)
+  if (early !== undefined || wish === undefined) return early
+  return fail?.(wish, subject) ?? copilotFailure(wish, { model, nowMs: call.nowMs, isNative: path === '/v1/messages' })
+}
+
+/** What `[demo:silent]` and `[demo:html]` ask for, which are nobody's failures. */
+export function failInTransit({ asked }: Markers): Outcome | undefined {
   if (asked.has('silent')) return { kind: 'silent' }
-  if (asked.has('html')) return htmlReply(200, 'Sign in to the network')
-  if (asked.has('overflow')) return promptTooLong(model, isNative)
-  const status = markerNumber(markers, 'error', 0)
-  if (status === 0) return undefined
+  return asked.has('html') ? htmlReply(200, 'Sign in to the network') : undefined
+}
+
+/** What `[demo:overflow]` and `[demo:error STATUS SECONDS|CODE]` ask for. */
+export function failureOf(markers: Markers): FailureWish | undefined {
+  if (markers.asked.has('overflow')) return { status: 400, code: OVERFLOW }
+  const given = markers.asked.get('error')
+  if (given === undefined) return undefined
   const seconds = markerNumber(markers, 'error', -1, 1)
-  const name = seconds < 0 ? asked.get('error')?.[1] : undefined
-  return failureOfStatus({ status, name, nowMs, retryAfterSeconds: seconds < 0 ? undefined : seconds, isNative })
+  const status = markerNumber(markers, 'error', 500)
+  return seconds < 0 ? { status, code: given[1] } : { status, retryAfterSeconds: seconds }
 }
 
-/** Events of a reply of a measuring model whose prompt names no number. */
-const DEFAULT_PREPARED = 100
-
-function prepared<Request>(
-  { path }: InferenceRoute<Request>,
-  { call, model, markers }: InferenceSubject<Request>,
-): Outcome | undefined {
-  if (!model.isBench && !markers.asked.has('frames')) return undefined
-  const count = markerNumber(markers, 'frames', DEFAULT_PREPARED)
-  const perWrite = markerNumber(markers, 'frames', call.pace.eventsPerWrite, 1)
-  return streamReply(call.prepared.pieces(path, count, perWrite), {
-    headers: quotaHeaders(call.nowMs),
-    delayMs: delayOf(markers, call.pace),
-  })
-}
-
-function answer<Request>(route: InferenceRoute<Request>, subject: InferenceSubject<Request>): Outcome {
+function answer<Request>(
+  { done, headers }: InferenceRoute<Request>,
+  subject: InferenceSubject<Request>,
+  encode: InferenceRoute<Request>['encode'],
+): Outcome {
   const { call, model, conversation, markers } = subject
-  const { number, nowMs, bodyText, pace } = call
+  const { number, bodyText, pace } = call
   const composed = composeAnswer({ conversation, bodyText, model, markers, number })
-  const headers = { ...quotaHeaders(nowMs), ...familyHeaders(model, number) }
-  return streamFrames(route.encode(composed, subject), { done: route.done, markers, pace, headers })
+  return streamFrames(encode(composed, subject), {
+    done,
+    markers,
+    pace,
+    headers: headers?.(subject) ?? { ...quotaHeaders(call.nowMs), ...familyHeaders(model, number) },
+  })
 }
 
 /** What leaks through from behind the real service on Claude (docs/copilot-wire.md, "Response headers"). */
@@ -247,6 +264,6 @@ function joined(frames: readonly string[], perWrite: number): readonly string[] 
 /** Longest wait between two events that a marker may ask for. */
 const MAX_DELAY_MS = 60_000
 
-function delayOf(markers: Markers, { eventDelayMs }: Pace): number {
+export function delayOf(markers: Markers, { eventDelayMs }: Pace): number {
   return Math.min(markerNumber(markers, 'slow', eventDelayMs), MAX_DELAY_MS)
 }

@@ -24,20 +24,8 @@ export const DEMO_MARKERS = [
     argument: '',
     effect: 'two parallel calls, of the first two offered tools or twice of the only one',
   },
-  {
-    name: 'wrapper',
-    argument: '',
-    effect: 'the simulated Codex makes its calls through a wrapper nobody declared, with [demo:tool] or [demo:tools]',
-  },
   { name: 'search', argument: 'QUERY?', effect: 'searches the web where the request offers that (/responses)' },
-  {
-    name: 'pause',
-    argument: 'TIMES?',
-    effect:
-      'searches by itself and pauses the answer so often (1), as Anthropic’s own service can (/v1/messages): goes on when ' +
-      'what it has said comes back',
-  },
-  { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that model family' },
+  { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that route' },
   { name: 'redacted', argument: '', effect: 'the same, not for reading: redacted_thinking on /v1/messages' },
   {
     name: 'replay',
@@ -73,19 +61,8 @@ export const DEMO_MARKERS = [
   { name: 'stall', argument: '', effect: 'half of the stream, then silence' },
   { name: 'no-done', argument: '', effect: 'a complete answer without the final [DONE]' },
   { name: 'no-event-lines', argument: '', effect: '/v1/messages without its event: lines' },
-  { name: 'sparse', argument: '', effect: '/responses with calls that have no id and a last event without output' },
-  {
-    name: 'vertex',
-    argument: '',
-    effect: '/v1/messages on a backend that knows no context_management and no structured outputs',
-  },
   { name: 'hang', argument: '', effect: 'response headers, then silence' },
   { name: 'silent', argument: '', effect: 'no response at all' },
-  {
-    name: 'frames',
-    argument: 'N PER-WRITE?',
-    effect: 'N prepared text events, PER-WRITE of them in one write; made for measuring; 20000 at most on /responses',
-  },
 ] as const satisfies readonly MarkerRow[]
 
 export type MarkerName = (typeof DEMO_MARKERS)[number]['name']
@@ -103,6 +80,8 @@ export interface Markers {
   readonly asked: ReadonlyMap<MarkerName, readonly string[]>
   /** Every `tool` marker, in order. */
   readonly tools: readonly ToolMarker[]
+  /** Arguments of markers that only the caller of `parseMarkers` knows. */
+  readonly others: ReadonlyMap<string, readonly string[]>
   /** As written, e.g. `[demo:tol]`: unknown name, a number missing or out of range, or JSON that is none. */
   readonly unknown: readonly string[]
 }
@@ -112,12 +91,14 @@ const OPENING = /\[demo:([^\s\]]+)/g
 /** Highest number of a marker. A typing error must not fill the memory. */
 const MAX_NUMBER = 1_000_000
 
-const NO_MARKERS: Markers = { asked: new Map(), tools: [], unknown: [] }
+const NO_MARKERS: Markers = { asked: new Map(), tools: [], others: new Map(), unknown: [] }
 
-export function parseMarkers(text: string): Markers {
+/** @param otherNames markers beyond those of the table */
+export function parseMarkers(text: string, otherNames: readonly string[] = []): Markers {
   if (!text.includes('[demo:')) return NO_MARKERS
   const asked = new Map<MarkerName, readonly string[]>()
   const tools: ToolMarker[] = []
+  const others = new Map<string, readonly string[]>()
   const unknown: string[] = []
   let read = 0
   for (const opening of text.matchAll(OPENING)) {
@@ -128,19 +109,27 @@ export function parseMarkers(text: string): Markers {
     const { given, end } = (row?.name === 'tool' ? withJson(text, from) : undefined) ?? plainArguments(text, from)
     if (end < 0) continue
     read = end
+    if (otherNames.includes(name)) {
+      others.set(name, given)
+      continue
+    }
     if (row === undefined || !isAcceptable(row.name, given)) {
       unknown.push(text.slice(opening.index, end))
       continue
     }
     asked.set(row.name, given)
-    if (row.name === 'tool') tools.push(toolMarker(given))
+    if (row.name === 'tool') tools.push({ name: given[0] ?? '', given: given[1] })
   }
-  return { asked, tools, unknown }
+  return { asked, tools, others, unknown }
 }
 
 /** The number given to a marker, `fallback` where the marker or that argument is absent. */
 export function markerNumber(markers: Markers, name: MarkerName, fallback: number, position = 0): number {
-  const word = markers.asked.get(name)?.[position]
+  return numberOf(markers.asked.get(name)?.[position], fallback)
+}
+
+/** The number that a word is, up to `MAX_NUMBER`; `fallback` where it is none. */
+export function numberOf(word: string | undefined, fallback: number): number {
   return isNumber(word) ? Math.min(Number(word), MAX_NUMBER) : fallback
 }
 
@@ -163,7 +152,13 @@ function plainArguments(text: string, from: number): MarkerEnd {
   TO_BRACKET.lastIndex = from
   const remainder = TO_BRACKET.exec(text)?.[0]
   if (remainder === undefined) return { given: [], end: -1 }
-  return { given: remainder.slice(0, -1).split(/\s+/).filter(isFilled), end: from + remainder.length }
+  return {
+    given: remainder
+      .slice(0, -1)
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+    end: from + remainder.length,
+  }
 }
 
 const TO_JSON = /[ \t]+(?:([^\s\]{"]+)[ \t]+)?(?=[{"])/y
@@ -204,30 +199,18 @@ function endOfJson(text: string, start: number): number {
   return -1
 }
 
-function toolMarker([name = '', given]: readonly string[]): ToolMarker {
-  return { name, given }
-}
-
-interface NumberRange {
-  readonly least: number
-  readonly most: number
-  readonly isOptional?: boolean
-}
-
-/** The numbers that markers take. `markerNumber` bounds those without an upper limit. */
-const NUMBERS: ReadonlyMap<MarkerName, NumberRange> = new Map<MarkerName, NumberRange>([
-  ['pause', { least: 1, most: Infinity, isOptional: true }],
-  ['long', { least: 1, most: Infinity }],
-  ['slow', { least: 0, most: Infinity }],
-  ['error', { least: 400, most: 599 }],
-  ['frames', { least: 1, most: Infinity }],
+/** The least and most that a marker's number may be. `numberOf` bounds those without an upper limit. */
+const NUMBERS = new Map<MarkerName, readonly [least: number, most: number]>([
+  ['long', [1, Infinity]],
+  ['slow', [0, Infinity]],
+  ['error', [400, 599]],
 ])
 
 function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
   if (name === 'tool') return second === undefined || isJson(second)
   const range = NUMBERS.get(name)
-  if (range === undefined || (word === undefined && range.isOptional === true)) return true
-  return isNumber(word) && Number(word) >= range.least && Number(word) <= range.most
+  if (range === undefined) return true
+  return isNumber(word) && Number(word) >= range[0] && Number(word) <= range[1]
 }
 
 function isNumber(word: string | undefined): word is string {
@@ -241,8 +224,4 @@ function isJson(text: string): boolean {
   } catch {
     return false
   }
-}
-
-function isFilled(word: string): boolean {
-  return word !== ''
 }

@@ -11,16 +11,6 @@ export function noise(serial: number, length: number): string {
   return NOISE.slice(from, from + length)
 }
 
-/** Characters of an item's id; the captured ones have more than 300 (docs/copilot-wire.md, "Responses stream"). */
-const ID_LENGTH = 408
-
-/** An item id of `/responses`: base64 of changing length, another one for every serial number. */
-export function itemId(serial: number): string {
-  const number = Buffer.alloc(6)
-  number.writeUIntBE(serial % 0x1000000000000, 0, 6)
-  return `${number.toString('base64')}${noise(serial, ID_LENGTH + 4 * (serial % 5))}==`
-}
-
 /** What upstream encrypts or signs, and later takes back: the text of each is good for its own kind only. */
 export type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' | 'search' | `codex-${string}`
 

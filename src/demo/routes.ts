@@ -3,17 +3,17 @@ import type { AutoMode } from './auto.ts'
 import { answerChat } from './chat/route.ts'
 import type { ChatRequest } from './chat/request.ts'
 import { answerEmbeddings } from './embeddings.ts'
-import { modelNotSupported, tokenExpired } from './failures.ts'
+import { modelNotSupported, usualFailure } from './failures.ts'
 import { DEMO_LOGIN, DEMO_SKU, endpointsOf, githubUser, tokenReply } from './github.ts'
 import { headerOf, tokenOf } from './host.ts'
 import type { HostedRequest } from './host.ts'
 import type { Checks, InferenceCall, Pace } from './inference.ts'
 import type { MessagesRequest } from './messages/request.ts'
 import { answerCountTokens, answerMessages } from './messages/route.ts'
-import { findModel, modelList } from './models.ts'
+import { DEMO_MODELS } from './models.ts'
+import type { DemoModel, DemoModels } from './models.ts'
 import { jsonReply, textReply } from './outcome.ts'
 import type { HeaderMap, Outcome } from './outcome.ts'
-import { createPreparedFrames } from './prepared-frames.ts'
 import type { ResponsesRequest } from './responses/request.ts'
 import { answerResponses } from './responses/route.ts'
 import type { TokenStore } from './tokens.ts'
@@ -26,6 +26,8 @@ export interface CopilotRoutesDeps {
   readonly tokens: TokenStore
   readonly auto: AutoMode
   readonly now: () => number
+  /** Default: those of the demo. */
+  readonly models?: DemoModels
   readonly checks?: {
     readonly chat: Checks<ChatRequest>
     readonly responses: Checks<ResponsesRequest>
@@ -35,8 +37,7 @@ export interface CopilotRoutesDeps {
 
 /** What the simulated GitHub and Copilot answer: GitHub by GitHub token, the Copilot API by Copilot token. */
 export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedRequest) => Outcome {
-  const { url, tokens, now, auto, pace, checks } = deps
-  const prepared = createPreparedFrames()
+  const { url, tokens, now, auto, pace, models = DEMO_MODELS, checks } = deps
 
   const answerGithub = (route: string): Outcome | undefined => {
     switch (route) {
@@ -57,7 +58,7 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
     const header = (name: string): string | undefined => headerOf(request, name)
     // A version that is left out counts as the oldest.
     const apiVersion = header('x-github-api-version') ?? ''
-    const call: InferenceCall = { bodyText: body, header, number, nowMs: now(), pace: pace(), prepared }
+    const call: InferenceCall = { bodyText: body, header, number, nowMs: now(), pace: pace(), models }
     switch (route) {
       case 'POST /chat/completions':
         return answerChat(call, checks?.chat)
@@ -70,16 +71,13 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
       case 'POST /embeddings':
         return answerEmbeddings(body, quotaHeaders(now()))
       case 'POST /auto':
-        return auto.choose(body, apiVersion)
+        return auto.choose(body)
       case 'GET /models':
-        return {
-          kind: 'whole',
-          status: 200,
-          headers: { 'content-type': 'application/json' },
-          body: modelList(apiVersion),
-        }
+        return jsonReply(200, { object: 'list', data: models.list(apiVersion).map(({ entry }) => entry) })
       default:
-        return /^GET \/models\/[^/]+$/.test(route) ? answerModel(path, apiVersion) : undefined
+        return /^GET \/models\/[^/]+$/.test(route)
+          ? answerModel(models.find(path.slice('/models/'.length), apiVersion))
+          : undefined
     }
   }
 
@@ -91,15 +89,14 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
       const answer = answerGithub(route)
       if (answer !== undefined) return answer
     } else if (!tokens.isCopilotLive(token)) {
-      return tokenExpired()
+      return usualFailure(401)
     }
     return answerCopilot(route, hosted) ?? textReply(404, '404 page not found')
   }
 }
 
-function answerModel(path: string, apiVersion: string): Outcome {
-  const model = findModel(path.slice('/models/'.length), apiVersion)
-  return model === undefined ? modelNotSupported() : jsonReply(200, model.entry(apiVersion))
+function answerModel(model: DemoModel | undefined): Outcome {
+  return model === undefined ? modelNotSupported() : jsonReply(200, model.entry)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createAutoMode } from './auto.ts'
 import { openHost } from './host.ts'
 import type { Host } from './host.ts'
+import { DEFAULT_PACE } from './inference.ts'
 import type { Pace } from './inference.ts'
 import { copilotHeaders, createCopilotRoutes } from './routes.ts'
 import { createTokenStore } from './tokens.ts'
@@ -10,9 +11,6 @@ import type { TokenStore } from './tokens.ts'
 export interface DemoServer extends Host {
   readonly tokens: TokenStore
 }
-
-/** Every event at once and on its own. */
-export const DEFAULT_PACE: Pace = { eventDelayMs: 0, eventsPerWrite: 1 }
 
 /** Starts the simulated Copilot on a free port of 127.0.0.1. */
 export async function startDemoServer(given: Partial<Pace> = {}): Promise<DemoServer> {

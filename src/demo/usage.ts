@@ -1,4 +1,4 @@
-import type { CataloguePrice, CatalogueRow } from './catalogue.ts'
+import type { CatalogueRow } from './catalogue.ts'
 import { DEMO_SKU } from './github.ts'
 import type { HeaderMap } from './outcome.ts'
 
@@ -64,15 +64,7 @@ export function quotaOf(entitlement: number) {
 }
 
 /** What a model costs, by its catalogue row. */
-export interface DemoPrices {
-  readonly price: CataloguePrice
-  readonly long?: CatalogueRow['long']
-}
-
-/** Undefined for a model whose replies state no credits: nobody promises that all do. */
-export function pricesOf({ profile, price, long }: CatalogueRow): DemoPrices | undefined {
-  return profile === 'grok' || price === undefined ? undefined : { price, ...(long !== undefined && { long }) }
-}
+type Billed = Pick<CatalogueRow, 'profile' | 'price' | 'long'>
 
 interface ReplyTokens {
   /** Without those that the cache took part in. */
@@ -82,13 +74,15 @@ interface ReplyTokens {
   readonly output: number
 }
 
-/** What a reply says of its credits (docs/copilot-wire.md, "Credits"), as a member to spread; nothing without prices. */
-export function copilotUsage(prices: DemoPrices | undefined, tokens: ReplyTokens) {
-  if (prices === undefined) return {}
+/**
+ * What a reply says of its credits (docs/copilot-wire.md, "Credits"), as a member to spread. Nothing for Grok and for
+ * models without prices: nobody promises that every reply states its credits.
+ */
+export function copilotUsage({ profile, price: normal, long }: Billed, tokens: ReplyTokens) {
+  if (profile === 'grok' || normal === undefined) return {}
   const { input, cacheRead = 0, cacheWrite = 0, output } = tokens
-  const { long } = prices
   const isLong = long !== undefined && input + cacheRead + cacheWrite > long.defaultPrompt * 1000
-  const price = isLong ? long.price : prices.price
+  const price = isLong ? long.price : normal
   const details = [
     ['input', input, price.input],
     ['cache_read', cacheRead, price.cacheRead],

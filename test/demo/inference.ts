@@ -1,12 +1,12 @@
 import type { AutoSession } from '../../src/demo/auto.ts'
 import { answerChat } from '../../src/demo/chat/route.ts'
+import { DEFAULT_PACE } from '../../src/demo/inference.ts'
 import type { InferenceCall } from '../../src/demo/inference.ts'
 import { answerCountTokens, answerMessages } from '../../src/demo/messages/route.ts'
 import type { Outcome } from '../../src/demo/outcome.ts'
-import { createPreparedFrames } from '../../src/demo/prepared-frames.ts'
 import { answerResponses } from '../../src/demo/responses/route.ts'
-import { DEFAULT_PACE } from '../../src/demo/server.ts'
 import { createCopilotChecks } from '../upstreams/copilot/checks.ts'
+import { MODELS } from '../upstreams/copilot/models.ts'
 import { DEFAULT_COPILOT_SETTINGS } from '../upstreams/copilot/settings.ts'
 
 export type Body = Readonly<Record<string, unknown>>
@@ -31,7 +31,7 @@ function callOf(body: Body, { hasVisionHeader, betas, ...change }: CallChange = 
     number: 1,
     nowMs: Date.UTC(2026, 10, 20),
     pace: DEFAULT_PACE,
-    prepared: createPreparedFrames(),
+    models: MODELS,
     ...change,
   }
 }

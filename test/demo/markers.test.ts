@@ -3,21 +3,28 @@ import { expect, test } from 'vitest'
 import { DEMO_MARKERS, markerNumber, parseMarkers } from '../../src/demo/markers.ts'
 
 test('reads several markers with their arguments from one text', () => {
-  const markers = parseMarkers('Please [demo:long 500] and [demo:slow  20 ][demo:frames 10 4] [demo:cut].')
+  const markers = parseMarkers('Please [demo:long 500] and [demo:slow  20 ][demo:error 429 7] [demo:cut].')
   expect([...markers.asked]).toEqual([
     ['long', ['500']],
     ['slow', ['20']],
-    ['frames', ['10', '4']],
+    ['error', ['429', '7']],
     ['cut', []],
   ])
   expect(markerNumber(markers, 'long', 0)).toBe(500)
-  expect(markerNumber(markers, 'frames', 0, 1)).toBe(4)
-  expect(markerNumber(markers, 'error', 7)).toBe(7)
+  expect(markerNumber(markers, 'error', 0, 1)).toBe(7)
+  expect(markerNumber(markers, 'tool', 7)).toBe(7)
 })
 
 test('reports what it does not know', () => {
   const unknown = ['[demo:long]', '[demo:slow ms]', '[demo:tol]', '[demo:tool_x]']
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
+})
+
+test('reads a marker of the caller’s own apart from those of the table', () => {
+  const { asked, others, unknown } = parseMarkers('[demo:frames 10 4][demo:cut][demo:pause]', ['frames'])
+  expect([...others]).toEqual([['frames', ['10', '4']]])
+  expect([...asked.keys()]).toEqual(['cut'])
+  expect(unknown).toEqual(['[demo:pause]'])
 })
 
 test('a tool marker takes a name, and JSON with brackets and quotes of its own', () => {
@@ -41,7 +48,7 @@ test('JSON that is none makes a marker unknown', () => {
 })
 
 test('a number that means nothing is not known', () => {
-  const unknown = ['[demo:long 0]', '[demo:frames 0]', '[demo:error 999]', '[demo:error 200]', '[demo:error 0]']
+  const unknown = ['[demo:long 0]', '[demo:error 999]', '[demo:error 200]', '[demo:error 0]']
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
   expect(parseMarkers('[demo:slow 0] [demo:error 400] [demo:error 599] [demo:long 1]').unknown).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findModel, MODEL_LIST, modelList } from '../../src/demo/models.ts'
+import { MODEL_LIST, modelList, MODELS } from '../upstreams/copilot/models.ts'
 import { ask, editorHeaders, openCopilot } from './client.ts'
 
 interface Entry {
@@ -33,7 +33,7 @@ test('has the oddities of a real list: a repeated id, a disabled model, a bare e
 
 test('a model without supported_endpoints answers chat, a responses-only one does not', () => {
   expect(list.data.find((entry) => entry.id === 'gpt-4.1')).not.toHaveProperty('supported_endpoints')
-  expect(findModel('gpt-4.1')?.endpoints).toEqual(['/chat/completions'])
+  expect(MODELS.find('gpt-4.1')?.endpoints).toEqual(['/chat/completions'])
   expect(list.data.find((entry) => entry.id === 'gpt-5.4')?.supported_endpoints).not.toContain('/chat/completions')
 })
 
@@ -51,7 +51,7 @@ test('serves the list and single models', async () => {
 })
 
 function endpoints(id: string): readonly string[] {
-  return findModel(id)?.endpoints ?? []
+  return MODELS.find(id)?.endpoints ?? []
 }
 
 test.each([

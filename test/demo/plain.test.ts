@@ -88,14 +88,88 @@ test('says who is logged in, and how much of the plan is used', async () => {
   })
 })
 
-test('[demo:vertex] refuses what Google does not have', async () => {
-  const body = { model: 'claude-opus-4.6', max_tokens: 10, messages: [{ role: 'user', content: '[demo:vertex]' }] }
+const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
+const asks = [{ role: 'user', content: '[demo:reasoning][demo:tools] go' }]
+const named = { name: 'read', description: 'reads' }
+
+/** Requests for two calls after some thinking, and what their streams have to say. */
+const thinkingCalls: readonly [string, Fields, readonly RegExp[]][] = [
+  [
+    '/chat/completions',
+    {
+      model: 'gemini-3-pro-preview',
+      messages: asks,
+      tools: [{ type: 'function', function: { ...named, parameters } }],
+    },
+    [/"reasoning_text":"The "/, /"index":1,"id":"call_/, /"reasoning_opaque":"\w/, /"finish_reason":"tool_calls"/],
+  ],
+  [
+    '/responses',
+    {
+      model: 'gpt-5.4',
+      input: asks,
+      tools: [{ type: 'function', ...named, parameters }],
+      reasoning: { summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+    },
+    [/response.reasoning_summary_text.delta/, /"encrypted_content":"\w/, /"type":"function_call"/, /copilot_usage/],
+  ],
+  [
+    '/v1/messages',
+    {
+      model: 'claude-sonnet-4.5',
+      messages: asks,
+      max_tokens: 4096,
+      thinking: { type: 'enabled', budget_tokens: 1024 },
+      tools: [{ ...named, input_schema: parameters }],
+    },
+    [/"thinking_delta"/, /"signature_delta"/, /"type":"tool_use"/, /"stop_reason":"tool_use"/],
+  ],
+]
+
+test.for(thinkingCalls)('%s thinks and makes two calls', async ([path, body, words]) => {
+  const text = await (await post(await openDemo(), path, body)).text()
+  for (const word of words) expect(text).toMatch(word)
+})
+
+test('chat refuses in its own field, and states tokens and credits at the end', async () => {
+  const body = { model: 'gpt-4.1', messages: [{ role: 'user', content: '[demo:refusal]' }] }
+  const text = await (await post(await openDemo(), '/chat/completions', body)).text()
+  expect(text).toContain('"delta":{"refusal":"I "}')
+  expect(text).toMatch(/"usage":\{"prompt_tokens":.*"copilot_usage":.*\n\ndata: \[DONE\]/)
+})
+
+test.for<[string, RegExp]>([
+  ['[demo:failed slow_down]', /^data: .*"type":"response.failed".*"code":"slow_down"/m],
+  ['[demo:error-event slow_down]', /^data: .*"type":"error","sequence_number":\d+,"code":"slow_down"/m],
+  ['[demo:length]', /"reason":"max_output_tokens"/],
+  ['[demo:reasoning]', /response.reasoning_summary_part.added/],
+])('/responses of both services: %s', async ([prompt, words]) => {
   const demo = await openDemo()
-  const managed = await post(demo, '/v1/messages', { ...body, context_management: {} })
-  expect(await managed.text()).toContain('context_management: Extra inputs are not permitted')
-  const format = { type: 'json_schema', schema: {} }
-  const formatted = await post(demo, '/v1/messages', { ...body, output_config: { format } })
-  expect(await formatted.text()).toContain('structured_outputs')
+  const body = { input: prompt, reasoning: { summary: 'auto' } }
+  expect(await (await post(demo, '/responses', { model: 'gpt-5.4', ...body })).text()).toMatch(words)
+  const codex = await openDemoCodex()
+  const reply = await fetch(`${codex.baseUrl}/responses`, {
+    method: 'POST',
+    headers: jsonHeaders(codex.login().accessToken),
+    body: JSON.stringify({ model: 'gpt-5.5', ...body }),
+  })
+  expect(await reply.text()).toMatch(words)
+})
+
+test('the simulated Codex fails as its backend does, with the limits of the plan', async () => {
+  const codex = await openDemoCodex()
+  const headers = jsonHeaders(codex.login().accessToken)
+  const ask = (input: string) =>
+    fetch(`${codex.baseUrl}/responses`, { method: 'POST', headers, body: JSON.stringify({ model: 'gpt-5.5', input }) })
+  const spent = await ask('[demo:error 429]')
+  expect(spent.headers.get('x-codex-primary-used-percent')).toBe('100')
+  expect(await fieldsOf(spent)).toMatchObject({ error: { type: 'usage_limit_reached', plan_type: 'plus' } })
+  const slow = await ask('[demo:error 503 7]')
+  expect([slow.status, slow.headers.get('retry-after')]).toEqual([503, '7'])
+  expect(await (await ask('[demo:overflow]')).text()).toContain('context_length_exceeded')
+  const answered = await ask('Hi')
+  expect(answered.headers.get('x-codex-primary-used-percent')).toBe('12.5')
 })
 
 test('the simulated Codex lists models, answers, and renews a login', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MODEL_LIST } from '../../src/demo/models.ts'
+import { MODEL_LIST } from '../upstreams/copilot/models.ts'
 import { jsonReply } from '../../src/demo/outcome.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'

@@ -1,6 +1,6 @@
 import { createAutoMode } from '../../src/demo/auto.ts'
 import type { AutoSession } from '../../src/demo/auto.ts'
-import { bodyTooLarge } from '../../src/demo/failures.ts'
+import { usualFailure } from '../../src/demo/failures.ts'
 import { headerOf, openHost } from '../../src/demo/host.ts'
 import type { Host } from '../../src/demo/host.ts'
 import { textReply } from '../../src/demo/outcome.ts'
@@ -13,6 +13,7 @@ import { refuseAccess } from './copilot/access.ts'
 import { answerAuto } from './copilot/auto.ts'
 import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
+import { MODELS } from './copilot/models.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
 import type { CopilotRoute } from './copilot/routes.ts'
 import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
@@ -68,7 +69,7 @@ export async function startCopilot({
     streamingRoutes: STREAMING_ROUTES,
     record,
     maxBodyBytes: () => current.maxBodyBytes,
-    tooLarge: bodyTooLarge(),
+    tooLarge: usualFailure(413),
   })
 
   const { promise: tokensMade, resolve: tokensAreMade } = Promise.withResolvers<TokenStore>()
@@ -78,7 +79,7 @@ export async function startCopilot({
     const auto = createAutoMode(now, autoSessions)
     const github = createGithub({ settings, tokens, now, url, pollAnswers })
     const checks = createCopilotChecks({ settings, autoSessions, now })
-    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, checks })
+    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, models: MODELS, checks })
     return {
       headers: copilotHeaders,
       answer: (hosted) => {

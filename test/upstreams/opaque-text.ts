@@ -1,4 +1,4 @@
-import { fingerprint, MAC_BYTES, sealed } from '../../src/demo/opaque-text.ts'
+import { fingerprint, MAC_BYTES, noise, sealed } from '../../src/demo/opaque-text.ts'
 import type { OpaqueKind } from '../../src/demo/opaque-text.ts'
 
 /** What a text was tied to; undefined where it was not issued here, or as another kind, or is damaged. */
@@ -13,4 +13,14 @@ export function openOpaque(kind: OpaqueKind, text: string): Binding | undefined 
 
 interface Binding {
   readonly isOf: (bound: string) => boolean
+}
+
+/** Characters of an item's id; the captured ones have more than 300 (docs/copilot-wire.md, "Responses stream"). */
+const ID_LENGTH = 408
+
+/** An item id of `/responses`: base64 of changing length, another one for every serial number. */
+export function itemId(serial: number): string {
+  const number = Buffer.alloc(6)
+  number.writeUIntBE(serial % 0x1000000000000, 0, 6)
+  return `${number.toString('base64')}${noise(serial, ID_LENGTH + 4 * (serial % 5))}==`
 }

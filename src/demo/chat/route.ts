@@ -1,27 +1,14 @@
-import type { ProfileId } from '../catalogue.ts'
-import { lacksReplay, lastResults } from '../conversation.ts'
+import type { Answer } from '../answer.ts'
+import { lacksReplay } from '../conversation.ts'
 import { invalidBody } from '../failures.ts'
+import { frame, fragments, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../frames.ts'
+import type { Frames } from '../frames.ts'
 import { answerInference } from '../inference.ts'
 import type { Checks, InferenceCall, InferenceRoute, InferenceSubject } from '../inference.ts'
 import type { Outcome } from '../outcome.ts'
-import { encodeClaude } from './claude.ts'
-import type { ChatProfile, ReplySeed } from '../frames.ts'
-import { encodeGemini25, encodeGemini3 } from './gemini.ts'
-import { encodeGpt4, encodeGpt5 } from './gpt.ts'
-import { encodeGrok } from './grok.ts'
+import { copilotUsage } from '../usage.ts'
 import { chatConversation, chatRequest } from './request.ts'
 import type { ChatRequest } from './request.ts'
-
-const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
-  'gpt-4': encodeGpt4,
-  'gpt-5': encodeGpt5,
-  claude: encodeClaude,
-  'gemini-2.5': encodeGemini25,
-  'gemini-3': encodeGemini3,
-  grok: encodeGrok,
-  // No capture of this family is at hand either.
-  kimi: encodeGrok,
-}
 
 /** Families whose answers on this route carry `reasoning_opaque`; the others give nothing that could come back. */
 const SIGNING_PROFILES: ReadonlySet<string> = new Set(['claude', 'gemini-2.5', 'gemini-3'])
@@ -35,7 +22,7 @@ const CHAT: InferenceRoute<ChatRequest> = {
     SIGNING_PROFILES.has(model.profile) && lacksReplay(conversation)
       ? invalidBody('reasoning_opaque of an earlier answer is missing.')
       : undefined,
-  encode: (answer, subject) => PROFILES[subject.model.profile](answer, seedOf(subject)),
+  encode: encodeChat,
 }
 
 /** `POST /chat/completions` (docs/copilot-wire.md, "Chat stream"). */
@@ -43,13 +30,53 @@ export function answerChat(call: InferenceCall, checks?: Checks<ChatRequest>): O
   return answerInference(CHAT, call, checks)
 }
 
-function seedOf({ call: { number, nowMs }, model, conversation }: InferenceSubject<ChatRequest>): ReplySeed {
-  return {
-    number,
-    createdSeconds: Math.floor(nowMs / 1000),
+/** Chunks without the oddities of the families, which the proxy takes away. */
+function encodeChat(answer: Answer, subject: InferenceSubject<ChatRequest>): Frames {
+  const { call, model } = subject
+  const base = {
+    id: `chatcmpl-demo-${call.number}`,
+    object: 'chat.completion.chunk',
+    created: Math.floor(call.nowMs / 1000),
     model: model.id,
-    promptTokens: conversation.promptTokens,
-    prices: model.prices,
-    isAfterTool: lastResults(conversation).length > 0,
+  }
+  const chunk = (delta: Readonly<Record<string, unknown>>, finish: string | null = null): unknown => ({
+    ...base,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  })
+  const isSigned = answer.reasoning.length > 0 && SIGNING_PROFILES.has(model.profile)
+  const calls = answer.calls.flatMap(({ id, name, arguments: text }, index) => {
+    const more = frameTemplate((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] }))
+    return [
+      frame(chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] })),
+      ...fragments(text).map(more),
+    ]
+  })
+  return {
+    content: [
+      frame(chunk({ role: 'assistant', content: '' })),
+      ...readable(answer).map(frameTemplate((text) => chunk({ reasoning_text: text }))),
+      ...answer.text.map(frameTemplate((text) => chunk({ content: text }))),
+      ...answer.refusal.map(frameTemplate((text) => chunk({ refusal: text }))),
+      ...calls,
+    ],
+    closing: [
+      frame(chunk(isSigned ? { reasoning_opaque: opaque(call.number) } : {}, answer.finish)),
+      frame({ ...base, choices: [], ...usageOf(answer, subject) }),
+    ],
+    error: (failure) => frame(midStreamError(failure)),
+  }
+}
+
+function usageOf(answer: Answer, { model, conversation: { promptTokens } }: InferenceSubject<ChatRequest>) {
+  const completion = outputTokens(answer) + answer.reasoning.length
+  return {
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completion,
+      total_tokens: promptTokens + completion,
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: answer.reasoning.length },
+    },
+    ...copilotUsage(model.row, { input: promptTokens, output: completion }),
   }
 }

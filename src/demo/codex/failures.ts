@@ -1,15 +1,7 @@
 import { htmlReply, jsonReply } from '../outcome.ts'
 import type { HeaderMap, WholeReply } from '../outcome.ts'
-import type { CodexSubject } from './request.ts'
-
-/** A failure to answer with. */
-export interface FailureRequest {
-  readonly status: number
-  /** Absent: the usual one of that status. */
-  readonly code?: string | undefined
-  /** Sent as `retry-after`. */
-  readonly retryAfterSeconds?: number | undefined
-}
+import { withRetryAfter } from '../failures.ts'
+import type { FailureWish } from '../failures.ts'
 
 /** Whom a failure happens to. */
 export interface FailureContext {
@@ -24,10 +16,6 @@ interface ErrorFields {
   readonly code: string | null
   readonly param?: string
   readonly type?: string
-}
-
-export function contextOf({ call: { nowMs, person }, model }: CodexSubject): FailureContext {
-  return { nowMs, model: model.slug, plan: person.plan }
 }
 
 /** OpenAI's own envelope, which both upstreams use. */
@@ -69,7 +57,10 @@ function cloudflarePage(): WholeReply {
 const RESETS_IN_SECONDS = 13_872
 
 /** The error object of a failure code, the same in an HTTP body and in a stream. */
-export function errorOfCode(code: string, { nowMs, model, plan }: FailureContext): Record<string, unknown> {
+export function errorOfCode(
+  code: string,
+  { nowMs, model, plan }: FailureContext,
+): Readonly<Record<string, unknown>> & { readonly message: string } {
   if (code === 'usage_limit_reached') {
     return {
       type: code,
@@ -117,13 +108,11 @@ const USUAL_CODES: Readonly<Record<number, string>> = {
 }
 
 /** The ChatGPT backend's failure with this status (docs/codex-wire.md, "Errors"). */
-export function codexFailure(request: FailureRequest, context: FailureContext): WholeReply {
-  const reply = byStatus(request, context)
-  const { retryAfterSeconds: seconds } = request
-  return seconds === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(seconds) } }
+export function codexFailure(request: FailureWish, context: FailureContext): WholeReply {
+  return withRetryAfter(byStatus(request, context), request)
 }
 
-function byStatus({ status, code }: FailureRequest, context: FailureContext): WholeReply {
+function byStatus({ status, code }: FailureWish, context: FailureContext): WholeReply {
   switch (status) {
     case 401:
       if (code === 'Unauthorized') return detail(401, code)
@@ -140,7 +129,7 @@ function byStatus({ status, code }: FailureRequest, context: FailureContext): Wh
 }
 
 /** The failures that the ChatGPT backend and the key API have in common. */
-export function failureOfStatus({ status, code }: FailureRequest, context: FailureContext): WholeReply {
+export function failureOfStatus({ status, code }: FailureWish, context: FailureContext): WholeReply {
   if (status === 413) return tooLarge()
   if (code !== undefined) return jsonReply(status, { error: errorOfCode(code, context) })
   if (status >= 500) return htmlReply(status, `${status} simulated gateway error`, { server: 'cloudflare' })

@@ -1,8 +1,13 @@
-import { openHost } from '../host.ts'
-import type { Host } from '../host.ts'
+import type { IncomingMessage } from 'node:http'
+import { headerOf, openHost, tokenOf } from '../host.ts'
+import type { Host, HostedRequest } from '../host.ts'
+import { answerInference, DEFAULT_PACE } from '../inference.ts'
+import type { Pace } from '../inference.ts'
 import { jsonReply } from '../outcome.ts'
-import { codexHeaders, createCodexRoutes } from './routes.ts'
-import type { CodexSettings } from './request.ts'
+import type { HeaderMap, Outcome } from '../outcome.ts'
+import { detail, unauthorized } from './failures.ts'
+import { toEntry } from './models.ts'
+import { CODEX_DEMO_MODELS, CODEX_ROUTE, DEMO_PLAN, PLAN_MODELS } from './route.ts'
 import { mintTokens } from './tokens.ts'
 import type { CodexPerson } from './tokens.ts'
 
@@ -30,7 +35,7 @@ export interface DemoCodex extends Host {
 export const DEMO_PERSON: CodexPerson = {
   accountId: '00000000-0000-4000-8000-0000000000de',
   email: 'demo@example.com',
-  plan: 'plus',
+  plan: DEMO_PLAN,
 }
 
 export const CODEX_CLIENT_ID = 'app_EMoamEEZ73f0CkXaXp7hrann'
@@ -38,18 +43,9 @@ export const CODEX_CLIENT_ID = 'app_EMoamEEZ73f0CkXaXp7hrann'
 /** Life of an access token, as OpenAI's. */
 export const ACCESS_TOKEN_SECONDS = 864_000
 
-export const DEFAULT_CODEX_SETTINGS: CodexSettings = {
-  eventDelayMs: 0,
-  eventsPerWrite: 1,
-  sendsAsides: true,
-  primaryUsedPercent: 12.5,
-  secondaryUsedPercent: 40,
-  catalogueRevision: 1,
-}
-
 /** Starts the simulated Codex on a free port. Its tokens are good as long as it runs. */
-export async function startDemoCodex(given: Partial<CodexSettings> = {}): Promise<DemoCodex> {
-  const settings = { ...DEFAULT_CODEX_SETTINGS, ...given }
+export async function startDemoCodex(given: Partial<Pace> = {}): Promise<DemoCodex> {
+  const pace = { ...DEFAULT_PACE, ...given }
   const accessTokens = new Set<string>()
 
   const logIn = (issuer: string) => {
@@ -67,23 +63,37 @@ export async function startDemoCodex(given: Partial<CodexSettings> = {}): Promis
     return { accessToken, idToken, refreshToken: `rt_${id}` }
   }
 
-  const host = await openHost({}, ({ url }) => {
-    const answer = createCodexRoutes({
-      settings: () => settings,
-      now: Date.now,
-      personOf: (token) => (accessTokens.has(token) ? DEMO_PERSON : undefined),
-    })
-    return {
-      headers: codexHeaders,
-      // A daemon that runs for days renews its login.
-      answer: (hosted) =>
-        hosted.path === '/oauth/token' ? jsonReply(200, tokenFields(logIn(url), ACCESS_TOKEN_SECONDS)) : answer(hosted),
+  const answer = ({ request, path, body, number }: HostedRequest, url: string): Outcome => {
+    const route = `${request.method} ${path}`
+    // A daemon that runs for days renews its login.
+    if (path === '/oauth/token') return jsonReply(200, tokenFields(logIn(url), ACCESS_TOKEN_SECONDS))
+    if (route !== 'POST /backend-api/codex/responses' && route !== 'GET /backend-api/codex/models') {
+      return detail(404, 'Not Found')
     }
-  })
+    if (!accessTokens.has(tokenOf(request))) return unauthorized('token_expired')
+    if (request.method === 'GET') return jsonReply(200, { models: PLAN_MODELS.map((model) => toEntry(model)) })
+    const header = (name: string): string | undefined => headerOf(request, name)
+    const call = { bodyText: body, header, number, nowMs: Date.now(), pace, models: CODEX_DEMO_MODELS }
+    return answerInference(CODEX_ROUTE, call)
+  }
+
+  const host = await openHost({}, ({ url }) => ({ headers: codexHeaders, answer: (hosted) => answer(hosted, url) }))
   return {
     ...host,
     ...codexAddresses(host.url),
     login: () => ({ ...logIn(host.url), accountId: DEMO_PERSON.accountId, email: DEMO_PERSON.email }),
+  }
+}
+
+/** On every reply: ids to log, and what a proxy must not pass on. */
+export function codexHeaders(_request: IncomingMessage, number: number): HeaderMap {
+  const id = String(number).padStart(6, '0')
+  return {
+    'x-request-id': `demo-codex-${id}`,
+    'x-oai-request-id': `demo-codex-${id}`,
+    'cf-ray': `demo${id}-FRA`,
+    'set-cookie': `__cf_bm=demo${id}; path=/; HttpOnly; Secure`,
+    'cross-origin-opener-policy': 'same-origin-allow-popups',
   }
 }
 

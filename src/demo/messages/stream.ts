@@ -4,7 +4,6 @@ import type { Frames } from '../frames.ts'
 import type { InferenceSubject } from '../inference.ts'
 import { issueOpaque } from '../opaque-text.ts'
 import { copilotUsage } from '../usage.ts'
-import { isPaused, searchOf, untilPause } from './pause.ts'
 import { blocksOf } from './request.ts'
 import type { MessagesRequest } from './request.ts'
 
@@ -22,8 +21,7 @@ interface AnswerBlock {
  * Anthropic's event stream with Copilot's additions (docs/copilot-wire.md, "Messages stream"): `copilot_annotations`
  * beside a text, `copilot_usage` beside the usage, and a `[DONE]` that Anthropic does not send.
  */
-export function encodeMessages(given: Answer, subject: Subject): Frames {
-  const answer = isPaused(subject) ? untilPause(given) : given
+export function encodeMessages(answer: Answer, subject: Subject): Frames {
   const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
   const blocks = blocksFor(answer, subject, encode)
   const started = { ...messageBase(subject), content: [], stop_reason: null, stop_sequence: null }
@@ -41,7 +39,7 @@ export function encodeMessages(given: Answer, subject: Subject): Frames {
     closing: [
       encode({
         type: 'message_delta',
-        delta: stopOf(answer, subject),
+        delta: stopOf(answer),
         usage: usageOf(answer, subject),
         ...(subject.request.context_management !== undefined && { context_management: { applied_edits: [] } }),
         ...costOf(answer, subject),
@@ -60,10 +58,7 @@ function blocksFor(answer: Answer, subject: Subject, encode: Encode): readonly A
   const pieces = [...answer.text, ...answer.refusal]
   const text = pieces.length > 0 ? [textBlock(pieces, thought.length, encode)] : []
   const before = thought.length + text.length
-  const tools = isPaused(subject)
-    ? searchBlocks(subject, before, encode)
-    : answer.calls.map((call, at) => toolBlock({ type: 'tool_use', ...call }, before + at, encode))
-  return [...thought, ...text, ...tools]
+  return [...thought, ...text, ...answer.calls.map((call, at) => toolBlock(call, before + at, encode))]
 }
 
 function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, encode: Encode): AnswerBlock {
@@ -100,17 +95,10 @@ function textBlock(pieces: readonly string[], index: number, encode: Encode): An
   }
 }
 
-function searchBlocks(subject: Subject, index: number, encode: Encode): readonly AnswerBlock[] {
-  const { use, result } = searchOf(subject)
-  return [toolBlock(use, index, encode), { start: result, deltas: [] }]
-}
-
-type Use = Pick<AnswerCall, 'id' | 'name' | 'arguments'> & { readonly type: 'tool_use' | 'server_tool_use' }
-
-function toolBlock({ type, id, name, arguments: text }: Use, index: number, encode: Encode): AnswerBlock {
+function toolBlock({ id, name, arguments: text }: AnswerCall, index: number, encode: Encode): AnswerBlock {
   const delta = frameTemplate((json) => blockDelta(index, { type: 'input_json_delta', partial_json: json }), encode)
   return {
-    start: { type, id, name, input: {} },
+    start: { type: 'tool_use', id, name, input: {} },
     // The first piece is empty, and a call without arguments has no other.
     deltas: ['', ...(text === '{}' ? [] : fragments(text))].map(delta),
   }
@@ -126,8 +114,7 @@ function messageBase({ call: { number }, model }: Subject): Fields {
   return { id: `msg_vrtx_demo_${number}`, type: 'message', role: 'assistant', model: `${model.id}-demo` }
 }
 
-function stopOf({ finish, stopText }: Answer, subject: Subject): Fields {
-  if (isPaused(subject)) return { stop_reason: 'pause_turn', stop_sequence: null }
+function stopOf({ finish, stopText }: Answer): Fields {
   if (stopText !== '') return { stop_reason: 'stop_sequence', stop_sequence: stopText }
   switch (finish) {
     case 'stop':
@@ -189,5 +176,5 @@ function usageOf(answer: Answer, subject: Subject): Fields {
 
 function costOf(answer: Answer, subject: Subject): Fields {
   const reads = readsOf(subject)
-  return copilotUsage(subject.model.prices, { ...reads, output: outputTokens(answer) + answer.reasoning.length })
+  return copilotUsage(subject.model.row, { ...reads, output: outputTokens(answer) + answer.reasoning.length })
 }

@@ -1,8 +1,10 @@
 import { lacksReplay } from '../conversation.ts'
 import { openaiFailure } from '../failures.ts'
+import { FAILURE_MESSAGE } from '../frames.ts'
 import { answerInference } from '../inference.ts'
 import type { Checks, InferenceCall, InferenceRoute } from '../inference.ts'
 import type { Outcome } from '../outcome.ts'
+import { copilotUsage, quotaSnapshots } from '../usage.ts'
 import { responsesConversation, responsesRequest } from './request.ts'
 import type { ResponsesRequest } from './request.ts'
 import { encodeResponses } from './stream.ts'
@@ -27,7 +29,15 @@ const RESPONSES: InferenceRoute<ResponsesRequest> = {
     const message = missingReplay(request, conversation)
     return message === undefined ? undefined : openaiFailure({ message, code: 'invalid_request_body', param: 'input' })
   },
-  encode: encodeResponses,
+  encode: (answer, subject) =>
+    encodeResponses(answer, subject, {
+      model: `${subject.model.id}-demo`,
+      errorOf: () => ({ message: FAILURE_MESSAGE }),
+      last: ({ input, cached, output }) => ({
+        beside: { copilot_quota_snapshots: quotaSnapshots(subject.call.nowMs) },
+        within: copilotUsage(subject.model.row, { input: input - cached, cacheRead: cached, output }),
+      }),
+    }),
 }
 
 /** `POST /responses` (docs/copilot-wire.md, "Responses requests"). */

@@ -1,9 +1,8 @@
 import type { Answer } from '../answer.ts'
-import { FAILURE_MESSAGE, namedFrame, outputTokens, readable } from '../frames.ts'
+import { namedFrame, outputTokens, readable } from '../frames.ts'
 import type { Frames } from '../frames.ts'
 import type { InferenceSubject } from '../inference.ts'
-import { issueOpaque, itemId, noise } from '../opaque-text.ts'
-import { copilotUsage, quotaSnapshots } from '../usage.ts'
+import { issueOpaque } from '../opaque-text.ts'
 import {
   cachedTokens,
   callItem,
@@ -16,42 +15,56 @@ import {
   summaryEvents,
   wantsCompaction,
 } from './items.ts'
-import type { Fields, Item, Moment } from './items.ts'
+import type { Fields, Item } from './items.ts'
 import { effortOf } from './request.ts'
 import type { ResponsesRequest } from './request.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
-/**
- * The event stream of `/responses` with what is peculiar about the real one (docs/copilot-wire.md, "Responses stream"):
- * item ids that differ from event to event, ciphertexts that differ from frame to frame, `obfuscation`, `logprobs: []`,
- * `copilot_usage`, and a summary that older models state at the end only.
- */
-export function encodeResponses(answer: Answer, subject: Subject): Frames {
-  const { call, request, model, markers } = subject
-  const ids = createIds(call.number)
-  const items = itemsOf(answer, subject)
+/** Tokens of an answer. `cached` are among the input, `reasoning` among the output. */
+export interface Spent {
+  readonly input: number
+  readonly cached: number
+  readonly reasoning: number
+  readonly output: number
+}
+
+/** What differs between the services that speak this dialect. */
+interface Service {
+  /** The model as replies name it. */
+  readonly model: string
+  /** The error object of a failure inside the stream. */
+  readonly errorOf: (code: string) => Fields & { readonly message: string }
+  /** Members of the last event beside its response, and within it. */
+  readonly last?: (spent: Spent) => { readonly beside: Fields; readonly within: Fields }
+}
+
+/** The event stream of `/responses` without the oddities of any backend, which the proxy takes away. */
+export function encodeResponses(answer: Answer, subject: Subject, { model, errorOf, last }: Service): Frames {
+  const { call, request } = subject
   const content: string[] = []
   const push = (type: string, fields: Fields): void => {
     content.push(namedFrame({ type, sequence_number: content.length, ...fields }))
   }
-  const effort = effortOf(request, model)
-  const id = `resp_demo_${call.number}`
-  const base = responseBase({ id, nowMs: call.nowMs, model: `${model.id}-demo`, effort }, request)
-  const started = { ...base, ...IN_PROGRESS, copilot_usage: null }
+  const effort = effortOf(request, subject.model)
+  const base = responseBase({ id: `resp_demo_${call.number}`, nowMs: call.nowMs, model, effort }, request)
+  const started = { ...base, ...IN_PROGRESS }
   push('response.created', { response: started })
   push('response.in_progress', { response: started })
-  for (const [at, item] of items.entries()) {
-    push('response.output_item.added', { item: item.at(ids.next(), 'added'), output_index: at })
-    for (const [type, fields] of item.events) {
-      push(type, { ...fields, item_id: ids.next(), output_index: at, ...obfuscated(type, ids.count()) })
-    }
-    push('response.output_item.done', { item: item.at(ids.next(), 'done'), output_index: at })
+  const items = itemsOf(answer, subject).map(({ at, events }, index) => ({
+    id: `item_demo_${call.number}_${index}`,
+    at,
+    events,
+  }))
+  for (const [index, { id, at, events }] of items.entries()) {
+    push('response.output_item.added', { output_index: index, item: at(id, 'added') })
+    for (const [type, fields] of events) push(type, { item_id: id, output_index: index, ...fields })
+    push('response.output_item.done', { output_index: index, item: at(id, 'done') })
   }
-  const output = markers.asked.has('sparse') ? [] : items.map((item) => item.at(ids.next(), 'completed'))
   const ending = endingOf(answer)
   const spent = spentOn(answer, subject)
-  const cost = costOf(subject, spent)
+  const more = last?.(spent)
+  const output = items.map(({ id, at }) => at(id, 'completed'))
   return {
     leadCount: 2,
     content,
@@ -59,114 +72,62 @@ export function encodeResponses(answer: Answer, subject: Subject): Frames {
       namedFrame({
         type: `response.${ending.status}`,
         sequence_number: content.length,
-        copilot_quota_snapshots: quotaSnapshots(call.nowMs),
-        // The cost has been seen in both positions; that its position goes by model is made up.
-        ...(!model.isOlder && cost),
-        response: { ...base, ...ending, output, usage: usageOf(spent), ...(model.isOlder && cost) },
+        ...more?.beside,
+        response: { ...base, ...ending, output, usage: usageOf(spent), ...more?.within },
       }),
     ],
-    error: ({ sent, code = 'server_is_overloaded', isBare }) =>
-      isBare
-        ? namedFrame({ type: 'error', sequence_number: sent, code, message: FAILURE_MESSAGE, param: null })
+    error: ({ sent, code = 'server_is_overloaded', isBare }) => {
+      const error = errorOf(code)
+      return isBare
+        ? namedFrame({ type: 'error', sequence_number: sent, code, message: error.message, param: null })
         : namedFrame({
             type: 'response.failed',
             sequence_number: sent,
-            response: { ...started, status: 'failed', error: { code, message: FAILURE_MESSAGE } },
-          }),
-  }
-}
-
-interface Ids {
-  /** An id that no event had yet. */
-  readonly next: () => string
-  /** Ids made so far. */
-  readonly count: () => number
-}
-
-/** More events than an answer has: the ids of two replies differ. */
-const IDS_PER_REPLY = 1_000_000
-
-function createIds(reply: number): Ids {
-  let made = 0
-  return {
-    next: () => {
-      made += 1
-      return itemId(reply * IDS_PER_REPLY + made)
+            response: { ...started, status: 'failed', error: { code, ...error } },
+          })
     },
-    count: () => made,
   }
 }
-
-/** Deltas are padded, so that their size does not tell what is in them. */
-function obfuscated(type: string, serial: number): Fields {
-  return type.endsWith('.delta') ? { obfuscation: noise(serial, 4 + (serial % 12)) } : {}
-}
-
-// Items.
 
 function itemsOf(answer: Answer, subject: Subject): readonly Item[] {
-  const { request, model, markers } = subject
-  if (wantsCompaction(request)) return [compactionItem(subject)]
-  const isSparse = markers.asked.has('sparse')
+  const { call, request, model } = subject
+  if (wantsCompaction(request)) {
+    const compaction = (id: string): string => issueOpaque('compaction', call.number, id)
+    return [{ at: (id) => ({ id, type: 'compaction', encrypted_content: compaction(id) }), events: [] }]
+  }
   return [
     ...(effortOf(request, model) === 'none' ? [] : [reasoningItem(answer, subject)]),
     ...(answer.search === '' ? [] : [searchItem(answer.search)]),
     ...messageAndCalls(answer, answer.calls, {
       message: (status) => messageItem(answer, status),
-      call: (call, status) => (isSparse ? withoutId(callItem(call, status)) : callItem(call, status)),
+      call: callItem,
     }),
   ]
 }
 
-function withoutId(item: Item): Item {
-  return { ...item, at: (id, moment) => ({ ...item.at(id, moment), id: undefined }) }
-}
-
-function reasoningItem(answer: Answer, { call: { number }, request, model }: Subject): Item {
+function reasoningItem(answer: Answer, { call, request }: Subject): Item {
   const isEncrypted = (request.include ?? []).includes('reasoning.encrypted_content')
-  const wanted = request.reasoning?.summary
-  const pieces = wanted === undefined ? [] : readable(answer)
-  const text = pieces.join('')
-  const part = { type: 'summary_text', text }
+  const pieces = request.reasoning?.summary === undefined ? [] : readable(answer)
   return {
     at: (id, moment) => ({
       id,
       type: 'reasoning',
-      ...(isEncrypted && {
-        encrypted_content: moment === 'done' ? issueOpaque('reasoning', number, id) : foreign(number, moment),
-      }),
-      summary: moment === 'added' || text === '' ? [] : [part],
+      ...(isEncrypted && { encrypted_content: issueOpaque('reasoning', call.number, id) }),
+      summary: moment === 'added' || pieces.length === 0 ? [] : [{ type: 'summary_text', text: pieces.join('') }],
     }),
-    events: text === '' || model.isOlder ? [] : summaryEvents(pieces),
+    events: pieces.length === 0 ? [] : summaryEvents(pieces),
   }
 }
 
-/** Reads like a ciphertext, and no upstream takes it back. */
-function foreign(number: number, moment: Moment): string {
-  return noise(number * 2 + Number(moment === 'added'), 480)
-}
-
-function compactionItem({ call: { number } }: Subject): Item {
-  return {
-    at: (id) => ({ id, type: 'compaction', encrypted_content: issueOpaque('compaction', number, id) }),
-    events: [],
-  }
-}
-
-interface Spent {
-  readonly input: number
-  readonly cached: number
-  readonly reasoning: number
-  readonly output: number
-}
-
-function spentOn(answer: Answer, { request, model, conversation: { history, promptTokens } }: Subject): Spent {
+/** Of a model that reasons, at least one token is reasoning. */
+export function spentOn(answer: Answer, { request, model, conversation }: Subject): Spent {
+  const { history, promptTokens } = conversation
   const reasoning = effortOf(request, model) === 'none' ? 0 : Math.max(1, answer.reasoning.length)
   const cached = cachedTokens(request, history, promptTokens)
   return { input: promptTokens, cached, reasoning, output: outputTokens(answer) + reasoning }
 }
 
-function usageOf({ input, cached, reasoning, output }: Spent): Fields {
+export function usageOf({ input, cached, reasoning, output }: Spent): Fields {
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cached },
@@ -174,8 +135,4 @@ function usageOf({ input, cached, reasoning, output }: Spent): Fields {
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,
   }
-}
-
-function costOf({ model }: Subject, { input, cached, output }: Spent): Fields {
-  return copilotUsage(model.prices, { input: input - cached, cacheRead: cached, output })
 }

@@ -4,7 +4,7 @@ import { detail, modelNotFound, openaiError } from '../../../src/demo/codex/fail
 import { checkItems } from './input-checks.ts'
 import { checkForm, isLite } from './lite-checks.ts'
 import type { LiteOnly } from './lite-checks.ts'
-import type { CodexSubject, Members } from '../../../src/demo/codex/request.ts'
+import type { CodexSubject, Members } from './request.ts'
 import { checkToolChoice, checkTools } from './tool-checks.ts'
 import { invalid, invalidValue, missing, tooLong, unsupported } from './refusals.ts'
 

@@ -1,5 +1,5 @@
 import { openaiError } from '../../../src/demo/codex/failures.ts'
-import type { CodexChecks } from '../../../src/demo/codex/request.ts'
+import type { CodexChecks } from './request.ts'
 import type { Markers } from '../../../src/demo/markers.ts'
 import { paramOf } from '../copilot/responses/refusals.ts'
 import { firstIssue } from '../refusals.ts'

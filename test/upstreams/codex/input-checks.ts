@@ -5,7 +5,7 @@ import { itemsOf, typeOf } from '../../../src/demo/responses/request.ts'
 import type { InputItem } from '../../../src/demo/responses/request.ts'
 import { refuseCiphertext } from './ciphertext.ts'
 import { detail, openaiError } from '../../../src/demo/codex/failures.ts'
-import type { CodexCall, CodexSubject } from '../../../src/demo/codex/request.ts'
+import type { CodexCall, CodexSubject } from './request.ts'
 import { inJson, invalid, invalidValue, missing, tooLong } from './refusals.ts'
 
 /** Items that are taken, with what their ids begin with (docs/codex-wire.md, "Request body"). */

@@ -1,9 +1,11 @@
-import { contextOf, failureOfStatus, openaiError } from '../../../src/demo/codex/failures.ts'
-import type { FailureRequest } from '../../../src/demo/codex/failures.ts'
-import { failureOf, readPrompt, streamAnswer } from '../../../src/demo/codex/inference.ts'
+import { failureOfStatus, openaiError } from '../../../src/demo/codex/failures.ts'
+import type { FailureWish } from '../../../src/demo/failures.ts'
+import { failInTransit, failureOf } from '../../../src/demo/inference.ts'
+import { readPrompt, streamAnswer } from './inference.ts'
 import { CODEX_MODELS } from '../../../src/demo/codex/models.ts'
-import type { CodexCall, CodexChecks, CodexSubject } from '../../../src/demo/codex/request.ts'
-import { htmlReply, jsonReply } from '../../../src/demo/outcome.ts'
+import { contextOf } from './request.ts'
+import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
+import { jsonReply } from '../../../src/demo/outcome.ts'
 import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
 
 /** Models as a project with an API key has them. */
@@ -18,10 +20,9 @@ export function answerKeyApi(call: CodexCall, checks: CodexChecks): Outcome {
 
 function failAtOnce(subject: CodexSubject): Outcome | undefined {
   const { markers } = subject
-  if (markers.asked.has('silent')) return { kind: 'silent' }
-  if (markers.asked.has('html')) return htmlReply(200, 'Sign in to the network')
+  const early = failInTransit(markers)
   const failure = failureOf(markers)
-  if (failure === undefined) return undefined
+  if (early !== undefined || failure === undefined) return early
   const { status, code, retryAfterSeconds: seconds } = failure
   const reply = status === 401 ? invalidKey() : failureOfStatus({ status, code: codeOf(failure) }, contextOf(subject))
   return {
@@ -35,7 +36,7 @@ function failAtOnce(subject: CodexSubject): Outcome | undefined {
   }
 }
 
-function codeOf({ status, code = USUAL_CODES[status] }: FailureRequest): string | undefined {
+function codeOf({ status, code = USUAL_CODES[status] }: FailureWish): string | undefined {
   return code
 }
 

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../../src/demo/outcome.ts'
 import { itemsOf, partsOf, typeOf } from '../../../src/demo/responses/request.ts'
 import { openaiError } from '../../../src/demo/codex/failures.ts'
-import { liteToolsOf } from '../../../src/demo/codex/request.ts'
-import type { CodexCall, CodexSubject } from '../../../src/demo/codex/request.ts'
+import { liteToolsOf } from '../../../src/demo/codex/route.ts'
+import type { CodexCall, CodexSubject } from './request.ts'
 import type { CodexUpstreamSettings } from './settings.ts'
 
 export const LITE_HEADER = 'x-openai-internal-codex-responses-lite'

@@ -1,11 +1,8 @@
-import type { FailureRequest } from '../../../src/demo/codex/failures.ts'
-import type { CodexSettings } from '../../../src/demo/codex/request.ts'
-import {
-  ACCESS_TOKEN_SECONDS,
-  CODEX_CLIENT_ID,
-  DEFAULT_CODEX_SETTINGS,
-  DEMO_PERSON,
-} from '../../../src/demo/codex/server.ts'
+import type { FailureWish } from '../../../src/demo/failures.ts'
+import type { CodexSettings } from './request.ts'
+import { DEMO_USE } from '../../../src/demo/codex/route.ts'
+import { ACCESS_TOKEN_SECONDS, CODEX_CLIENT_ID, DEMO_PERSON } from '../../../src/demo/codex/server.ts'
+import { DEFAULT_PACE } from '../../../src/demo/inference.ts'
 
 /** How `GET /oauth/authorize` sends the browser back; `wrong_state` as somebody else's link would. */
 type Authorization = 'approve' | 'deny' | 'wrong_state'
@@ -46,13 +43,16 @@ export interface CodexUpstreamSettings extends CodexSettings {
   /** Whether `instructions: ""` is taken outside the lite form is not known. */
   readonly acceptsEmptyInstructions: boolean
   /** Every prompt is answered with it. */
-  readonly failure: FailureRequest | undefined
+  readonly failure: FailureWish | undefined
   /** Larger bodies get 413. A guess. */
   readonly maxBodyBytes: number
 }
 
 export const DEFAULT_UPSTREAM_SETTINGS: CodexUpstreamSettings = {
-  ...DEFAULT_CODEX_SETTINGS,
+  ...DEFAULT_PACE,
+  ...DEMO_USE,
+  sendsAsides: true,
+  catalogueRevision: 1,
   clientId: CODEX_CLIENT_ID,
   authorization: 'approve',
   redirectPorts: [1455, 1457],

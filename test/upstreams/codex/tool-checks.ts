@@ -2,7 +2,7 @@ import type { Outcome } from '../../../src/demo/outcome.ts'
 import type { ResponsesTool } from '../../../src/demo/responses/request.ts'
 import { checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
 import { inJson, invalid, missing } from './refusals.ts'
-import type { CodexCall, CodexSubject } from '../../../src/demo/codex/request.ts'
+import type { CodexCall, CodexSubject } from './request.ts'
 
 const CHATGPT_TOOLS = ['function', 'custom', 'namespace', 'web_search', 'tool_search']
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { failure, misdirected, tokenExpired } from '../../../src/demo/failures.ts'
+import { failure, usualFailure } from '../../../src/demo/failures.ts'
 import { textReply } from '../../../src/demo/outcome.ts'
 import type { Outcome } from '../../../src/demo/outcome.ts'
 import type { TokenStore } from '../../../src/demo/tokens.ts'
@@ -33,7 +33,7 @@ export function refuseAccess(
   misdirectedHosts: readonly string[],
 ): Outcome | undefined {
   const { headers } = request
-  if (misdirectedHosts.includes(headers.host ?? '')) return misdirected()
+  if (misdirectedHosts.includes(headers.host ?? '')) return usualFailure(421)
 
   const bearer = /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (bearer === undefined || countHeader(request, 'authorization') > 1) {
@@ -49,7 +49,7 @@ export function refuseAccess(
   if (!isDirect && (typeof editor !== 'string' || !/^[\w.-]+\/\d\S*$/.test(editor))) {
     return textReply(400, 'bad request: unknown Editor-Version header for IDE auth')
   }
-  if (!(isDirect ? tokens.isGithubLive(bearer) : tokens.isCopilotLive(bearer))) return tokenExpired()
+  if (!(isDirect ? tokens.isGithubLive(bearer) : tokens.isCopilotLive(bearer))) return usualFailure(401)
 
   const version = headers['x-github-api-version']
   if (version !== undefined && !API_VERSIONS.has(String(version))) {

@@ -1,13 +1,8 @@
+import { limitsOf } from './models.ts'
 import { estimateTokens, imagesOf } from '../../../src/demo/chat/request.ts'
 import type { ChatMessage, ChatRequest } from '../../../src/demo/chat/request.ts'
-import {
-  failure,
-  gptPromptTooLong,
-  invalidBody,
-  invalidEffort,
-  missingVisionHeader,
-  schemaFailure,
-} from '../../../src/demo/failures.ts'
+import { failure, gptPromptTooLong, invalidBody } from '../../../src/demo/failures.ts'
+import { invalidEffort, missingVisionHeader, schemaFailure } from './failures.ts'
 import { firstIssue, firstRefusal, hasVisionHeader } from '../refusals.ts'
 import type { Checks, InferenceSubject } from '../../../src/demo/inference.ts'
 import { textReply } from '../../../src/demo/outcome.ts'
@@ -16,7 +11,7 @@ import type { Outcome } from '../../../src/demo/outcome.ts'
 type Check = (subject: InferenceSubject<ChatRequest>) => Outcome | undefined
 
 /** The 400 that the real service's schema validation gives. */
-export const chatShapeRefusal: Checks<ChatRequest>['wrongShape'] = (issues, body) => {
+export const chatShapeRefusal: NonNullable<Checks<ChatRequest>['wrongShape']> = (issues, body) => {
   const { reason, got, want, path } = firstIssue(issues, body)
   return schemaFailure(want === undefined ? reason : `got ${got}, want ${want}`, locationOf(path))
 }
@@ -54,9 +49,10 @@ const checkOutputSize: Check = ({ request, model }) => {
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
     )
   }
+  const { maxOutputTokens } = limitsOf(model)
   const asked = request.max_tokens ?? request.max_completion_tokens ?? 0
-  return asked > model.maxOutputTokens
-    ? invalidBody(`max_tokens is too large: ${asked}. This model supports at most ${model.maxOutputTokens} tokens.`)
+  return asked > maxOutputTokens
+    ? invalidBody(`max_tokens is too large: ${asked}. This model supports at most ${maxOutputTokens} tokens.`)
     : undefined
 }
 
@@ -90,8 +86,8 @@ const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
 
 const checkTools: Check = ({ request, model }) => {
   const count = request.tools?.length ?? 0
-  if (count > model.mostTools) {
-    return schemaFailure(`maxItems: got ${count}, want ${model.mostTools}`, '/properties/tools')
+  if (count > limitsOf(model).mostTools) {
+    return schemaFailure(`maxItems: got ${count}, want ${limitsOf(model).mostTools}`, '/properties/tools')
   }
   return request.tool_choice !== undefined && request.tools === undefined
     ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")

@@ -1,14 +1,29 @@
 import type { AutoSession } from '../../../src/demo/auto.ts'
 import { invalidBody } from '../../../src/demo/failures.ts'
-import type { Checks, InferenceSubject } from '../../../src/demo/inference.ts'
+import type { Checks, InferencePath, InferenceSubject } from '../../../src/demo/inference.ts'
 import type { CopilotRoutesDeps } from '../../../src/demo/routes.ts'
 import { refuseEditor } from './access.ts'
 import { refuseSession } from './auto.ts'
 import { chatShapeRefusal, refuseChat } from './chat-checks.ts'
+import { encodeInProfile } from './chat/profiles.ts'
 import { refuseImages } from './image-checks.ts'
 import { messagesShapeRefusal, refuseMessages } from './messages/checks.ts'
+import { encodeWithPause } from './messages/pause.ts'
+import { createPreparedReplies } from './prepared-frames.ts'
 import { refuseResponses, responsesShapeRefusal } from './responses/checks.ts'
+import { encodeOddResponses } from './responses/stream.ts'
 import type { CopilotSettings } from './settings.ts'
+
+/**
+ * Markers that the demo does not have:
+ * - `[demo:pause TIMES?]`: /v1/messages searches by itself and pauses the answer so often (1), as Anthropic's own service
+ *   can. It goes on when what it has said comes back.
+ * - `[demo:vertex]`: /v1/messages on one of several backends, Google's, which knows no context_management and no
+ *   structured outputs.
+ * - `[demo:sparse]`: /responses with calls that have no id and a last event without output.
+ * - `[demo:frames N PER-WRITE?]`: N prepared text events, PER-WRITE of them in one write; made for measuring.
+ */
+const STRICT_MARKERS = ['pause', 'vertex', 'sparse', 'frames']
 
 interface ChecksDeps {
   readonly settings: () => CopilotSettings
@@ -22,25 +37,40 @@ export function createCopilotChecks({
   autoSessions: sessions,
   now,
 }: ChecksDeps): NonNullable<CopilotRoutesDeps['checks']> {
-  const strict = <Request extends { readonly stream?: boolean | undefined }>({
-    wrongShape,
-    refuse,
-  }: Checks<Request>): Checks<Request> => ({
-    wrongShape,
+  const prepared = createPreparedReplies()
+  const strict = <Request extends { readonly stream?: boolean | undefined }>(
+    path: InferencePath,
+    { refuse, ...checks }: Checks<Request>,
+  ): Checks<Request> => ({
+    ...checks,
+    markers: STRICT_MARKERS,
     refuse: (subject: InferenceSubject<Request>) => {
       const { call, model, request } = subject
       return (
         refuseEditor(call.header('editor-version') ?? '', model.id) ??
         refuseSession(call.header('copilot-session-token'), model.id, { sessions, nowMs: now() }) ??
         (request.stream === true ? undefined : invalidBody('non streaming requests are not supported by this model')) ??
-        refuse(subject) ??
-        refuseImages(subject, settings().maxImageBytes)
+        refuse?.(subject) ??
+        refuseImages(subject, settings().maxImageBytes) ??
+        prepared(path, subject)
       )
     },
   })
   return {
-    chat: strict({ wrongShape: chatShapeRefusal, refuse: refuseChat }),
-    responses: strict({ wrongShape: responsesShapeRefusal, refuse: refuseResponses }),
-    messages: strict({ wrongShape: messagesShapeRefusal, refuse: refuseMessages }),
+    chat: strict('/chat/completions', {
+      wrongShape: chatShapeRefusal,
+      refuse: refuseChat,
+      encode: encodeInProfile,
+    }),
+    responses: strict('/responses', {
+      wrongShape: responsesShapeRefusal,
+      refuse: refuseResponses,
+      encode: encodeOddResponses,
+    }),
+    messages: strict('/v1/messages', {
+      wrongShape: messagesShapeRefusal,
+      refuse: refuseMessages,
+      encode: encodeWithPause,
+    }),
   }
 }

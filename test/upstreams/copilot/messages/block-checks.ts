@@ -1,4 +1,5 @@
-import { anthropicFailure, invalidBody, missingVisionHeader } from '../../../../src/demo/failures.ts'
+import { anthropicFailure, invalidBody } from '../../../../src/demo/failures.ts'
+import { missingVisionHeader } from '../failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import { openOpaque } from '../../opaque-text.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
@@ -71,7 +72,7 @@ export function checkBlocks(subject: Subject): Outcome | undefined {
 function refuseBlock({ path, role, block, isInner }: PlacedBlock, subject: Subject): Outcome | undefined {
   const { call, markers, request } = subject
   const { type } = block
-  if (markers.asked.has('pause') && role === 'assistant' && isOwnSearch(block)) return undefined
+  if (markers.others.has('pause') && role === 'assistant' && isOwnSearch(block)) return undefined
   // A tool that upstream ran itself, and runs no more.
   if (type === 'server_tool_use') return invalidBody(`Tool '${block.name}' not found in provided tools`)
   const isAdvanced = betasOf(call).includes(ADVANCED_TOOLS)

@@ -1,4 +1,6 @@
-import { claudePromptTooLong, invalidBody, invalidEffort } from '../../../../src/demo/failures.ts'
+import { limitsOf } from '../models.ts'
+import { claudePromptTooLong, failure, invalidBody } from '../../../../src/demo/failures.ts'
+import { invalidEffort } from '../failures.ts'
 import { betasOf, firstIssue, firstRefusal } from '../../refusals.ts'
 import type { Checks, InferenceSubject } from '../../../../src/demo/inference.ts'
 import { jsonReply } from '../../../../src/demo/outcome.ts'
@@ -14,7 +16,7 @@ type Subject = InferenceSubject<MessagesRequest>
 type Check = (subject: Subject) => Outcome | undefined
 
 /** The 400 of Anthropic's validation. */
-export const messagesShapeRefusal: Checks<MessagesRequest>['wrongShape'] = (issues, body) => {
+export const messagesShapeRefusal: NonNullable<Checks<MessagesRequest>['wrongShape']> = (issues, body) => {
   const { path, got, want } = firstIssue(issues, body)
   const reason = got === 'nothing' ? 'Field required' : `Input should be a valid ${KINDS.get(want ?? '') ?? 'value'}`
   return invalidBody(`${path.map(String).join('.')}: ${reason}`)
@@ -51,9 +53,11 @@ const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-u
 
 /** Some of the backends do not say which one they do not know. */
 const checkBetas: Check = ({ call, markers, model }) => {
-  const refused = betasOf(call).filter((beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !model.takesBetas))
+  const refused = betasOf(call).filter(
+    (beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !limitsOf(model).takesBetas),
+  )
   if (refused.length === 0) return undefined
-  return markers.asked.has('vertex')
+  return markers.others.has('vertex')
     ? jsonReply(400, { message: 'invalid beta flag' })
     : invalidBody(`unsupported beta header(s): ${refused.join(', ')}`)
 }
@@ -83,10 +87,11 @@ const checkFields: Check = ({ call, request }) => {
 
 const checkMaxTokens: Check = ({ request: { max_tokens: most }, model }) => {
   if (most === undefined) return invalidBody('max_tokens: Field required')
+  const { maxOutputTokens } = limitsOf(model)
   if (most < 1) return invalidBody('max_tokens: Input should be greater than or equal to 1')
-  return most > model.maxOutputTokens
+  return most > maxOutputTokens
     ? invalidBody(
-        `max_tokens: ${most} > ${model.maxOutputTokens}, which is the maximum allowed number of output tokens for ${model.id}`,
+        `max_tokens: ${most} > ${maxOutputTokens}, which is the maximum allowed number of output tokens for ${model.id}`,
       )
     : undefined
 }
@@ -108,7 +113,7 @@ const checkSampling: Check = ({ request, model }) => {
 
 const checkOutputConfig: Check = ({ request: { output_config: config }, model }) => {
   if (config === undefined) return undefined
-  if (!model.takesOutputConfig) return extraInput('output_config')
+  if (!limitsOf(model).takesOutputConfig) return extraInput('output_config')
   const { effort, format, ...rest } = config
   const [extra] = Object.keys(rest)
   if (extra !== undefined) return extraInput(`output_config.${extra}`)
@@ -121,6 +126,21 @@ const checkOutputConfig: Check = ({ request: { output_config: config }, model })
 
 const checkPromptSize: Check = ({ conversation: { promptTokens }, model }) =>
   promptTokens > model.contextTokens ? claudePromptTooLong(promptTokens, model.contextTokens, true) : undefined
+
+/** `[demo:vertex]`: requests go to one of several backends, and Google's lacks some features. */
+const checkVertex: Check = ({ request, markers }) => {
+  if (!markers.others.has('vertex')) return undefined
+  const { context_management: management, output_config: config, tools = [] } = request
+  if (management !== undefined) return invalidBody('context_management: Extra inputs are not permitted')
+  const strict = tools.findIndex((tool) => tool['strict'] !== undefined)
+  if (strict >= 0) return invalidBody(`tools.${strict}.custom.strict: Extra inputs are not permitted`)
+  return config?.format === undefined
+    ? undefined
+    : failure(400, {
+        message: 'Constraint constraints/vertexai.allowedPartnerModelFeatures violated: structured_outputs',
+        code: 'FAILED_PRECONDITION',
+      })
+}
 
 const CHECKS: readonly Check[] = [
   checkBetas,
@@ -140,4 +160,5 @@ const CHECKS: readonly Check[] = [
   checkPairs,
   checkLastMessage,
   checkPromptSize,
+  checkVertex,
 ]

@@ -1,14 +1,85 @@
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { fragments, frame, namedFrame } from '../../../../src/demo/frames.ts'
+import type { Frames } from '../../../../src/demo/frames.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import { lastAssistantBlocks, SEARCH_ID, SEARCH_RESULT } from '../../../../src/demo/messages/pause.ts'
+import { numberOf } from '../../../../src/demo/markers.ts'
+import { blocksOf } from '../../../../src/demo/messages/request.ts'
 import type { Block, MessagesRequest } from '../../../../src/demo/messages/request.ts'
+import { encodeMessages } from '../../../../src/demo/messages/stream.ts'
+import { issueOpaque } from '../../../../src/demo/opaque-text.ts'
 import { openOpaque } from '../../opaque-text.ts'
+
+type Subject = InferenceSubject<MessagesRequest>
+
+const SEARCH_RESULT = 'web_search_tool_result'
+const SEARCH_ID = 'srvtoolu_demo_'
+
+/** Whether this answer to `[demo:pause TIMES?]` ends in a pause. */
+function isPaused({ markers, request }: Pick<Subject, 'markers' | 'request'>): boolean {
+  if (!markers.others.has('pause')) return false
+  const searches = lastAssistantBlocks(request).filter(({ type }) => type === 'server_tool_use')
+  return searches.length < numberOf(markers.others.get('pause')?.[0], 1)
+}
+
+/** The part of the answer before the pause. */
+function untilPause(answer: Answer): Answer {
+  return { ...answer, text: ['Let me ', 'look ', 'that up.'], refusal: [], calls: [], finish: 'stop', stopText: '' }
+}
+
+/** A web search that upstream ran by itself, and its result. */
+function searchOf({ call: { number } }: Pick<Subject, 'call'>) {
+  const id = `${SEARCH_ID}${number}`
+  const page = {
+    type: 'web_search_result',
+    url: 'https://example.com/simulated',
+    title: 'A simulated page',
+    encrypted_content: issueOpaque('search', number, id),
+    page_age: null,
+  }
+  return {
+    use: { type: 'server_tool_use', id, name: 'web_search', arguments: '{"query":"simulated"}' },
+    result: { type: SEARCH_RESULT, tool_use_id: id, content: [page] },
+  } as const
+}
+
+/** Blocks of the assistant messages that end the request. */
+function lastAssistantBlocks({ messages }: MessagesRequest): readonly Block[] {
+  const from = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
+  return messages.slice(from).flatMap(blocksOf)
+}
+
+/** The stream of an answer; of one that `[demo:pause]` pauses, the part before the pause and a search. */
+export function encodeWithPause(answer: Answer, subject: Subject): Frames {
+  if (!isPaused(subject)) return encodeMessages(answer, subject)
+  const frames = encodeMessages(untilPause(answer), subject)
+  const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
+  const { use, result } = searchOf(subject)
+  const { arguments: text, ...start } = use
+  const from = frames.content.filter((each) => each.includes('"type":"content_block_start"')).length
+  const block = (index: number, started: object, deltas: readonly string[]): readonly string[] => [
+    encode({ type: 'content_block_start', index, content_block: started }),
+    ...deltas.map((json) =>
+      encode({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: json } }),
+    ),
+    encode({ type: 'content_block_stop', index }),
+  ]
+  return {
+    ...frames,
+    content: [
+      ...frames.content,
+      ...block(from, { ...start, input: {} }, ['', ...fragments(text)]),
+      ...block(from + 1, result, []),
+    ],
+    closing: frames.closing.map((each) => each.replace('"stop_reason":"end_turn"', '"stop_reason":"pause_turn"')),
+  }
+}
 
 /** The last block of a paused answer: a search that is still to be run, or the result of one. */
 const PAUSED_IN: ReadonlySet<string> = new Set(['server_tool_use', SEARCH_RESULT])
 
 /** Whether a request ends with a paused answer that is to be continued. */
-export function endsInPause({ markers, request }: InferenceSubject<MessagesRequest>): boolean {
-  return markers.asked.has('pause') && PAUSED_IN.has(lastAssistantBlocks(request).at(-1)?.type ?? '')
+export function endsInPause({ markers, request }: Subject): boolean {
+  return markers.others.has('pause') && PAUSED_IN.has(lastAssistantBlocks(request).at(-1)?.type ?? '')
 }
 
 /** Whether a block is a search of `[demo:pause]`, unchanged. */

@@ -1,3 +1,4 @@
+import { limitsOf } from '../models.ts'
 import { anthropicFailure, invalidBody } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
@@ -23,12 +24,12 @@ export function checkThinking(subject: Subject): Outcome | undefined {
   if (thinking === undefined) return undefined
   const members = MEMBERS.get(thinking.type)
   if (members === undefined) return unknownTag('thinking', thinking.type, MEMBERS.keys())
-  if (thinking.type === 'enabled' && !model.takesBudget) {
+  if (thinking.type === 'enabled' && !limitsOf(model).takesBudget) {
     return invalidBody(
       '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
     )
   }
-  if (thinking.type === 'adaptive' && !model.takesAdaptive) {
+  if (thinking.type === 'adaptive' && !limitsOf(model).takesAdaptive) {
     return invalidBody('adaptive thinking is not supported on this model')
   }
   const extra = Object.keys(thinking).find((key) => !members.includes(key) && thinking[key] !== undefined)

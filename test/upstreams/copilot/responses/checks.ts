@@ -1,10 +1,6 @@
-import {
-  gptPromptTooLong,
-  invalidBody,
-  invalidEffort,
-  missingVisionHeader,
-  openaiFailure,
-} from '../../../../src/demo/failures.ts'
+import { limitsOf } from '../models.ts'
+import { gptPromptTooLong, invalidBody, openaiFailure } from '../../../../src/demo/failures.ts'
+import { invalidEffort, missingVisionHeader } from '../failures.ts'
 import { firstIssue, firstRefusal, hasVisionHeader } from '../../refusals.ts'
 import type { Checks, InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
@@ -18,7 +14,7 @@ type Subject = InferenceSubject<ResponsesRequest>
 type Check = (subject: Subject) => Outcome | undefined
 
 /** The 400 of whoever validates behind the real service. */
-export const responsesShapeRefusal: Checks<ResponsesRequest>['wrongShape'] = (issues, body) => {
+export const responsesShapeRefusal: NonNullable<Checks<ResponsesRequest>['wrongShape']> = (issues, body) => {
   const { path, got, want = 'something else' } = firstIssue(issues, body)
   const param = paramOf(path)
   return got === 'nothing'
@@ -124,6 +120,7 @@ const LEAST_OUTPUT = 16
 const checkOutputSize: Check = ({ request: { max_output_tokens: most }, model }) => {
   if (most === undefined) return undefined
   const param = 'max_output_tokens'
+  const { maxOutputTokens } = limitsOf(model)
   if (most < LEAST_OUTPUT) {
     return openaiFailure({
       message: `Invalid '${param}': integer below minimum value. Expected a value >= ${LEAST_OUTPUT}, but got ${most} instead.`,
@@ -131,9 +128,9 @@ const checkOutputSize: Check = ({ request: { max_output_tokens: most }, model })
       param,
     })
   }
-  return most > model.maxOutputTokens
+  return most > maxOutputTokens
     ? openaiFailure({
-        message: `Invalid '${param}': integer above maximum value. Expected a value <= ${model.maxOutputTokens}, but got ${most} instead.`,
+        message: `Invalid '${param}': integer above maximum value. Expected a value <= ${maxOutputTokens}, but got ${most} instead.`,
         code: 'integer_above_max_value',
         param,
       })
@@ -160,7 +157,8 @@ const MOST_BREAKPOINTS = 4
 /** Sources: docs/copilot-wire.md, "Prompt caching"; the words are those for any member that is not known. */
 const checkBreakpoints: Check = ({ request, model }) => {
   const { prompt_cache_options: options } = request
-  if (options !== undefined && options !== null && !model.takesBreakpoints) return unknownMember('prompt_cache_options')
+  const { takesBreakpoints } = limitsOf(model)
+  if (options !== undefined && options !== null && !takesBreakpoints) return unknownMember('prompt_cache_options')
   let total = 0
   for (const [at, item] of itemsOf(request).entries()) {
     for (const member of ['content', 'output'] as const) {
@@ -168,7 +166,7 @@ const checkBreakpoints: Check = ({ request, model }) => {
         if (part.prompt_cache_breakpoint === undefined) continue
         total += 1
         const isPlaced = member === 'content' && item.role !== 'assistant' && MARKED_PARTS.has(part.type ?? '')
-        if (!model.takesBreakpoints || !isPlaced) {
+        if (!takesBreakpoints || !isPlaced) {
           return unknownMember(`input[${at}].${member}[${number}].prompt_cache_breakpoint`)
         }
       }

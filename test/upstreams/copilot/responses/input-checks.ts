@@ -1,3 +1,4 @@
+import { limitsOf } from '../models.ts'
 import { failure, openaiFailure } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import { openOpaque } from '../../opaque-text.ts'
@@ -24,7 +25,7 @@ const LONGEST_ID = 64
 const LONGEST_ARGUMENTS = 1_048_576
 
 export function checkItems({ request, model }: Subject): Outcome | undefined {
-  const accepted = model.isOlder ? OLD_ITEMS : ITEMS
+  const accepted = limitsOf(model).isOlder ? OLD_ITEMS : ITEMS
   for (const [at, item] of itemsOf(request).entries()) {
     const refusal = refuseItem(item, `input[${at}]`, accepted)
     if (refusal !== undefined) return refusal

@@ -1,3 +1,4 @@
+import { limitsOf } from '../models.ts'
 import { openaiFailure } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
@@ -11,14 +12,14 @@ const OLD_TOOLS = ['function', 'web_search', 'web_search_preview']
 const TOOLS = [...OLD_TOOLS, 'custom', 'namespace']
 
 export function checkTools({ request: { tools = [] }, model }: Subject): Outcome | undefined {
-  if (tools.length > model.mostTools) {
+  if (tools.length > limitsOf(model).mostTools) {
     return openaiFailure({
-      message: `Invalid 'tools': array too long. Expected an array with maximum length ${model.mostTools}, but got an array with length ${tools.length} instead.`,
+      message: `Invalid 'tools': array too long. Expected an array with maximum length ${limitsOf(model).mostTools}, but got an array with length ${tools.length} instead.`,
       code: 'array_above_max_length',
       param: 'tools',
     })
   }
-  const accepted = model.isOlder ? OLD_TOOLS : TOOLS
+  const accepted = limitsOf(model).isOlder ? OLD_TOOLS : TOOLS
   for (const [at, tool] of tools.entries()) {
     const refusal = refuseTool(tool, `tools[${at}]`, accepted)
     if (refusal !== undefined) return refusal

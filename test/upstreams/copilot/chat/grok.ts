@@ -1,6 +1,6 @@
-import type { Answer } from '../answer.ts'
-import { frameTemplate, midStreamError, outputTokens, readable } from '../frames.ts'
-import type { ChatProfile, ReplySeed } from '../frames.ts'
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/frames.ts'
+import type { ChatProfile, ReplySeed } from './profiles.ts'
 
 /**
  * Grok: plain chunks, but `data:` without a space, thinking without a signature, and whole arguments in one delta, ''

@@ -1,20 +1,18 @@
-import { composeAnswer } from '../answer.ts'
-import type { Answer } from '../answer.ts'
-import { promptOf } from '../conversation.ts'
-import { streamFrames } from '../inference.ts'
-import type { Parsed } from '../inference.ts'
-import { markerNumber, parseMarkers } from '../markers.ts'
-import type { Markers } from '../markers.ts'
-import { htmlReply } from '../outcome.ts'
-import type { HeaderMap, Outcome } from '../outcome.ts'
-import { responsesConversation } from '../responses/request.ts'
-import { missingReplay } from '../responses/route.ts'
-import { codexFailure, contextOf, modelNotInPlan, openaiError } from './failures.ts'
-import type { FailureRequest } from './failures.ts'
-import { rateLimitHeaders } from './limits.ts'
+import { composeAnswer } from '../../../src/demo/answer.ts'
+import type { Answer } from '../../../src/demo/answer.ts'
+import { promptOf } from '../../../src/demo/conversation.ts'
+import { failInTransit, failureOf, streamFrames } from '../../../src/demo/inference.ts'
+import type { Parsed } from '../../../src/demo/inference.ts'
+import { parseMarkers } from '../../../src/demo/markers.ts'
+import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
+import { responsesConversation } from '../../../src/demo/responses/request.ts'
+import { missingReplay } from '../../../src/demo/responses/route.ts'
+import { modelNotInPlan, openaiError } from '../../../src/demo/codex/failures.ts'
+import { rateLimitHeaders } from '../../../src/demo/codex/limits.ts'
+import { failWithLimits } from '../../../src/demo/codex/route.ts'
 import { modelsEtag, modelsOfPlan } from './models.ts'
-import type { CodexModel } from './models.ts'
-import { parseCodexRequest, parseMembers } from './request.ts'
+import type { CodexModel } from '../../../src/demo/codex/models.ts'
+import { contextOf, parseCodexRequest, parseMembers } from './request.ts'
 import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
 import { encodeCodex } from './stream.ts'
 
@@ -41,7 +39,7 @@ export function readPrompt(
   if (!typed.ok) return typed
   const request = typed.value
   const conversation = responsesConversation(request, model)
-  const asked = parseMarkers(promptOf(conversation))
+  const asked = parseMarkers(promptOf(conversation), ['sparse', 'wrapper'])
   const markers = checks?.amendMarkers(asked) ?? asked
   const subject: CodexSubject = { call, members, request, model, conversation, markers }
   const refusal = checks?.refuse(subject) ?? refuseReplay(subject)
@@ -54,32 +52,11 @@ function refuseReplay({ request, conversation }: CodexSubject): Outcome | undefi
   return openaiError(400, { message, code: 'invalid_request_body', param: 'input' })
 }
 
-/** The window is used up. */
-const SPENT = 'usage_limit_reached'
-
 function failAtOnce(subject: CodexSubject): Outcome | undefined {
   const { call, markers } = subject
-  if (markers.asked.has('silent')) return { kind: 'silent' }
-  if (markers.asked.has('html')) return htmlReply(200, 'Sign in to the network')
-  const failure = failureOf(markers)
-  if (failure === undefined) return undefined
-  const reply = codexFailure(failure, contextOf(subject))
-  const isSpent = failure.status === 429 && (failure.code ?? SPENT) === SPENT
-  const settings = isSpent ? { ...call.settings, primaryUsedPercent: 100 } : call.settings
-  return { ...reply, headers: { ...rateLimitHeaders(call.person, settings, call.nowMs), ...reply.headers } }
-}
-
-/** What `[demo:overflow]` and `[demo:error STATUS SECONDS|CODE]` ask for. */
-export function failureOf(markers: Markers): FailureRequest | undefined {
-  if (markers.asked.has('overflow')) return { status: 400, code: 'context_length_exceeded' }
-  const given = markers.asked.get('error')
-  if (given === undefined) return undefined
-  const seconds = markerNumber(markers, 'error', -1, 1)
-  return {
-    status: markerNumber(markers, 'error', 500),
-    code: seconds < 0 ? given[1] : undefined,
-    retryAfterSeconds: seconds < 0 ? undefined : seconds,
-  }
+  const early = failInTransit(markers)
+  const wish = failureOf(markers)
+  return early ?? (wish && failWithLimits(wish, contextOf(subject), call.settings))
 }
 
 function answer(subject: CodexSubject): Outcome {
@@ -87,7 +64,7 @@ function answer(subject: CodexSubject): Outcome {
   const { person, settings, number, nowMs } = call
   // Sources: docs/codex-wire.md, "Models" and "Event stream".
   return streamAnswer(subject, {
-    ...rateLimitHeaders(person, settings, nowMs),
+    ...rateLimitHeaders(person.plan, settings, nowMs),
     'openai-model': model.slug,
     'x-models-etag': modelsEtag(person, settings.catalogueRevision),
     'x-reasoning-included': 'true',

@@ -1,7 +1,15 @@
-import type { Answer } from '../answer.ts'
-import { copilotUsage } from '../usage.ts'
-import { frame, fragments, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../frames.ts'
-import type { ChatProfile, ReplySeed } from '../frames.ts'
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { copilotUsage } from '../../../../src/demo/usage.ts'
+import {
+  frame,
+  fragments,
+  frameTemplate,
+  midStreamError,
+  opaque,
+  outputTokens,
+  readable,
+} from '../../../../src/demo/frames.ts'
+import type { ChatProfile, ReplySeed } from './profiles.ts'
 
 /**
  * Claude over chat (docs/copilot-wire.md, quirks 2, 3, 5–8, 11, 13): no `object`, `created` or `choice.index`, the
@@ -23,7 +31,7 @@ export const encodeClaude: ChatProfile = (answer, seed) => {
   return {
     content: content.map((text, at) => (at === 0 ? `: simulated Claude\n${text}` : text)),
     closing: [
-      ...(answer.reasoning.length > 0 ? [frame(chunk({ content: '', reasoning_opaque: opaque(seed) }))] : []),
+      ...(answer.reasoning.length > 0 ? [frame(chunk({ content: '', reasoning_opaque: opaque(seed.number) }))] : []),
       frame({ choices: finishChoices(answer, seed), ...base, ...usage(answer, seed) }),
     ],
     error: (failure) => frame(midStreamError(failure)),
@@ -56,7 +64,7 @@ function finishChoices({ calls, finish }: Answer, { isAfterTool }: ReplySeed): r
   ]
 }
 
-function usage(answer: Answer, { promptTokens, prices }: ReplySeed) {
+function usage(answer: Answer, { promptTokens, row }: ReplySeed) {
   const completion = outputTokens(answer) + answer.reasoning.length
   return {
     usage: {
@@ -65,6 +73,6 @@ function usage(answer: Answer, { promptTokens, prices }: ReplySeed) {
       total_tokens: promptTokens + completion,
       prompt_tokens_details: { cached_tokens: 0 },
     },
-    ...copilotUsage(prices, { input: promptTokens, output: completion }),
+    ...copilotUsage(row, { input: promptTokens, output: completion }),
   }
 }

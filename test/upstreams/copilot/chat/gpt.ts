@@ -1,7 +1,7 @@
-import type { Answer } from '../answer.ts'
-import { copilotUsage } from '../usage.ts'
-import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from '../frames.ts'
-import type { ChatProfile, ReplySeed } from '../frames.ts'
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { copilotUsage } from '../../../../src/demo/usage.ts'
+import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/frames.ts'
+import type { ChatProfile, ReplySeed } from './profiles.ts'
 
 const SAFE = {
   hate: { filtered: false, severity: 'safe' },
@@ -141,7 +141,7 @@ function thought(answer: Answer, { number }: ReplySeed, base: Base): readonly st
   return [frame({ choices: [{ index: 0, delta, finish_reason: null }], ...base })]
 }
 
-function usageFrame(answer: Answer, { promptTokens, prices }: ReplySeed, base: Base): string {
+function usageFrame(answer: Answer, { promptTokens, row }: ReplySeed, base: Base): string {
   const completion = outputTokens(answer) + answer.reasoning.length
   return frame({
     ...base,
@@ -157,6 +157,6 @@ function usageFrame(answer: Answer, { promptTokens, prices }: ReplySeed, base: B
         rejected_prediction_tokens: 0,
       },
     },
-    ...copilotUsage(prices, { input: promptTokens, output: completion }),
+    ...copilotUsage(row, { input: promptTokens, output: completion }),
   })
 }

@@ -1,12 +1,11 @@
-import type { IncomingMessage } from 'node:http'
-import { headerOf, tokenOf } from '../host.ts'
-import type { HostedRequest } from '../host.ts'
-import type { HeaderMap, Outcome } from '../outcome.ts'
-import { detail, unauthorized } from './failures.ts'
+import { headerOf, tokenOf } from '../../../src/demo/host.ts'
+import type { HostedRequest } from '../../../src/demo/host.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import { detail, unauthorized } from '../../../src/demo/codex/failures.ts'
 import { answerCodex } from './inference.ts'
 import { answerModels } from './models.ts'
 import type { CodexChecks, CodexSettings } from './request.ts'
-import type { CodexPerson } from './tokens.ts'
+import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
 
 export interface CodexRoutesDeps {
   readonly settings: () => CodexSettings
@@ -35,17 +34,5 @@ export function createCodexRoutes(deps: CodexRoutesDeps): (hosted: HostedRequest
     const account = person.accountId
     const call = { person, account, header, bodyText: body, number, nowMs: now(), settings: settings() }
     return answerCodex({ ...call, api: 'chatgpt' }, checks)
-  }
-}
-
-/** On every reply: ids to log, and what a proxy must not pass on. */
-export function codexHeaders(_request: IncomingMessage, number: number): HeaderMap {
-  const id = String(number).padStart(6, '0')
-  return {
-    'x-request-id': `demo-codex-${id}`,
-    'x-oai-request-id': `demo-codex-${id}`,
-    'cf-ray': `demo${id}-FRA`,
-    'set-cookie': `__cf_bm=demo${id}; path=/; HttpOnly; Secure`,
-    'cross-origin-opener-policy': 'same-origin-allow-popups',
   }
 }

@@ -1,7 +1,7 @@
-import type { Answer, AnswerCall } from '../answer.ts'
-import { namedFrame, outputTokens, readable } from '../frames.ts'
-import type { Frames } from '../frames.ts'
-import { noise } from '../opaque-text.ts'
+import type { Answer, AnswerCall } from '../../../src/demo/answer.ts'
+import { namedFrame, outputTokens, readable } from '../../../src/demo/frames.ts'
+import type { Frames } from '../../../src/demo/frames.ts'
+import { noise } from '../../../src/demo/opaque-text.ts'
 import {
   cachedTokens,
   callItem,
@@ -13,12 +13,15 @@ import {
   searchItem,
   summaryEvents,
   wantsCompaction,
-} from '../responses/items.ts'
-import type { Fields, Item, ItemEvent, Moment } from '../responses/items.ts'
-import { effortOf } from '../responses/request.ts'
+} from '../../../src/demo/responses/items.ts'
+import type { Fields, Item, ItemEvent, Moment } from '../../../src/demo/responses/items.ts'
+import { effortOf } from '../../../src/demo/responses/request.ts'
 import { issueCiphertext } from './ciphertext.ts'
-import { contextOf, errorOfCode } from './failures.ts'
-import { rateLimitEvent } from './limits.ts'
+import { errorOfCode } from '../../../src/demo/codex/failures.ts'
+import { windowsOf } from '../../../src/demo/codex/limits.ts'
+import type { PlanUse, Window } from '../../../src/demo/codex/limits.ts'
+import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
+import { contextOf } from './request.ts'
 import type { CodexSubject } from './request.ts'
 
 /** An item with the letters that its id begins with. */
@@ -39,7 +42,7 @@ interface PlacedItem extends Item {
 export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
   const { call, markers } = subject
   const isChatgpt = call.api === 'chatgpt'
-  const isSparse = markers.asked.has('sparse')
+  const isSparse = markers.others.has('sparse')
   const base = baseOf(subject)
   const content: string[] = []
   let sequence = 0
@@ -144,7 +147,7 @@ function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
     : [
         ...(effortOf(request, model) === 'none' ? [] : [prefixed('rs', reasoningItem(answer, subject))]),
         ...(answer.search === '' ? [] : [prefixed('ws', searchItem(answer.search))]),
-        ...messageAndCalls<PrefixedItem>(answer, markers.asked.has('wrapper') ? wrapped(answer.calls) : answer.calls, {
+        ...messageAndCalls<PrefixedItem>(answer, markers.others.has('wrapper') ? wrapped(answer.calls) : answer.calls, {
           message: (status) => prefixed('msg', inFinalPhase(messageItem(answer, status))),
           call: (each, status) => prefixed(each.kind === 'custom' ? 'ctc' : 'fc', callItem(each, status)),
         }),
@@ -247,4 +250,19 @@ function usageOf(answer: Answer, { request, conversation: { history, promptToken
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: promptTokens + output,
   }
+}
+
+/** The same as an event of the stream. */
+function rateLimitEvent({ plan }: CodexPerson, use: PlanUse, nowMs: number): Record<string, unknown> {
+  const { primary, secondary } = windowsOf(use, nowMs)
+  return {
+    plan_type: plan,
+    rate_limits: { allowed: true, limit_reached: false, primary: inEvent(primary), secondary: inEvent(secondary) },
+    credits: null,
+    metered_limit_name: null,
+  }
+}
+
+function inEvent({ usedPercent, windowMinutes, resetAt }: Window): Record<string, number> {
+  return { used_percent: usedPercent, window_minutes: windowMinutes, reset_at: resetAt }
 }

@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import type { Conversation } from '../conversation.ts'
-import { describeIssue } from '../inference.ts'
-import type { Pace, Parsed } from '../inference.ts'
-import type { Markers } from '../markers.ts'
-import type { Outcome } from '../outcome.ts'
-import { itemsOf, responsesRequest, responsesTool, typeOf } from '../responses/request.ts'
-import type { ResponsesRequest, ResponsesTool } from '../responses/request.ts'
-import { detail } from './failures.ts'
-import type { CodexModel } from './models.ts'
-import type { CodexPerson } from './tokens.ts'
+import type { Conversation } from '../../../src/demo/conversation.ts'
+import { describeIssue } from '../../../src/demo/inference.ts'
+import type { Pace, Parsed } from '../../../src/demo/inference.ts'
+import type { Markers } from '../../../src/demo/markers.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import { responsesRequest } from '../../../src/demo/responses/request.ts'
+import type { ResponsesRequest } from '../../../src/demo/responses/request.ts'
+import { detail } from '../../../src/demo/codex/failures.ts'
+import type { FailureContext } from '../../../src/demo/codex/failures.ts'
+import type { PlanUse } from '../../../src/demo/codex/limits.ts'
+import { withLiteTools } from '../../../src/demo/codex/route.ts'
+import type { CodexModel } from '../../../src/demo/codex/models.ts'
+import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
 
 /** How the simulated ChatGPT backend behaves. */
-export interface CodexSettings extends Pace {
+export interface CodexSettings extends Pace, PlanUse {
   /** Comments, and events of the ChatGPT backend that the dialect does not have. OpenAI's SDK fails on them. */
   readonly sendsAsides: boolean
-  /** Percent of the two windows, as the rate-limit headers tell. */
-  readonly primaryUsedPercent: number
-  readonly secondaryUsedPercent: number
   /** Another number is another list of models, with an ETag of its own. */
   readonly catalogueRevision: number
 }
@@ -86,16 +86,7 @@ function parse<Value>(schema: z.ZodType<Value>, body: unknown, checks: CodexChec
   return { ok: false, refusal: checks?.wrongShape(issues, body) ?? detail(400, describeIssue(issues)) }
 }
 
-const liteTools = z.array(responsesTool)
-
-/** Tools that the lite form has in its input. */
-export function liteToolsOf(request: ResponsesRequest): readonly ResponsesTool[] {
-  return itemsOf(request).flatMap((item) =>
-    typeOf(item) === 'additional_tools' ? (liteTools.safeParse(item['tools']).data ?? []) : [],
-  )
-}
-
-function withLiteTools(request: ResponsesRequest): ResponsesRequest {
-  const tools = liteToolsOf(request)
-  return tools.length === 0 ? request : { ...request, tools: [...(request.tools ?? []), ...tools] }
+/** Whom a failure happens to. */
+export function contextOf({ call: { nowMs, person }, model }: CodexSubject): FailureContext {
+  return { nowMs, model: model.slug, plan: person.plan }
 }

@@ -1,7 +1,8 @@
-import type { Answer } from '../answer.ts'
-import { copilotUsage } from '../usage.ts'
-import { frame, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../frames.ts'
-import type { Frames, ChatProfile, ReplySeed } from '../frames.ts'
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { copilotUsage } from '../../../../src/demo/usage.ts'
+import { frame, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../../../../src/demo/frames.ts'
+import type { Frames } from '../../../../src/demo/frames.ts'
+import type { ChatProfile, ReplySeed } from './profiles.ts'
 
 /** Gemini 3 numbers its calls and signs the first one; the last call carries `finish_reason: "tool_calls"`. */
 export const encodeGemini3: ChatProfile = (answer, seed) =>
@@ -42,7 +43,7 @@ function encodeGemini(answer: Answer, seed: ReplySeed, version: Version): Return
   const texts = answer.text.slice(0, answer.calls.length > 0 ? undefined : -1)
   const content = [...thoughts, ...texts.map(frameTemplate((text) => chunk({ content: text })))]
   const isThinking = answer.reasoning.length > 0
-  const signature = { reasoning_opaque: opaque(seed) }
+  const signature = { reasoning_opaque: opaque(seed.number) }
 
   if (answer.calls.length === 0) {
     const lastDelta = { content: answer.text.at(-1) ?? '', ...(isThinking && signature) }
@@ -79,7 +80,7 @@ const NO_USAGE = {
 }
 
 /** `total` counts the thoughts, `completion` does not. */
-function usage(answer: Answer, { promptTokens, prices }: ReplySeed) {
+function usage(answer: Answer, { promptTokens, row }: ReplySeed) {
   const completion = outputTokens(answer)
   const reasoning = answer.reasoning.length
   return {
@@ -90,6 +91,6 @@ function usage(answer: Answer, { promptTokens, prices }: ReplySeed) {
       total_tokens: promptTokens + completion + reasoning,
       reasoning_tokens: reasoning,
     },
-    ...copilotUsage(prices, { input: promptTokens, output: completion + reasoning }),
+    ...copilotUsage(row, { input: promptTokens, output: completion + reasoning }),
   }
 }

@@ -1,10 +1,17 @@
-import { frame, namedFrame } from './frames.ts'
-import type { InferencePath } from './inference.ts'
-import { itemId, noise } from './opaque-text.ts'
-import { copilotUsage } from './usage.ts'
+import { frame, namedFrame } from '../../../src/demo/frames.ts'
+import { delayOf } from '../../../src/demo/inference.ts'
+import type { InferencePath, InferenceSubject } from '../../../src/demo/inference.ts'
+import { numberOf } from '../../../src/demo/markers.ts'
+import type { CopilotRoutesDeps } from '../../../src/demo/routes.ts'
+import { streamReply } from '../../../src/demo/outcome.ts'
+import type { Outcome } from '../../../src/demo/outcome.ts'
+import { noise } from '../../../src/demo/opaque-text.ts'
+import { itemId } from '../opaque-text.ts'
+import { copilotUsage, quotaHeaders } from '../../../src/demo/usage.ts'
+import { isBench } from './models.ts'
 
 /** Frames for measuring: encoded once per server, the same bytes for every reply. */
-export interface PreparedFrames {
+interface PreparedFrames {
   /**
    * One reply of `count` text events (plus what opens and closes it), `perWrite` text events in one piece. Over
    * `/responses`, where every event differs, at most `MOST_NUMBERED`.
@@ -25,7 +32,10 @@ const MOST_NUMBERED = 20_000
 const TEXT = ' prepared'
 
 function costOf(count: number) {
-  return copilotUsage({ price: { input: 125, cacheRead: 12.5, output: 1000 } }, { input: 10, output: count })
+  return copilotUsage(
+    { profile: 'gpt-5', price: { input: 125, cacheRead: 12.5, output: 1000 } },
+    { input: 10, output: count },
+  )
 }
 
 const CHAT_BASE = {
@@ -167,7 +177,7 @@ const PREPARED: Readonly<Record<InferencePath, Prepared>> = {
   '/v1/messages': MESSAGES,
 }
 
-export function createPreparedFrames(): PreparedFrames {
+function createPreparedFrames(): PreparedFrames {
   const groups = new Map<InferencePath, ReadonlyGroups>()
   return {
     pieces: (route, count, perWrite) => {
@@ -210,5 +220,37 @@ function numbered(text: (at: number) => string): ReadonlyGroups {
       pieces.push(Buffer.concat(events.slice(at, Math.min(count, at + perWrite))))
     }
     return pieces
+  }
+}
+
+/** Events of a reply of a measuring model whose prompt names no number. */
+const DEFAULT_PREPARED = 100
+
+/** Serves prepared events to measuring models, and where `[demo:frames N PER-WRITE?]` asks for them. */
+export function createPreparedReplies() {
+  const prepared = createPreparedFrames()
+  return (path: InferencePath, { call, model, markers }: InferenceSubject<unknown>): Outcome | undefined => {
+    const asked = markers.others.get('frames')
+    if (!isBench(model) && asked === undefined) return undefined
+    const count = numberOf(asked?.[0], DEFAULT_PREPARED)
+    const perWrite = numberOf(asked?.[1], call.pace.eventsPerWrite)
+    return streamReply(prepared.pieces(path, count, perWrite), {
+      headers: quotaHeaders(call.nowMs),
+      delayMs: delayOf(markers, call.pace),
+    })
+  }
+}
+
+/** The routes of the demo with prepared events, for measuring. */
+export function createPreparedRoutes(): NonNullable<CopilotRoutesDeps['checks']> {
+  const reply = createPreparedReplies()
+  const onRoute = (path: InferencePath) => ({
+    markers: ['frames'],
+    refuse: (subject: InferenceSubject<unknown>) => reply(path, subject),
+  })
+  return {
+    chat: onRoute('/chat/completions'),
+    responses: onRoute('/responses'),
+    messages: onRoute('/v1/messages'),
   }
 }

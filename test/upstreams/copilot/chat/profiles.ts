@@ -1,0 +1,49 @@
+import type { Answer } from '../../../../src/demo/answer.ts'
+import type { CatalogueRow, ProfileId } from '../../../../src/demo/catalogue.ts'
+import type { ChatRequest } from '../../../../src/demo/chat/request.ts'
+import { lastResults } from '../../../../src/demo/conversation.ts'
+import type { Frames } from '../../../../src/demo/frames.ts'
+import type { InferenceSubject } from '../../../../src/demo/inference.ts'
+import { encodeClaude } from './claude.ts'
+import { encodeGemini25, encodeGemini3 } from './gemini.ts'
+import { encodeGpt4, encodeGpt5 } from './gpt.ts'
+import { encodeGrok } from './grok.ts'
+
+/** What a family's events need besides the answer. */
+export interface ReplySeed {
+  /** Number of the reply; ids are made of it. */
+  readonly number: number
+  readonly createdSeconds: number
+  readonly model: string
+  readonly promptTokens: number
+  readonly row: CatalogueRow
+  /** The request ended with a tool result. */
+  readonly isAfterTool: boolean
+}
+
+/** Turns an answer into the event stream of one model family, oddities included. */
+export type ChatProfile = (answer: Answer, seed: ReplySeed) => Frames
+
+const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
+  'gpt-4': encodeGpt4,
+  'gpt-5': encodeGpt5,
+  claude: encodeClaude,
+  'gemini-2.5': encodeGemini25,
+  'gemini-3': encodeGemini3,
+  grok: encodeGrok,
+  // No capture of this family is at hand either.
+  kimi: encodeGrok,
+}
+
+/** The stream as the family of the model writes it. */
+export function encodeInProfile(answer: Answer, subject: InferenceSubject<ChatRequest>): Frames {
+  const { call, model, conversation } = subject
+  return PROFILES[model.profile](answer, {
+    number: call.number,
+    createdSeconds: Math.floor(call.nowMs / 1000),
+    model: model.id,
+    promptTokens: conversation.promptTokens,
+    row: model.row,
+    isAfterTool: lastResults(conversation).length > 0,
+  })
+}

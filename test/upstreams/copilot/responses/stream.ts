@@ -1,0 +1,160 @@
+import type { Answer } from '../../../../src/demo/answer.ts'
+import { FAILURE_MESSAGE, namedFrame, readable } from '../../../../src/demo/frames.ts'
+import type { Frames } from '../../../../src/demo/frames.ts'
+import type { InferenceSubject } from '../../../../src/demo/inference.ts'
+import { issueOpaque, noise } from '../../../../src/demo/opaque-text.ts'
+import { copilotUsage, quotaSnapshots } from '../../../../src/demo/usage.ts'
+import {
+  callItem,
+  endingOf,
+  IN_PROGRESS,
+  messageAndCalls,
+  messageItem,
+  responseBase,
+  searchItem,
+  summaryEvents,
+  wantsCompaction,
+} from '../../../../src/demo/responses/items.ts'
+import type { Fields, Item, Moment } from '../../../../src/demo/responses/items.ts'
+import { effortOf } from '../../../../src/demo/responses/request.ts'
+import type { ResponsesRequest } from '../../../../src/demo/responses/request.ts'
+import { spentOn, usageOf } from '../../../../src/demo/responses/stream.ts'
+import type { Spent } from '../../../../src/demo/responses/stream.ts'
+import { itemId } from '../../opaque-text.ts'
+
+type Subject = InferenceSubject<ResponsesRequest>
+
+/**
+ * The event stream of `/responses` with what is peculiar about the real one (docs/copilot-wire.md, "Responses stream"):
+ * item ids that differ from event to event, ciphertexts that differ from frame to frame, `obfuscation`, `logprobs: []`,
+ * `copilot_usage`, and a summary that older models state at the end only.
+ */
+export function encodeOddResponses(answer: Answer, subject: Subject): Frames {
+  const { call, request, model, markers } = subject
+  const ids = createIds(call.number)
+  const items = itemsOf(answer, subject)
+  const content: string[] = []
+  const push = (type: string, fields: Fields): void => {
+    content.push(namedFrame({ type, sequence_number: content.length, ...fields }))
+  }
+  const effort = effortOf(request, model)
+  const id = `resp_demo_${call.number}`
+  const base = responseBase({ id, nowMs: call.nowMs, model: `${model.id}-demo`, effort }, request)
+  const started = { ...base, ...IN_PROGRESS, copilot_usage: null }
+  push('response.created', { response: started })
+  push('response.in_progress', { response: started })
+  for (const [at, item] of items.entries()) {
+    push('response.output_item.added', { item: item.at(ids.next(), 'added'), output_index: at })
+    for (const [type, fields] of item.events) {
+      push(type, { ...fields, item_id: ids.next(), output_index: at, ...obfuscated(type, ids.count()) })
+    }
+    push('response.output_item.done', { item: item.at(ids.next(), 'done'), output_index: at })
+  }
+  const output = markers.others.has('sparse') ? [] : items.map((item) => item.at(ids.next(), 'completed'))
+  const ending = endingOf(answer)
+  const spent = spentOn(answer, subject)
+  const cost = costOf(subject, spent)
+  return {
+    leadCount: 2,
+    content,
+    closing: [
+      namedFrame({
+        type: `response.${ending.status}`,
+        sequence_number: content.length,
+        copilot_quota_snapshots: quotaSnapshots(call.nowMs),
+        // The cost has been seen in both positions; that its position goes by model is made up.
+        ...(model.row.older !== true && cost),
+        response: { ...base, ...ending, output, usage: usageOf(spent), ...(model.row.older === true && cost) },
+      }),
+    ],
+    error: ({ sent, code = 'server_is_overloaded', isBare }) =>
+      isBare
+        ? namedFrame({ type: 'error', sequence_number: sent, code, message: FAILURE_MESSAGE, param: null })
+        : namedFrame({
+            type: 'response.failed',
+            sequence_number: sent,
+            response: { ...started, status: 'failed', error: { code, message: FAILURE_MESSAGE } },
+          }),
+  }
+}
+
+interface Ids {
+  /** An id that no event had yet. */
+  readonly next: () => string
+  /** Ids made so far. */
+  readonly count: () => number
+}
+
+/** More events than an answer has: the ids of two replies differ. */
+const IDS_PER_REPLY = 1_000_000
+
+function createIds(reply: number): Ids {
+  let made = 0
+  return {
+    next: () => {
+      made += 1
+      return itemId(reply * IDS_PER_REPLY + made)
+    },
+    count: () => made,
+  }
+}
+
+/** Deltas are padded, so that their size does not tell what is in them. */
+function obfuscated(type: string, serial: number): Fields {
+  return type.endsWith('.delta') ? { obfuscation: noise(serial, 4 + (serial % 12)) } : {}
+}
+
+// Items.
+
+function itemsOf(answer: Answer, subject: Subject): readonly Item[] {
+  const { request, model, markers } = subject
+  if (wantsCompaction(request)) return [compactionItem(subject)]
+  const isSparse = markers.others.has('sparse')
+  return [
+    ...(effortOf(request, model) === 'none' ? [] : [reasoningItem(answer, subject)]),
+    ...(answer.search === '' ? [] : [searchItem(answer.search)]),
+    ...messageAndCalls(answer, answer.calls, {
+      message: (status) => messageItem(answer, status),
+      call: (call, status) => (isSparse ? withoutId(callItem(call, status)) : callItem(call, status)),
+    }),
+  ]
+}
+
+function withoutId(item: Item): Item {
+  return { ...item, at: (id, moment) => ({ ...item.at(id, moment), id: undefined }) }
+}
+
+function reasoningItem(answer: Answer, { call: { number }, request, model }: Subject): Item {
+  const isEncrypted = (request.include ?? []).includes('reasoning.encrypted_content')
+  const wanted = request.reasoning?.summary
+  const pieces = wanted === undefined ? [] : readable(answer)
+  const text = pieces.join('')
+  const part = { type: 'summary_text', text }
+  return {
+    at: (id, moment) => ({
+      id,
+      type: 'reasoning',
+      ...(isEncrypted && {
+        encrypted_content: moment === 'done' ? issueOpaque('reasoning', number, id) : foreign(number, moment),
+      }),
+      summary: moment === 'added' || text === '' ? [] : [part],
+    }),
+    events: text === '' || model.row.older === true ? [] : summaryEvents(pieces),
+  }
+}
+
+/** Reads like a ciphertext, and no upstream takes it back. */
+function foreign(number: number, moment: Moment): string {
+  return noise(number * 2 + Number(moment === 'added'), 480)
+}
+
+function compactionItem({ call: { number } }: Subject): Item {
+  return {
+    at: (id) => ({ id, type: 'compaction', encrypted_content: issueOpaque('compaction', number, id) }),
+    events: [],
+  }
+}
+
+function costOf({ model }: Subject, { input, cached, output }: Spent): Fields {
+  return copilotUsage(model.row, { input: input - cached, cacheRead: cached, output })
+}
