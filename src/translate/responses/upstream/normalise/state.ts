@@ -1,4 +1,4 @@
-import type { ReplySeed } from '../../../dialect.ts'
+import type { CallNotes, ReplySeed } from '../../../dialect.ts'
 import type { ArgumentScan } from '../../../parts/argument-scan.ts'
 import {
   type EventTemplates,
@@ -9,7 +9,6 @@ import {
 import type { WireEvent, WireObject } from '../../wire.ts'
 import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
-import { type WrapperState, startWrappers } from './wrapper-calls.ts'
 
 /** A delta that has the shape of an earlier one and belongs to the same text. */
 export interface RepeatedDelta extends TextTarget {
@@ -17,12 +16,23 @@ export interface RepeatedDelta extends TextTarget {
   readonly event: WireEvent
 }
 
+interface BufferedWrapper {
+  readonly item: WireObject
+  readonly scan: ArgumentScan
+  text: string
+}
+
 export interface NormaliserState extends ResponseWriter {
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
   /** Of arguments that are open, by output index. */
   readonly scans: Map<number, ArgumentScan>
-  readonly wrappers: WrapperState
+  /** How calls are to be named; undefined if upstream's names are the caller's. */
+  readonly calls: CallNotes | undefined
+  /** Wrapper calls that are not done, by upstream's index. */
+  readonly buffered: Map<number, BufferedWrapper>
+  /** The caller's index of every item, by upstream's, once a wrapper has been expanded; empty before. */
+  readonly indices: Map<number, number>
   usage: WireObject | undefined
   copilotUsage: unknown
   /** Upstream's own `response.failed`, which ends the reply. */
@@ -53,7 +63,9 @@ export function startNormaliser(seed: ReplySeed, options: Parameters<typeof star
     ...startWriter(seed, options),
     isIdMadeUp: false,
     scans: new Map(),
-    wrappers: startWrappers(seed.notes.calls),
+    calls: seed.notes.calls,
+    buffered: new Map(),
+    indices: new Map(),
     usage: undefined,
     copilotUsage: undefined,
     failed: undefined,
