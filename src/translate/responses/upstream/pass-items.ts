@@ -7,7 +7,7 @@ import { decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
 import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
-import { distinctCalls, pairItems } from './pair-calls.ts'
+import { pairItems } from './pair-calls.ts'
 import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
 
 /** Whether upstream takes the item; if not, the request is translated through a `Turn`. */
@@ -49,7 +49,7 @@ export function passItems(
     same &&= next === item
     if (next !== undefined) fitted.push(next)
   }
-  return pairItems(distinctCalls(same ? items : fitted), warnings)
+  return pairItems(same ? items : fitted, warnings)
 }
 
 interface Scope {
