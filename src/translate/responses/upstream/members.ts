@@ -186,8 +186,8 @@ export function fitCap(cap: unknown, { model }: EncodeContext, warnings: Warning
   return limit
 }
 
-const ENCRYPTED = 'reasoning.encrypted_content'
-const LOGPROBS = 'message.output_text.logprobs'
+export const ENCRYPTED = 'reasoning.encrypted_content'
+export const LOGPROBS = 'message.output_text.logprobs'
 
 /**
  * Nothing is stored upstream, so reasoning has to travel with the conversation. The ChatGPT backend takes no other value.
