@@ -166,10 +166,10 @@ function addPart(snapshot: ResponseSnapshot, container: PartContainer, event: Wi
 }
 
 function finishPart(snapshot: ResponseSnapshot, container: PartContainer, event: WireEvent): void {
-  const told = partAt(snapshot, container, event)
-  if (told === undefined || !isObject(event.part)) return
-  told.part = event.part
-  told.isClosed = true
+  const open = partAt(snapshot, container, event)
+  if (open === undefined || !isObject(event.part)) return
+  open.part = event.part
+  open.isClosed = true
 }
 
 /** The part with its text so far, and with upstream's further members. */

@@ -107,34 +107,20 @@ function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[]
 /** Each slot is an item of its own. */
 function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
   switch (event.type) {
-    case 'text.delta': {
-      if (event.text === '') return
-      const item = messageAt(state, event.slot)
-      const part = partOf(state, item, textKinds.text)
-      const logprobs = event.logprobs === undefined ? [] : toLogProbs(event.logprobs)
-      const emitted = part.part['logprobs']
-      if (logprobs.length > 0 && Array.isArray(emitted)) emitted.push(...logprobs)
-      return emitDelta(state, { item, kind: textKinds.text, text: part }, event.text, logprobs)
-    }
-    case 'refusal.delta': {
-      if (event.text === '') return
-      const item = messageAt(state, event.slot)
-      const part = partOf(state, item, textKinds.refusal)
-      return emitDelta(state, { item, kind: textKinds.refusal, text: part }, event.text)
-    }
+    case 'text.delta':
+      return encodeText(state, event.slot, textKinds.text, event.text, toLogProbs(event.logprobs))
+    case 'refusal.delta':
+      return encodeText(state, event.slot, textKinds.refusal, event.text)
     case 'citation': {
-      const item = messageAt(state, event.slot)
+      const item = itemAt(state, event.slot, 'message')
       const part = partOf(state, item, textKinds.text)
       return emitAnnotation(state, item, part, toUrlCitation(event.citation, part.text.length))
     }
-    case 'think.delta': {
-      if (event.text === '' || state.seed.notes.hidesThinking) return
-      const item = reasoningAt(state, event.slot)
-      const part = partOf(state, item, textKinds.summary)
-      return emitDelta(state, { item, kind: textKinds.summary, text: part }, event.text)
-    }
+    case 'think.delta':
+      if (!state.seed.notes.hidesThinking) encodeText(state, event.slot, textKinds.summary, event.text)
+      return
     case 'think.sign': {
-      const item = reasoningAt(state, event.slot)
+      const item = itemAt(state, event.slot, 'reasoning')
       item.item = { ...item.item, encrypted_content: sealOpaque(event.opaque) }
       return
     }
@@ -151,8 +137,8 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
     case 'tool.args': {
       const item = state.open.get(event.slot)
       const kind = item && kindOfItem(item.type)
-      if (event.text === '' || item === undefined || kind === undefined) return
-      return emitDelta(state, { item, kind: kind, text: item.call }, event.text)
+      if (event.text !== '' && item && kind) emitDelta(state, { item, kind, text: item.call }, event.text)
+      return
     }
     case 'search':
     case 'search.result':
@@ -166,6 +152,15 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
     case 'start':
     case 'usage':
   }
+}
+
+function encodeText(state: EncodeState, slot: number, kind: PartKind, text: string, logprobs?: LogProb[]): void {
+  if (text === '') return
+  const item = itemAt(state, slot, kind.item)
+  const part = partOf(state, item, kind)
+  const emitted = part.part['logprobs']
+  if (logprobs !== undefined && Array.isArray(emitted)) emitted.push(...logprobs)
+  emitDelta(state, { item, kind, text: part }, text, logprobs)
 }
 
 /**
@@ -280,16 +275,16 @@ function openResponse(state: EncodeState): void {
   insert(state, 'response.in_progress', { response })
 }
 
-function messageAt(state: EncodeState, slot: number): ItemSnapshot {
+/** The open item of a slot. */
+function itemAt(state: EncodeState, slot: number, type: 'message' | 'reasoning'): ItemSnapshot {
   const item = state.open.get(slot)
-  if (item?.type === 'message') return item
-  return openSlot(state, slot, { type: 'message', id: '', status: 'in_progress', role: 'assistant', content: [] })
-}
-
-function reasoningAt(state: EncodeState, slot: number): ItemSnapshot {
-  const item = state.open.get(slot)
-  if (item?.type === 'reasoning') return item
-  return openSlot(state, slot, { type: 'reasoning', id: '', summary: [], status: 'in_progress' })
+  if (item?.type === type) return item
+  const status = 'in_progress'
+  const opened: OutputItem =
+    type === 'message'
+      ? { type, id: '', status, role: 'assistant', content: [] }
+      : { type, id: '', summary: [], status }
+  return openSlot(state, slot, opened)
 }
 
 function openSlot(state: EncodeState, slot: number, item: OutputItem): ItemSnapshot {
@@ -332,7 +327,7 @@ function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean): v
   const kind = kindOfItem(item.type)
   if (kind === undefined) return closeLastPart(state, item)
   const isBlank = item.call.text.trim() === ''
-  if (kind === textKinds.arguments && isBlank && !isCut) emitDelta(state, { item, kind: kind, text: item.call }, '{}')
+  if (kind === textKinds.arguments && isBlank && !isCut) emitDelta(state, { item, kind, text: item.call }, '{}')
   emitTextDone(state, { item, kind, text: item.call }, undefined)
 }
 
@@ -393,22 +388,14 @@ function toUrlCitation({ url, title, start = 0, end }: Citation, length: number)
 }
 
 /** Token log probabilities as this dialect has them. Chat Completions has the same, where `bytes` can be null. */
-function toLogProbs(stated: readonly unknown[]): LogProb[] {
-  const all: LogProb[] = []
-  for (const { top_logprobs: top, ...entry } of objectsOf(stated)) {
+function toLogProbs(stated: unknown): LogProb[] {
+  return objectsOf(stated).flatMap(({ top_logprobs: top, ...entry }) => {
     const token = toToken(entry)
-    if (token === undefined) continue
-    const top_logprobs = objectsOf(top).flatMap((one) => toToken(one) ?? [])
-    all.push({ ...token, top_logprobs })
-  }
-  return all
+    return token ? [{ ...token, top_logprobs: objectsOf(top).flatMap((one) => toToken(one) ?? []) }] : []
+  })
 }
 
 function toToken({ token, logprob, bytes }: WireObject): Omit<LogProb, 'top_logprobs'> | undefined {
   if (typeof token !== 'string' || typeof logprob !== 'number') return undefined
-  return { token, logprob, bytes: bytesOf(bytes) }
-}
-
-function bytesOf(bytes: unknown): number[] {
-  return Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === 'number') : []
+  return { token, logprob, bytes: Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === 'number') : [] }
 }
