@@ -44,6 +44,7 @@ export interface TextSnapshot {
 }
 
 export interface PartSnapshot extends TextSnapshot {
+  readonly container: PartContainer
   readonly kind: TextKind | undefined
   /** Of `part.added`, then of `part.done`. */
   part: WireObject
@@ -162,7 +163,7 @@ function addPart(snapshot: ResponseSnapshot, container: PartContainer, event: Wi
   const { part } = event
   if (list === undefined || !isObject(part)) return
   const kind = kindOfPart(part['type'])
-  list.push({ index: list.length, kind, part, text: '', isDone: false, annotations: [], isClosed: false })
+  list.push({ container, index: list.length, kind, part, text: '', isDone: false, annotations: [], isClosed: false })
 }
 
 function finishPart(snapshot: ResponseSnapshot, container: PartContainer, event: WireEvent): void {

@@ -1,4 +1,5 @@
 import type { CallerRequest, DecodedTurn } from '../../dialect.ts'
+import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject } from '../../parts/json.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
@@ -90,17 +91,18 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
   }
 }
 
-const known = new Set([
-  // Decoded here, or handled before.
-  ...'model input instructions stream tools tool_choice parallel_tool_calls max_output_tokens temperature top_p'.split(
-    ' ',
-  ),
-  ...'frequency_penalty presence_penalty top_logprobs reasoning text previous_response_id background'.split(' '),
-  ...'conversation prompt include'.split(' '),
-  // Labels, storage, and the delivery of the reply: their loss changes no answer.
-  ...'user client_metadata store prompt_cache_key prompt_cache_options prompt_cache_retention'.split(' '),
-  ...'safety_identifier stream_options'.split(' '),
-])
+/** Members that are decoded here or were handled before. */
+const read = nameSet(
+  'model input instructions stream tools tool_choice parallel_tool_calls max_output_tokens temperature top_p ' +
+    'frequency_penalty presence_penalty top_logprobs reasoning text previous_response_id background conversation ' +
+    'prompt include',
+)
+
+/** Members whose loss changes no answer: labels, storage, and the delivery of the reply. */
+const harmless = nameSet(
+  'user client_metadata store prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier ' +
+    'stream_options',
+)
 
 /** Values that ask for the default. */
 const USUAL: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
@@ -121,7 +123,7 @@ function leftOut(value: ResponsesRequest): readonly Warning[] {
   const { context, mode } = value.reasoning ?? {}
   const members = { ...value, 'reasoning.context': context, 'reasoning.mode': mode }
   const lost = Object.entries(members).filter(([field, setting]) => {
-    if (known.has(field) || setting === undefined || setting === null) return false
+    if (read.has(field) || harmless.has(field) || setting === undefined || setting === null) return false
     // The reply echoes metadata; only upstream's storage would have used it.
     if (field === 'metadata') return !isObject(setting) || Object.keys(setting).length > 0
     return USUAL.get(field)?.includes(setting) !== true

@@ -334,7 +334,7 @@ function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean): v
 function closeLastPart(state: EncodeState, item: ItemSnapshot): void {
   for (const container of ['summary', 'content'] as const) {
     const part = item[container].at(-1)
-    if (part !== undefined) closePart(state, item, container, part, toPart(part))
+    if (part !== undefined) closePart(state, item, part, toPart(part))
   }
 }
 

@@ -1,4 +1,5 @@
 import type { EncodeContext } from '../../dialect.ts'
+import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -61,22 +62,10 @@ const droppedByApi: readonly DroppedMember[] = [
 ]
 
 /** The ChatGPT backend refuses all others: `Unsupported parameter: x` (docs/codex-wire.md, "Request body"). */
-const takenByChatgpt: ReadonlySet<string> = new Set([
-  'model',
-  'instructions',
-  'input',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'reasoning',
-  'text',
-  'include',
-  'store',
-  'stream',
-  'stream_options',
-  'service_tier',
-  'prompt_cache_key',
-])
+const takenByChatgpt = nameSet(
+  'model instructions input tools tool_choice parallel_tool_calls reasoning text include store stream stream_options ' +
+    'service_tier prompt_cache_key',
+)
 
 /** A member in neither list is dropped with a warning. */
 const droppedByChatgpt: readonly DroppedMember[] = [

@@ -83,25 +83,17 @@ export function closeParts(
 ): void {
   for (const [position, part] of objectsOf(stated).entries()) {
     const open = item[container][position] ?? openPart(writer, item, container, position, part)
-    if (open.kind === kindOfPart(part['type'])) closePart(writer, item, container, open, part)
+    if (open.kind === kindOfPart(part['type'])) closePart(writer, item, open, part)
   }
-  for (const open of item[container]) closePart(writer, item, container, open, undefined)
+  for (const open of item[container]) closePart(writer, item, open)
 }
 
-/** @param stated the final part; undefined if the emitted text is all of it */
-export function closePart(
-  writer: ResponseWriter,
-  item: ItemSnapshot,
-  container: PartContainer,
-  part: PartSnapshot,
-  stated: WireObject | undefined,
-): void {
+/** @param stated the final part; absent if the emitted text is all of it */
+export function closePart(writer: ResponseWriter, item: ItemSnapshot, part: PartSnapshot, stated?: WireObject): void {
   emitPartRemainder(writer, item, part, stated)
   if (part.isClosed) return
-  insert(writer, partEvents[container].done, {
-    ...locationOf(item, container, part.index),
-    part: stated ?? toPart(part),
-  })
+  const location = locationOf(item, part.container, part.index)
+  insert(writer, partEvents[part.container].done, { ...location, part: stated ?? toPart(part) })
 }
 
 /** Emits what is missing of a part's text and annotations. */
