@@ -289,11 +289,11 @@ test('C22 a GitHub token that was revoked is tried a few times at most, and ever
 /** Each has tests of what it gives the process: `keychain`, `background`, `run-client`, `desktop`, `service`. */
 const starters = [
   'auth/records/keychain.ts',
-  'commands/background/process-start.ts',
+  'commands/background/background-daemon.ts',
   'commands/background/start-daemon.ts',
-  'commands/launch/run-client.ts',
+  'commands/launch/launch.ts',
   'commands/login/desktop.ts',
-  'commands/service/control.ts',
+  'commands/service/service.ts',
 ]
 
 test('C11 no module starts another process but those that are known to', () => {

@@ -126,30 +126,13 @@ const KEPT = new Set([
  */
 function failureCode(error: ProxyError): string {
   if (isTooLong(error)) return 'context_length_exceeded'
-  if (error.kind !== 'upstream_status' && error.kind !== 'upstream_failed') return codeOfOurs(error)
-  if (error.code !== undefined && KEPT.has(error.code)) return error.code
-  return codeOfStatus(statusOf(error))
-}
-
-/** Most errors of the proxy itself are worth a retry; a request that it refuses is not. */
-function codeOfOurs(error: ProxyError): string {
   const status = statusOf(error)
-  if (status === 429) return 'rate_limit_exceeded'
-  return status < 500 && status !== 408 ? 'invalid_prompt' : 'server_error'
-}
-
-function codeOfStatus(status: number): string {
-  switch (status) {
-    case 402:
-      return 'insufficient_quota'
-    case 408:
-      return 'server_error'
-    case 429:
-      return 'rate_limit_exceeded'
-    case 503:
-    case 529:
-      return 'server_is_overloaded'
-    default:
-      return status < 500 ? 'invalid_prompt' : 'server_error'
+  if (error.kind === 'upstream_status' || error.kind === 'upstream_failed') {
+    if (error.code !== undefined && KEPT.has(error.code)) return error.code
+    if (status === 402) return 'insufficient_quota'
+    if (status === 503 || status === 529) return 'server_is_overloaded'
   }
+  if (status === 429) return 'rate_limit_exceeded'
+  // Most errors of the proxy itself are worth a retry; a request that it refuses is not.
+  return status < 500 && status !== 408 ? 'invalid_prompt' : 'server_error'
 }

@@ -46,6 +46,17 @@ function isImagePart(part: unknown): boolean {
   return isObject(part) && typeof part['type'] === 'string' && IMAGE_TYPES.has(part['type'])
 }
 
+/** The item with each part of its content and its output mapped. The very item if nothing changes. */
+export function mapParts(item: JsonObject, map: (part: JsonObject) => JsonObject): JsonObject {
+  const changes = ['content', 'output'].flatMap((member) => {
+    const parts = item[member]
+    if (!Array.isArray(parts)) return []
+    const mapped = parts.map((part: unknown) => (isObject(part) ? map(part) : part))
+    return mapped.some((part, at) => part !== parts[at]) ? [[member, mapped] as const] : []
+  })
+  return changes.length === 0 ? item : { ...item, ...Object.fromEntries(changes) }
+}
+
 /** Prefixes of minted item ids. The request side removes such ids: no upstream knows them. */
 const prefixes: ReadonlyMap<string, string> = new Map([
   ['message', 'msg_cpx'],

@@ -53,15 +53,7 @@ export function toResponseObject(seed: ReplySeed, echo: JsonObject | undefined, 
  * the normaliser writes. `openai` and `@ai-sdk/openai` 4 read some of them without a check.
  */
 const required = [
-  'id',
-  'object',
-  'created_at',
-  'completed_at',
-  'status',
-  'error',
-  'incomplete_details',
-  'model',
-  'usage',
+  ...'id object created_at completed_at status error incomplete_details model usage'.split(' '),
   ...Object.keys(emptyEcho).filter((key) => key !== 'access_programs'),
 ]
 
@@ -149,33 +141,23 @@ export function echoOf(value: ResponsesRequest, continues?: string): JsonObject 
 /** The echo without tools and instructions, which are large, and which every Responses upstream repeats itself. */
 export function settingsOf(value: ResponsesRequest, continues?: string): JsonObject {
   const { verbosity, format } = value.text ?? {}
+  const { instructions: _text, tools: _list, tool_choice: _choice, parallel_tool_calls: _calls, ...members } = emptyEcho
   return {
+    ...Object.fromEntries(Object.entries(members).map(([key, usual]) => [key, value[key] ?? usual])),
     access_programs: null,
     background: false,
-    frequency_penalty: value.frequency_penalty ?? 0,
-    max_output_tokens: value.max_output_tokens ?? null,
-    max_tool_calls: value.max_tool_calls ?? null,
-    metadata: value.metadata ?? {},
-    presence_penalty: value.presence_penalty ?? 0,
     previous_response_id: continues ?? (value.previous_response_id || null),
-    prompt_cache_key: value.prompt_cache_key ?? null,
     reasoning: {
       effort: value.reasoning?.effort ?? null,
       summary: value.reasoning?.summary ?? value.reasoning?.generate_summary ?? null,
     },
-    safety_identifier: value.safety_identifier ?? null,
     // No tier reaches upstream.
     service_tier: 'default',
-    store: value.store ?? true,
-    temperature: value.temperature ?? 1,
     text: {
       ...value.text,
       verbosity: verbosity ?? undefined,
       format: format?.type === 'json_schema' ? echoFormat(format) : (format ?? { type: 'text' }),
     },
-    top_logprobs: value.top_logprobs ?? 0,
-    top_p: value.top_p ?? 1,
-    truncation: value.truncation ?? 'disabled',
     // The schema has no null for it.
     ...(typeof value.user === 'string' && { user: value.user }),
   }

@@ -44,6 +44,7 @@ export interface TextSnapshot {
 }
 
 export interface PartSnapshot extends TextSnapshot {
+  readonly container: PartContainer
   readonly kind: TextKind | undefined
   /** Of `part.added`, then of `part.done`. */
   part: WireObject
@@ -162,14 +163,14 @@ function addPart(snapshot: ResponseSnapshot, container: PartContainer, event: Wi
   const { part } = event
   if (list === undefined || !isObject(part)) return
   const kind = kindOfPart(part['type'])
-  list.push({ index: list.length, kind, part, text: '', isDone: false, annotations: [], isClosed: false })
+  list.push({ container, index: list.length, kind, part, text: '', isDone: false, annotations: [], isClosed: false })
 }
 
 function finishPart(snapshot: ResponseSnapshot, container: PartContainer, event: WireEvent): void {
-  const told = partAt(snapshot, container, event)
-  if (told === undefined || !isObject(event.part)) return
-  told.part = event.part
-  told.isClosed = true
+  const open = partAt(snapshot, container, event)
+  if (open === undefined || !isObject(event.part)) return
+  open.part = event.part
+  open.isClosed = true
 }
 
 /** The part with its text so far, and with upstream's further members. */

@@ -15,56 +15,24 @@ export interface TextKind {
   readonly key: 'text' | 'refusal' | 'arguments' | 'input'
 }
 
+function kindOf<Item extends string, Container extends TextContainer, Part extends string, Key extends TextKind['key']>(
+  name: string,
+  item: Item,
+  container: Container,
+  part: Part,
+  key: Key,
+) {
+  return { delta: `response.${name}.delta`, done: `response.${name}.done`, item, container, part, key } as const
+}
+
 /** Source: OpenAI API reference, responses streaming events, 2026-11. */
 export const textKinds = {
-  text: {
-    delta: 'response.output_text.delta',
-    done: 'response.output_text.done',
-    item: 'message',
-    container: 'content',
-    part: 'output_text',
-    key: 'text',
-  },
-  refusal: {
-    delta: 'response.refusal.delta',
-    done: 'response.refusal.done',
-    item: 'message',
-    container: 'content',
-    part: 'refusal',
-    key: 'refusal',
-  },
-  summary: {
-    delta: 'response.reasoning_summary_text.delta',
-    done: 'response.reasoning_summary_text.done',
-    item: 'reasoning',
-    container: 'summary',
-    part: 'summary_text',
-    key: 'text',
-  },
-  reasoning: {
-    delta: 'response.reasoning_text.delta',
-    done: 'response.reasoning_text.done',
-    item: 'reasoning',
-    container: 'content',
-    part: 'reasoning_text',
-    key: 'text',
-  },
-  arguments: {
-    delta: 'response.function_call_arguments.delta',
-    done: 'response.function_call_arguments.done',
-    item: 'function_call',
-    container: 'item',
-    part: '',
-    key: 'arguments',
-  },
-  input: {
-    delta: 'response.custom_tool_call_input.delta',
-    done: 'response.custom_tool_call_input.done',
-    item: 'custom_tool_call',
-    container: 'item',
-    part: '',
-    key: 'input',
-  },
+  text: kindOf('output_text', 'message', 'content', 'output_text', 'text'),
+  refusal: kindOf('refusal', 'message', 'content', 'refusal', 'refusal'),
+  summary: kindOf('reasoning_summary_text', 'reasoning', 'summary', 'summary_text', 'text'),
+  reasoning: kindOf('reasoning_text', 'reasoning', 'content', 'reasoning_text', 'text'),
+  arguments: kindOf('function_call_arguments', 'function_call', 'item', '', 'arguments'),
+  input: kindOf('custom_tool_call_input', 'custom_tool_call', 'item', '', 'input'),
 } as const satisfies Record<string, TextKind>
 
 const all: readonly TextKind[] = Object.values(textKinds)
@@ -77,9 +45,7 @@ export function kindOfPart(part: unknown): TextKind | undefined {
   return all.find((kind) => kind.part !== '' && kind.part === part)
 }
 
-const callKinds: ReadonlyMap<string, TextKind> = new Map(
-  all.filter(({ container }) => container === 'item').map((kind) => [kind.item, kind]),
-)
+const callKinds = new Map(all.filter(({ container }) => container === 'item').map((kind) => [kind.item, kind]))
 
 /** The kind of text of a call; undefined for other items. */
 export function kindOfItem(type: string): TextKind | undefined {

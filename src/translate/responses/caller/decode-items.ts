@@ -32,13 +32,7 @@ export interface DecodedItems {
  */
 export function decodeItems(input: string | readonly JsonObject[]): DecodedItems {
   if (typeof input === 'string') {
-    const parts = [{ type: 'text', text: input }] as const
-    return {
-      items: [{ type: 'message', role: 'user', parts, path: 'input' }],
-      tools: [],
-      asksForCompaction: false,
-      warnings: [],
-    }
+    return { items: [userText(input, 'input')], tools: [], asksForCompaction: false, warnings: [] }
   }
   const items: TurnItem[] = []
   const tools: TurnTool[] = []
@@ -54,7 +48,8 @@ export function decodeItems(input: string | readonly JsonObject[]): DecodedItems
     if (decoded !== undefined) items.push(decoded)
     else if (type !== 'additional_tools') warnings.push({ code: 'dropped', field: path, detail: dropReason(type) })
   })
-  if (asksForCompaction) items.push(compactionRequest(`input.${input.length - 1}`))
+  // A user message, since upstreams answer the last one, and some take no system message after the first.
+  if (asksForCompaction) items.push(userText(COMPACTION_REQUEST, `input.${input.length - 1}`))
   return { items, tools, asksForCompaction, warnings }
 }
 
@@ -184,11 +179,6 @@ function decodeCompaction(item: JsonObject, path: string): TurnItem | undefined 
   if (summary !== undefined) return userText(summaryPrompt(summary), path)
   const opaque = toOpaque(sealed, item)
   return opaque && { type: 'compaction', opaque, text: '', path }
-}
-
-/** A user message, since upstreams answer the last one, and some take no system message after the first. */
-function compactionRequest(path: string): MessageItem {
-  return userText(COMPACTION_REQUEST, path)
 }
 
 function userText(text: string, path: string): MessageItem {

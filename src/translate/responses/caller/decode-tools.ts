@@ -1,6 +1,6 @@
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
-import type { CustomTool, FunctionTool, ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
+import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { type ResponsesRequest, isWebSearchType } from '../wire.ts'
 
@@ -47,13 +47,22 @@ function decodeNamed(
   for (const [member, code] of LOST) {
     if (tool[member]) warnings.push({ code, field: `${path}.${member}` })
   }
+  const { description, format, parameters, strict } = tool
   const common = {
     name,
     path,
     ...(namespace !== undefined && { namespace }),
-    ...(isFilled(tool['description']) && { description: tool['description'] }),
+    ...(isFilled(description) && { description }),
   }
-  return [type === 'function' ? decodeFunction(tool, common) : decodeCustom(tool, common)]
+  if (type === 'custom') return [{ type, ...common, ...(isObject(format) && { format }) }]
+  return [
+    {
+      type,
+      ...common,
+      ...(parameters !== undefined && parameters !== null && { parameters }),
+      ...(typeof strict === 'boolean' && { strict }),
+    },
+  ]
 }
 
 /**
@@ -65,21 +74,6 @@ const LOST: readonly (readonly [string, WarningCode])[] = [
   ['allowed_callers', 'dropped'],
   ['async', 'dropped'],
 ]
-
-type Common = Pick<FunctionTool, 'name' | 'namespace' | 'description' | 'path'>
-
-function decodeFunction({ parameters, strict }: JsonObject, common: Common): FunctionTool {
-  return {
-    type: 'function',
-    ...common,
-    ...(parameters !== undefined && parameters !== null && { parameters }),
-    ...(typeof strict === 'boolean' && { strict }),
-  }
-}
-
-function decodeCustom({ format }: JsonObject, common: Common): CustomTool {
-  return { type: 'custom', ...common, ...(isObject(format) && { format }) }
-}
 
 /** Members of a search whose value here is the default. */
 const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([['external_web_access', true]])

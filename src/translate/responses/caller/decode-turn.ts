@@ -1,4 +1,5 @@
 import type { CallerRequest, DecodedTurn, ReplySeed } from '../../dialect.ts'
+import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../parts/json.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
@@ -113,42 +114,17 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
 }
 
 /** Members that are decoded here or were handled before. */
-const READ = [
-  'model',
-  'input',
-  'instructions',
-  'stream',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'max_output_tokens',
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'top_logprobs',
-  'reasoning',
-  'text',
-  'previous_response_id',
-  'background',
-  'conversation',
-  'prompt',
-  'include',
-]
+const read = nameSet(
+  'model input instructions stream tools tool_choice parallel_tool_calls max_output_tokens temperature top_p ' +
+    'frequency_penalty presence_penalty top_logprobs reasoning text previous_response_id background conversation ' +
+    'prompt include',
+)
 
 /** Members whose loss changes no answer: labels, storage, and the delivery of the reply. */
-const HARMLESS = [
-  'user',
-  'client_metadata',
-  'store',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'stream_options',
-]
-
-const known = new Set([...READ, ...HARMLESS])
+const harmless = nameSet(
+  'user client_metadata store prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier ' +
+    'stream_options',
+)
 
 /** Values that ask for the default. */
 const USUAL: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
@@ -158,12 +134,6 @@ const USUAL: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly 
   ['reasoning.mode', ['standard']],
 ])
 
-function isUsual(field: string, setting: unknown): boolean {
-  // The reply echoes metadata; only upstream's storage would have used it.
-  if (field === 'metadata') return isObject(setting) && Object.keys(setting).length === 0
-  return USUAL.get(field)?.includes(setting) === true
-}
-
 /** Values of `include` that are honoured. Reasoning always comes encrypted. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
 
@@ -172,11 +142,14 @@ const mostWarnings = 32
 
 /** A warning for each member that a Turn cannot hold. */
 function leftOut(value: ResponsesRequest): readonly Warning[] {
-  const members = Object.entries(value).filter(([key]) => !known.has(key))
   const { context, mode } = value.reasoning ?? {}
-  const lost = [...members, ['reasoning.context', context] as const, ['reasoning.mode', mode] as const].filter(
-    ([field, setting]) => setting !== undefined && setting !== null && !isUsual(field, setting),
-  )
+  const members = { ...value, 'reasoning.context': context, 'reasoning.mode': mode }
+  const lost = Object.entries(members).filter(([field, setting]) => {
+    if (read.has(field) || harmless.has(field) || setting === undefined || setting === null) return false
+    // The reply echoes metadata; only upstream's storage would have used it.
+    if (field === 'metadata') return !isObject(setting) || Object.keys(setting).length > 0
+    return USUAL.get(field)?.includes(setting) !== true
+  })
   const fields = lost.map(([field]) => field)
   if (value.include?.some((what) => !INCLUDED.has(what)) === true) fields.push('include')
   return fields.slice(0, mostWarnings).map((field) => ({ code: 'dropped', field: nameable(field) }))

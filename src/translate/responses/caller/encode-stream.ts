@@ -25,7 +25,7 @@ import type {
 } from '../wire.ts'
 import { closeItem, insertItem } from '../writer/items.ts'
 import { type TextTarget, closePart, emitAnnotation, emitTextDone, openPart } from '../writer/texts.ts'
-import { type Frame, type ResponseWriter, encodeFrames, insert, startWriter } from '../writer/writer.ts'
+import { type Frame, type ResponseWriter, beginFrames, encodeFrames, insert, startWriter } from '../writer/writer.ts'
 
 interface EncodeState extends ResponseWriter {
   model: string
@@ -52,10 +52,12 @@ export function createResponsesTurnStream(seed: ReplySeed): TurnStream {
     push: (event) => encodeFrames(encodeTurnEvent(state, event)),
     fail(error, requestId) {
       if (state.final !== undefined || state.hasFailed) return ''
-      const out: Frame[] = []
-      openResponse(state, out)
+      beginFrames(state)
+      openResponse(state)
       state.hasFailed = true
-      return encodeFrames(out) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
+      return (
+        encodeFrames(state.frames) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
+      )
     },
     record: () => recordOf(state),
   }
@@ -92,48 +94,34 @@ function recordOf({ id, final }: EncodeState) {
 
 /** Nothing follows the final event. */
 function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[] {
-  const out: Frame[] = []
-  if (state.final !== undefined || state.hasFailed) return out
+  beginFrames(state)
+  if (state.final !== undefined || state.hasFailed) return state.frames
   if (event.type === 'start') {
     state.model = event.model ?? state.model
     state.usage = event.usage
   } else if (event.type === 'usage') state.usage = event.usage
-  else if (state.notes.isCompaction === true) encodeCompactionEvent(state, event, out)
-  else encodeContentEvent(state, event, out)
-  return out
+  else if (state.notes.isCompaction === true) encodeCompactionEvent(state, event)
+  else encodeContentEvent(state, event)
+  return state.frames
 }
 
 /** Each slot is an item of its own. */
-function encodeContentEvent(state: EncodeState, event: TurnEvent, out: Frame[]): void {
+function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
   switch (event.type) {
-    case 'text.delta': {
-      if (event.text === '') return
-      const item = messageAt(state, event.slot, out)
-      const part = partOf(state, item, textKinds.text, out)
-      const logprobs = event.logprobs === undefined ? [] : toLogProbs(event.logprobs)
-      const emitted = part.part['logprobs']
-      if (logprobs.length > 0 && Array.isArray(emitted)) emitted.push(...logprobs)
-      return emitDelta(state, { item, kind: textKinds.text, text: part }, event.text, out, logprobs)
-    }
-    case 'refusal.delta': {
-      if (event.text === '') return
-      const item = messageAt(state, event.slot, out)
-      const part = partOf(state, item, textKinds.refusal, out)
-      return emitDelta(state, { item, kind: textKinds.refusal, text: part }, event.text, out)
-    }
+    case 'text.delta':
+      return encodeText(state, event.slot, textKinds.text, event.text, toLogProbs(event.logprobs))
+    case 'refusal.delta':
+      return encodeText(state, event.slot, textKinds.refusal, event.text)
     case 'citation': {
-      const item = messageAt(state, event.slot, out)
-      const part = partOf(state, item, textKinds.text, out)
-      return emitAnnotation(state, item, part, toUrlCitation(event.citation, part.text.length), out)
+      const item = itemAt(state, event.slot, 'message')
+      const part = partOf(state, item, textKinds.text)
+      return emitAnnotation(state, item, part, toUrlCitation(event.citation, part.text.length))
     }
-    case 'think.delta': {
-      if (event.text === '' || state.notes.hidesThinking === true) return
-      const item = reasoningAt(state, event.slot, out)
-      const part = partOf(state, item, textKinds.summary, out)
-      return emitDelta(state, { item, kind: textKinds.summary, text: part }, event.text, out)
-    }
+    case 'think.delta':
+      if (state.notes.hidesThinking !== true) encodeText(state, event.slot, textKinds.summary, event.text)
+      return
     case 'think.sign': {
-      const item = reasoningAt(state, event.slot, out)
+      const item = itemAt(state, event.slot, 'reasoning')
       item.item = { ...item.item, encrypted_content: sealOpaque(event.opaque) }
       return
     }
@@ -144,22 +132,22 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent, out: Frame[]):
         kind === 'function'
           ? { type: 'function_call', id: '', ...call, arguments: '', status: 'in_progress' }
           : { type: 'custom_tool_call', id: '', ...call, input: '', status: 'in_progress' }
-      openSlot(state, slot, item, out)
+      openSlot(state, slot, item)
       return
     }
     case 'tool.args': {
       const item = state.open.get(event.slot)
       const kind = item && kindOfItem(item.type)
-      if (event.text === '' || item === undefined || kind === undefined) return
-      return emitDelta(state, { item, kind: kind, text: item.call }, event.text, out)
+      if (event.text !== '' && item && kind) emitDelta(state, { item, kind, text: item.call }, event.text)
+      return
     }
     case 'search':
     case 'search.result':
-      return encodeSearch(state, event.query, out)
+      return encodeSearch(state, event.query)
     case 'part.close':
-      return closeSlot(state, event.slot, out)
+      return closeSlot(state, event.slot)
     case 'stop':
-      return endResponse(state, event.reason, out)
+      return endResponse(state, event.reason)
     // A search is written whole, once it has ended.
     case 'search.open':
     case 'start':
@@ -167,13 +155,22 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent, out: Frame[]):
   }
 }
 
+function encodeText(state: EncodeState, slot: number, kind: PartKind, text: string, logprobs?: LogProb[]): void {
+  if (text === '') return
+  const item = itemAt(state, slot, kind.item)
+  const part = partOf(state, item, kind)
+  const emitted = part.part['logprobs']
+  if (logprobs !== undefined && Array.isArray(emitted)) emitted.push(...logprobs)
+  emitDelta(state, { item, kind, text: part }, text, logprobs)
+}
+
 /**
  * A reply that is to be one compaction item: its summary is the text of a model that was asked for one.
  * @throws Fault `upstream_unusable` if the text is empty: the caller would replace its history with nothing
  */
-function encodeCompactionEvent(state: EncodeState, event: TurnEvent, out: Frame[]): void {
+function encodeCompactionEvent(state: EncodeState, event: TurnEvent): void {
   if (event.type === 'text.delta') {
-    openResponse(state, out)
+    openResponse(state)
     state.summary += event.text
   }
   if (event.type !== 'stop') return
@@ -181,40 +178,40 @@ function encodeCompactionEvent(state: EncodeState, event: TurnEvent, out: Frame[
     throw new Fault({ kind: 'upstream_unusable', detail: 'it was asked for a summary and wrote none' })
   }
   const summary: OutputItem = { type: 'compaction', id: '', encrypted_content: encodeSummary(state.summary) }
-  finishItem(state, addItem(state, summary, out), summary, out)
-  emitFinal(state, event.reason, out)
+  finishItem(state, addItem(state, summary), summary)
+  emitFinal(state, event.reason)
 }
 
 /** Emits a search that has ended. */
-function encodeSearch(state: EncodeState, query: string, out: Frame[]): void {
-  openResponse(state, out)
-  finishClosing(state, 'completed', out)
+function encodeSearch(state: EncodeState, query: string): void {
+  openResponse(state)
+  finishClosing(state, 'completed')
   const search: OutputItem = {
     type: 'web_search_call',
     id: '',
     status: 'completed',
     action: { type: 'search', query },
   }
-  const item = addItem(state, search, out)
+  const item = addItem(state, search)
   const location = { item_id: item.id, output_index: item.index }
   for (const step of ['in_progress', 'searching', 'completed']) {
-    insert(state, out, `response.web_search_call.${step}`, location)
+    insert(state, `response.web_search_call.${step}`, location)
   }
-  finishItem(state, item, search, out)
+  finishItem(state, item, search)
 }
 
-function endResponse(state: EncodeState, reason: TurnStop, out: Frame[]): void {
-  openResponse(state, out)
+function endResponse(state: EncodeState, reason: TurnStop): void {
+  openResponse(state)
   // If items are open, they are what was cut; if none is, the item before the end is.
   const isCut = cuts[reason] !== undefined
   const status = isCut ? 'incomplete' : 'completed'
-  finishClosing(state, isCut && state.open.size === 0 ? status : 'completed', out)
+  finishClosing(state, isCut && state.open.size === 0 ? status : 'completed')
   for (const item of state.open.values()) {
-    closeContent(state, item, isCut, out)
-    finishItem(state, item, toItem(item, status), out)
+    closeContent(state, item, isCut)
+    finishItem(state, item, toItem(item, status))
   }
   state.open.clear()
-  emitFinal(state, reason, out)
+  emitFinal(state, reason)
 }
 
 /** Source: OpenAI API reference, `incomplete_details`, 2026-11. */
@@ -233,13 +230,13 @@ const cuts: Readonly<Record<TurnStop, Cut>> = {
   content_filter: 'content_filter',
 }
 
-function emitFinal(state: EncodeState, reason: TurnStop, out: Frame[]): void {
+function emitFinal(state: EncodeState, reason: TurnStop): void {
   const cut = cuts[reason]
   const status = cut === undefined ? 'completed' : 'incomplete'
   const incomplete_details = cut === undefined ? null : { reason: cut }
   const response = responseOf(state, { status, incomplete_details, output: outputOf(state.snapshot) })
   state.final = response
-  insert(state, out, `response.${status}`, { response })
+  insert(state, `response.${status}`, { response })
 }
 
 /** The response object of a reply that cannot go on, with the items so far. */
@@ -270,86 +267,85 @@ function responseOf({ seed, notes, id, model, usage }: EncodeState, { output, ..
 }
 
 /** The reply opens with the first content, so that an early failure can be a status. */
-function openResponse(state: EncodeState, out: Frame[]): void {
+function openResponse(state: EncodeState): void {
   if (state.id !== '') return
   state.id = mintResponseId(state.seed.id)
   const { seed, notes, id, model } = state
   const response = toResponseObject(seed, notes.echo, { id, model, status: 'in_progress' })
-  insert(state, out, 'response.created', { response })
-  insert(state, out, 'response.in_progress', { response })
+  insert(state, 'response.created', { response })
+  insert(state, 'response.in_progress', { response })
 }
 
-function messageAt(state: EncodeState, slot: number, out: Frame[]): ItemSnapshot {
+/** The open item of a slot. */
+function itemAt(state: EncodeState, slot: number, type: 'message' | 'reasoning'): ItemSnapshot {
   const item = state.open.get(slot)
-  if (item?.type === 'message') return item
-  return openSlot(state, slot, { type: 'message', id: '', status: 'in_progress', role: 'assistant', content: [] }, out)
+  if (item?.type === type) return item
+  const status = 'in_progress'
+  const opened: OutputItem =
+    type === 'message'
+      ? { type, id: '', status, role: 'assistant', content: [] }
+      : { type, id: '', summary: [], status }
+  return openSlot(state, slot, opened)
 }
 
-function reasoningAt(state: EncodeState, slot: number, out: Frame[]): ItemSnapshot {
-  const item = state.open.get(slot)
-  if (item?.type === 'reasoning') return item
-  return openSlot(state, slot, { type: 'reasoning', id: '', summary: [], status: 'in_progress' }, out)
-}
-
-function openSlot(state: EncodeState, slot: number, item: OutputItem, out: Frame[]): ItemSnapshot {
-  openResponse(state, out)
-  closeSlot(state, slot, out)
-  finishClosing(state, 'completed', out)
-  const added = addItem(state, item, out)
+function openSlot(state: EncodeState, slot: number, item: OutputItem): ItemSnapshot {
+  openResponse(state)
+  closeSlot(state, slot)
+  finishClosing(state, 'completed')
+  const added = addItem(state, item)
   state.open.set(slot, added)
   return added
 }
 
-function addItem(state: EncodeState, item: OutputItem, out: Frame[]): ItemSnapshot {
+function addItem(state: EncodeState, item: OutputItem): ItemSnapshot {
   const index = state.snapshot.items.size
-  return insertItem(state, index, { ...item, id: mintItemId(item.type, state.seed.id, index) }, out)
+  return insertItem(state, index, { ...item, id: mintItemId(item.type, state.seed.id, index) })
 }
 
-function closeSlot(state: EncodeState, slot: number, out: Frame[]): void {
+function closeSlot(state: EncodeState, slot: number): void {
   const item = state.open.get(slot)
   if (item === undefined) return
-  finishClosing(state, 'completed', out)
-  closeContent(state, item, false, out)
+  finishClosing(state, 'completed')
+  closeContent(state, item, false)
   state.open.delete(slot)
   state.closing = item
 }
 
-function finishClosing(state: EncodeState, status: 'completed' | 'incomplete', out: Frame[]): void {
+function finishClosing(state: EncodeState, status: 'completed' | 'incomplete'): void {
   const item = state.closing
   if (item === undefined) return
   state.closing = undefined
-  finishItem(state, item, toItem(item, status), out)
+  finishItem(state, item, toItem(item, status))
 }
 
-function finishItem(state: EncodeState, item: ItemSnapshot, final: WireObject, out: Frame[]): void {
+function finishItem(state: EncodeState, item: ItemSnapshot, final: WireObject): void {
   const event = { type: 'response.output_item.done', sequence_number: 0, output_index: item.index, item: final }
-  closeItem(state, item, event, final, undefined, out)
+  closeItem(state, item, event, final)
 }
 
 /** @param isCut the answer was cut within the item: a call without arguments is then no call */
-function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean, out: Frame[]): void {
+function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean): void {
   const kind = kindOfItem(item.type)
-  if (kind === undefined) return closeLastPart(state, item, out)
+  if (kind === undefined) return closeLastPart(state, item)
   const isBlank = item.call.text.trim() === ''
-  if (kind === textKinds.arguments && isBlank && !isCut)
-    emitDelta(state, { item, kind: kind, text: item.call }, '{}', out)
-  emitTextDone(state, { item, kind, text: item.call }, undefined, out)
+  if (kind === textKinds.arguments && isBlank && !isCut) emitDelta(state, { item, kind, text: item.call }, '{}')
+  emitTextDone(state, { item, kind, text: item.call }, undefined)
 }
 
-function closeLastPart(state: EncodeState, item: ItemSnapshot, out: Frame[]): void {
+function closeLastPart(state: EncodeState, item: ItemSnapshot): void {
   for (const container of ['summary', 'content'] as const) {
     const part = item[container].at(-1)
-    if (part !== undefined) closePart(state, item, container, part, toPart(part), out)
+    if (part !== undefined) closePart(state, item, part, toPart(part))
   }
 }
 
 /** The part of this kind that is open. Any other part of the item is closed first. */
-function partOf(state: EncodeState, item: ItemSnapshot, kind: PartKind, out: Frame[]): PartSnapshot {
+function partOf(state: EncodeState, item: ItemSnapshot, kind: PartKind): PartSnapshot {
   const parts = item[kind.container]
   const last = parts.at(-1)
   if (last?.kind === kind) return last
-  closeLastPart(state, item, out)
-  const part = openPart(state, item, kind.container, parts.length, emptyParts[kind.part](), out)
+  closeLastPart(state, item)
+  const part = openPart(state, item, kind.container, parts.length, emptyParts[kind.part]())
   // The emitted event keeps its own, empty list.
   if (kind === textKinds.text) part.part = { ...part.part, logprobs: [] }
   return part
@@ -363,17 +359,11 @@ const emptyParts = {
   summary_text: (): SummaryText => ({ type: 'summary_text', text: '' }),
 }
 
-function emitDelta(
-  state: EncodeState,
-  target: TextTarget,
-  delta: string,
-  out: Frame[],
-  logprobs?: readonly LogProb[],
-): void {
+function emitDelta(state: EncodeState, target: TextTarget, delta: string, logprobs?: readonly LogProb[]): void {
   const event = toDelta(state.next, target, delta, logprobs)
   target.text.text += delta
   state.next += 1
-  out.push({ type: target.kind.delta, event, rawText: undefined, json: undefined, upstreamId: undefined })
+  state.frames.push({ type: target.kind.delta, event, rawText: undefined, json: undefined, upstreamId: undefined })
 }
 
 /** One literal for each container: the event of every token comes from here. */
@@ -399,22 +389,14 @@ function toUrlCitation({ url, title, start = 0, end }: Citation, length: number)
 }
 
 /** Token log probabilities as this dialect has them. Chat Completions has the same, where `bytes` can be null. */
-function toLogProbs(stated: readonly unknown[]): LogProb[] {
-  const all: LogProb[] = []
-  for (const { top_logprobs: top, ...entry } of objectsOf(stated)) {
+function toLogProbs(stated: unknown): LogProb[] {
+  return objectsOf(stated).flatMap(({ top_logprobs: top, ...entry }) => {
     const token = toToken(entry)
-    if (token === undefined) continue
-    const top_logprobs = objectsOf(top).flatMap((one) => toToken(one) ?? [])
-    all.push({ ...token, top_logprobs })
-  }
-  return all
+    return token ? [{ ...token, top_logprobs: objectsOf(top).flatMap((one) => toToken(one) ?? []) }] : []
+  })
 }
 
 function toToken({ token, logprob, bytes }: WireObject): Omit<LogProb, 'top_logprobs'> | undefined {
   if (typeof token !== 'string' || typeof logprob !== 'number') return undefined
-  return { token, logprob, bytes: bytesOf(bytes) }
-}
-
-function bytesOf(bytes: unknown): number[] {
-  return Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === 'number') : []
+  return { token, logprob, bytes: Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === 'number') : [] }
 }

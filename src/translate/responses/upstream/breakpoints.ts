@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../parts/json.ts'
 import { isGptFrom, modelFamily } from '../../parts/model-family.ts'
-import { itemTypeOf } from '../items.ts'
+import { itemTypeOf, mapParts } from '../items.ts'
 import { NO_BREAKPOINTS } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
 import type { EncodeContext } from './settings.ts'
@@ -45,26 +45,12 @@ export function fitBreakpoints(items: readonly JsonObject[], context: EncodeCont
 type Keeps = (item: JsonObject, part: JsonObject) => boolean
 
 function mapMarked(items: readonly JsonObject[], keeps: Keeps): readonly JsonObject[] {
-  let changed = false
-  const mapped = items.map((item) => {
-    const content = unmarkParts(item, item['content'], keeps)
-    const output = unmarkParts(item, item['output'], keeps)
-    if (content === undefined && output === undefined) return item
-    changed = true
-    return { ...item, ...(content && { content }), ...(output && { output }) }
-  })
-  return changed ? mapped : items
-}
-
-/** Undefined if nothing changes. */
-function unmarkParts(item: JsonObject, parts: unknown, keeps: Keeps): readonly unknown[] | undefined {
-  if (!Array.isArray(parts)) return undefined
-  let changed = false
-  const kept = parts.map((part: unknown) => {
-    if (!isObject(part) || part[KEY] === undefined || keeps(item, part)) return part
-    changed = true
-    const { [KEY]: _mark, ...members } = part
-    return members
-  })
-  return changed ? kept : undefined
+  const mapped = items.map((item) =>
+    mapParts(item, (part) => {
+      if (part[KEY] === undefined || keeps(item, part)) return part
+      const { [KEY]: _mark, ...members } = part
+      return members
+    }),
+  )
+  return mapped.some((item, at) => item !== items[at]) ? mapped : items
 }

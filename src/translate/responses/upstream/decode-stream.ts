@@ -13,7 +13,14 @@ import { startNormaliser } from './normalise/state.ts'
 /** Decodes the normalised events: each item is added, streamed and done once. */
 export function createResponsesDecoder(seed: ReplySeed): TurnDecoder {
   const normaliser = startNormaliser(seed, { fillsCalls: false, wrapsCiphertext: false })
-  const state = startDecode(seed)
+  const state: DecodeState = {
+    origin: makerOf(seed.traits),
+    items: new Map(),
+    slots: 0,
+    searches: 0,
+    calls: 0,
+    unknown: 0,
+  }
   return {
     push(event) {
       const out: TurnEvent[] = []
@@ -45,17 +52,6 @@ interface ItemSlots {
   readonly slots: number[]
   /** The latest part of reasoning. */
   part: string
-}
-
-function startDecode({ traits }: ReplySeed): DecodeState {
-  return {
-    origin: makerOf(traits),
-    items: new Map(),
-    slots: 0,
-    searches: 0,
-    calls: 0,
-    unknown: 0,
-  }
 }
 
 type Decode = (state: DecodeState, event: WireEvent, out: TurnEvent[], frame: Frame) => void
@@ -105,15 +101,16 @@ function decodeCreated(_state: DecodeState, { response }: WireEvent, out: TurnEv
 function decodeText(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
   const { delta, logprobs } = event
   if (!isFilled(delta)) return
-  const slot = slotOf(state, itemOf(state, event), positionOf(event, 'content'))
   const hasLogprobs = Array.isArray(logprobs) && logprobs.length > 0
-  out.push({ type: 'text.delta', slot, text: delta, ...(hasLogprobs && { logprobs }) })
+  out.push({ type: 'text.delta', slot: contentSlot(state, event), text: delta, ...(hasLogprobs && { logprobs }) })
 }
 
 function decodeRefusal(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
-  if (!isFilled(event.delta)) return
-  const slot = slotOf(state, itemOf(state, event), positionOf(event, 'content'))
-  out.push({ type: 'refusal.delta', slot, text: event.delta })
+  if (isFilled(event.delta)) out.push({ type: 'refusal.delta', slot: contentSlot(state, event), text: event.delta })
+}
+
+function contentSlot(state: DecodeState, event: WireEvent): number {
+  return slotOf(state, itemOf(state, event), positionOf(event, 'content'))
 }
 
 /** All parts of one reasoning item are one thought, because its ciphertext covers all of them. */
@@ -128,15 +125,13 @@ function decodeThought(state: DecodeState, event: WireEvent, container: PartCont
 }
 
 function decodeArguments(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
-  if (!isFilled(event.delta)) return
-  out.push({ type: 'tool.args', slot: slotOf(state, itemOf(state, event), 0), text: event.delta })
+  const { delta } = event
+  if (isFilled(delta)) out.push({ type: 'tool.args', slot: slotOf(state, itemOf(state, event), 0), text: delta })
 }
 
 function decodeAnnotation(state: DecodeState, event: WireEvent, out: TurnEvent[]): void {
   const citation = toCitation(event.annotation)
-  if (citation === undefined) return
-  const slot = slotOf(state, itemOf(state, event), positionOf(event, 'content'))
-  out.push({ type: 'citation', slot, citation })
+  if (citation !== undefined) out.push({ type: 'citation', slot: contentSlot(state, event), citation })
 }
 
 /** Citations of files are dropped: only upstream can resolve their ids. */
@@ -170,20 +165,11 @@ function decodeDone(state: DecodeState, event: WireEvent, out: TurnEvent[], { up
   const { item } = event
   if (!isObject(item)) return
   const slots = itemOf(state, event)
-  switch (item['type']) {
-    case 'reasoning':
-      decodeOpaque(state, slots, item, upstreamId, out)
-      break
-    case 'function_call':
-    case 'custom_tool_call':
-      // A cut call is not a call.
-      if (item['status'] !== 'incomplete') state.calls += 1
-      break
-    case 'web_search_call':
-      decodeSearch(state, slots, item, out)
-      break
-    default:
-  }
+  const { type, status } = item
+  if (type === 'reasoning') decodeOpaque(state, slots, item, upstreamId, out)
+  else if (type === 'web_search_call') decodeSearch(state, slots, item, out)
+  // A cut call is not a call.
+  else if ((type === 'function_call' || type === 'custom_tool_call') && status !== 'incomplete') state.calls += 1
   for (const slot of slots.slots) if (slot !== undefined) out.push({ type: 'part.close', slot })
   if (typeof event.output_index === 'number') state.items.delete(event.output_index)
 }
@@ -243,11 +229,8 @@ function cutReason(details: unknown): TurnStop | undefined {
 
 function itemOf({ items }: DecodeState, { output_index: index }: WireEvent): ItemSlots {
   // Every normalised event of an item has a number here.
-  const key = Number(index)
-  const known = items.get(key)
-  if (known !== undefined) return known
-  const item: ItemSlots = { slots: [], part: '' }
-  items.set(key, item)
+  const item = items.get(Number(index)) ?? { slots: [], part: '' }
+  items.set(Number(index), item)
   return item
 }
 

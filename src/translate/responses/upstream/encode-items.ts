@@ -31,7 +31,8 @@ export interface EncodedItems {
  */
 export function encodeItems(items: readonly TurnItem[], context: EncodeContext, warnings: Warning[]): EncodedItems {
   const marks = takesBreakpoints(context)
-  const scope = { model: context.model, customCalls: customCallsOf(items), marks, warnings }
+  const custom = items.flatMap((item) => (item.type === 'tool_call' && item.kind === 'custom' ? [item.id] : []))
+  const scope = { model: context.model, customCalls: new Set(custom), marks, warnings }
   const first = items.findIndex((item) => !isPlainSystem(item))
   const system = items.slice(0, first === -1 ? items.length : first)
   // Instructions cannot hold a mark.
@@ -62,15 +63,11 @@ function textsOf(item: TurnItem): string[] {
 
 interface Scope {
   readonly model: ModelTraits
+  /** Ids of calls of freeform tools, whose results have a type of their own. */
   readonly customCalls: ReadonlySet<string>
   /** Upstream takes cache marks. */
   readonly marks: boolean
   readonly warnings: Warning[]
-}
-
-/** Ids of calls of freeform tools, whose results have a type of their own. */
-function customCallsOf(items: readonly TurnItem[]): ReadonlySet<string> {
-  return new Set(items.flatMap((item) => (item.type === 'tool_call' && item.kind === 'custom' ? [item.id] : [])))
 }
 
 function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
@@ -91,7 +88,13 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
         ? [{ type: 'custom_tool_call', call_id: item.id, name: item.name, input: item.arguments }]
         : [{ type: 'function_call', call_id: item.id, name: item.name, arguments: item.arguments }]
     case 'tool_result':
-      return [encodeResult(item, scope)]
+      return [
+        {
+          type: scope.customCalls.has(item.callId) ? 'custom_tool_call_output' : 'function_call_output',
+          call_id: item.callId,
+          output: encodeOutput(item),
+        },
+      ]
     case 'web_search':
       // The text that follows holds the results.
       return []
@@ -126,11 +129,6 @@ function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warni
   }
   // The summary replaces the history, so it is a message for the model.
   return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]
-}
-
-function encodeResult(item: ToolResultItem, { customCalls }: Scope): JsonObject {
-  const type = customCalls.has(item.callId) ? 'custom_tool_call_output' : 'function_call_output'
-  return { type, call_id: item.callId, output: encodeOutput(item) }
 }
 
 function encodeOutput({ content, isError, path }: ToolResultItem): string | readonly JsonObject[] {

@@ -1,5 +1,4 @@
 import type { EncodedRequest } from '../../dialect.ts'
-import { withoutLearnedFields } from '../../learned-refusals.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../parts/json.ts'
@@ -9,12 +8,9 @@ import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../../turn.ts
 import type { Warning } from '../../warning.ts'
 import { encodeItems } from './encode-items.ts'
 import { encodeTools } from './encode-tools.ts'
-import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
-import { isLite, liteHeaders, toLite } from './lite.ts'
+import { finishRequest } from './finish-request.ts'
 import { fitEffort, isChatgpt, knownEffort, takesReasoning, takesSampling, takesSummary } from './model-profile.ts'
-import type { UpstreamReplyNotes } from './normalise/state.ts'
-import { callNotes } from './normalise/wrapper-calls.ts'
-import { isEmptyObject, isOne, isZero } from './members.ts'
+import { ENCRYPTED, LOGPROBS, fitInclude, isEmptyObject, isOne, isZero } from './members.ts'
 import { sessionOf } from './session.ts'
 import type { EncodeContext } from './settings.ts'
 
@@ -44,27 +40,18 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
     ...(reasoning !== undefined && { reasoning }),
     ...(text !== undefined && { text }),
     ...encodeLogprobs(turn, context),
-    ...includeOf(turn, context),
+    include: fitInclude(includeOf(turn), context, warnings),
     store: false,
     stream: true,
   }
   const session = sessionOf(turn.cacheKey ?? turn.sessionId, body)
-  const keyed = withoutRefused({ ...body, prompt_cache_key: session.key }, turn, context, warnings)
-  const notesOf = (grouped?: ReadonlySet<string>): UpstreamReplyNotes => ({ calls: callNotes(keyed, grouped) })
-  if (!isChatgpt(context)) return { body: toBytes(keyed), warnings, replyNotes: notesOf() }
-  const { headers } = session
-  if (!isLite(context)) return { body: toBytes(keyed), headers, warnings, replyNotes: notesOf() }
-  const { body: lite, grouped } = toLite(keyed, warnings)
-  return {
-    body: toBytes(lite),
-    headers: { ...headers, ...liteHeaders },
-    warnings,
-    replyNotes: notesOf(grouped),
-  }
-}
-
-function toBytes(body: JsonObject): Buffer {
-  return Buffer.from(JSON.stringify(body))
+  const finished = finishRequest(body, session, context, warnings, (field) => {
+    // The key does not affect the answer.
+    if (field === 'prompt_cache_key') return undefined
+    const name = Object.hasOwn(callersField, field) ? callersField[field] : undefined
+    return { code: 'refused_upstream', field: name === undefined ? field : turn.fieldNames[name] }
+  })
+  return { ...finished, body: Buffer.from(JSON.stringify(finished.body)), warnings }
 }
 
 /** OpenAI's models answer a final assistant message instead of continuing it. */
@@ -209,12 +196,8 @@ function encodeLogprobs({ logprobs, fieldNames }: Turn, context: EncodeContext):
   return logprobs.top === undefined ? {} : { top_logprobs: logprobs.top }
 }
 
-function includeOf({ logprobs }: Turn, { learnedRefusals }: EncodeContext): JsonObject {
-  const include = [
-    ...(learnedRefusals.has(NO_ENCRYPTED_CONTENT) ? [] : ['reasoning.encrypted_content']),
-    ...(logprobs === undefined ? [] : ['message.output_text.logprobs']),
-  ]
-  return include.length === 0 ? {} : { include }
+function includeOf({ logprobs }: Turn): readonly string[] {
+  return logprobs === undefined ? [ENCRYPTED] : [ENCRYPTED, LOGPROBS]
 }
 
 /** The caller's fields for members that upstream may refuse. */
@@ -227,20 +210,4 @@ const callersField: Readonly<Record<string, TurnField>> = {
   reasoning: 'reasoning',
   'reasoning.effort': 'effort',
   'text.verbosity': 'verbosity',
-}
-
-function withoutRefused(
-  body: JsonObject,
-  turn: Turn,
-  { learnedRefusals }: EncodeContext,
-  warnings: Warning[],
-): JsonObject {
-  const kept = withoutLearnedFields(body, learnedRefusals)
-  for (const field of kept?.fields ?? []) {
-    // The key does not affect the answer.
-    if (field === 'prompt_cache_key') continue
-    const name = Object.hasOwn(callersField, field) ? callersField[field] : undefined
-    warnings.push({ code: 'refused_upstream', field: name === undefined ? field : turn.fieldNames[name] })
-  }
-  return kept?.body ?? body
 }

@@ -2,7 +2,7 @@ import type { ReplyFold, ReplyRecord, ReplySeed, ReplyStream } from '../../diale
 import { encodeResponsesFailure } from '../error.ts'
 import { toBody } from '../snapshot.ts'
 import { toUsage } from '../usage.ts'
-import { type Frame, encodeFrames } from '../writer/writer.ts'
+import { type Frame, beginFrames, encodeFrames } from '../writer/writer.ts'
 import { endFailed, ensureOpen, requireFinalEvent, unfinishedResponse } from './normalise/lifecycle.ts'
 import { normaliseEvent } from './normalise/normalise.ts'
 import { type NormaliserState, startNormaliser } from './normalise/state.ts'
@@ -45,11 +45,11 @@ export function createResponsesStream(seed: ReplySeed): ReplyStream {
       state.done = true
       state.hasFailed = true
       if (state.failed !== undefined) return write(endFailed(state))
-      const out: Frame[] = []
-      ensureOpen(state, out)
+      beginFrames(state)
+      ensureOpen(state)
       isHolding = false
       const failure = encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next, state.error)
-      return held + encodeFrames(out) + failure
+      return held + encodeFrames(state.frames) + failure
     },
     ...watch(state),
   }

@@ -1,6 +1,6 @@
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
 import type { Warning } from '../../warning.ts'
-import { itemTypeOf } from '../items.ts'
+import { itemTypeOf, mapParts } from '../items.ts'
 import { LITE } from './learned-refusals.ts'
 import type { EncodeContext } from './settings.ts'
 
@@ -35,7 +35,7 @@ export function toLite(body: JsonObject, warnings: Warning[]): LiteBody {
     warnings.push({ code: 'adapted', field: 'parallel_tool_calls', detail: 'this model calls one tool at a time' })
   }
   const { listed, grouped } = groupTools(offered)
-  const items = objectsOf(input).map((item) => withNamespace(withoutDetail(item), grouped))
+  const items = objectsOf(input).map((item) => withNamespace(mapParts(item, withoutDetail), grouped))
   return {
     body: {
       ...members,
@@ -114,20 +114,8 @@ function withNamespace(item: JsonObject, grouped: ReadonlySet<string>): JsonObje
 }
 
 /** Images of the lite form have no `detail`. */
-function withoutDetail(item: JsonObject): JsonObject {
-  const changes = (['content', 'output'] as const).flatMap((member) => {
-    const parts = item[member]
-    return Array.isArray(parts) && parts.some(hasDetail) ? [[member, parts.map(bare)] as const] : []
-  })
-  return changes.length === 0 ? item : { ...item, ...Object.fromEntries(changes) }
-}
-
-function hasDetail(part: unknown): boolean {
-  return isObject(part) && part['type'] === 'input_image' && Object.hasOwn(part, 'detail')
-}
-
-function bare(part: unknown): unknown {
-  if (!isObject(part) || !hasDetail(part)) return part
+function withoutDetail(part: JsonObject): JsonObject {
+  if (part['type'] !== 'input_image' || !Object.hasOwn(part, 'detail')) return part
   const { detail: _detail, ...members } = part
   return members
 }

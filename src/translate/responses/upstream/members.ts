@@ -1,3 +1,4 @@
+import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -61,22 +62,10 @@ const droppedByApi: readonly DroppedMember[] = [
 ]
 
 /** The ChatGPT backend refuses all others: `Unsupported parameter: x` (docs/codex-wire.md, "Request body"). */
-const takenByChatgpt: ReadonlySet<string> = new Set([
-  'model',
-  'instructions',
-  'input',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'reasoning',
-  'text',
-  'include',
-  'store',
-  'stream',
-  'stream_options',
-  'service_tier',
-  'prompt_cache_key',
-])
+const takenByChatgpt = nameSet(
+  'model instructions input tools tool_choice parallel_tool_calls reasoning text include store stream stream_options ' +
+    'service_tier prompt_cache_key',
+)
 
 /** A member in neither list is dropped with a warning. */
 const droppedByChatgpt: readonly DroppedMember[] = [
@@ -186,8 +175,8 @@ export function fitCap(cap: unknown, { model }: EncodeContext, warnings: Warning
   return limit
 }
 
-const ENCRYPTED = 'reasoning.encrypted_content'
-const LOGPROBS = 'message.output_text.logprobs'
+export const ENCRYPTED = 'reasoning.encrypted_content'
+export const LOGPROBS = 'message.output_text.logprobs'
 
 /**
  * Nothing is stored upstream, so reasoning has to travel with the conversation. The ChatGPT backend takes no other value.

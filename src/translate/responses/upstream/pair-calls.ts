@@ -3,138 +3,102 @@ import { MISSING_RESULT } from '../../fit/pair-calls.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, shortCallId } from '../items.ts'
 
-/** The type of a call's output, by the type of the call. */
-const outputTypes: ReadonlyMap<string, string> = new Map([
-  ['function_call', 'function_call_output'],
-  ['custom_tool_call', 'custom_tool_call_output'],
-])
-const answers: ReadonlySet<string> = new Set(outputTypes.values())
+/** The type of a call's output, by the types of both. */
+const outputTypes: ReadonlyMap<string, string> = new Map(
+  ['function_call', 'custom_tool_call'].flatMap((type) => {
+    const output = `${type}_output`
+    return [[type, output] as const, [output, output] as const]
+  }),
+)
+
+interface Call {
+  /** Index among the items. */
+  readonly at: number
+  readonly id: string
+}
+
+/** The calls of one kind and id, and their outputs. */
+interface SameIdCalls {
+  readonly outputType: string
+  readonly id: string
+  calls: number
+  /** The run of parallel calls that the latest call belongs to, and its calls. */
+  run: number
+  latest: Call[]
+  /** Index of the first call of the run without an output. */
+  next: number
+  /** Calls of earlier runs without an output. */
+  readonly older: Call[]
+  /** Outputs that came before their call. */
+  readonly early: JsonObject[]
+}
 
 /**
  * Pairs calls and outputs, as upstream demands (`No tool output found for function call`): a missing output is made up,
- * one that comes too early moves behind its call, one without a call is dropped. The same array if nothing changes.
+ * one that comes too early moves behind its call, one without a call is dropped. Some models make parallel calls under
+ * one id, which upstream could not tell apart: such calls get ids of their own, and so do their outputs, in order. A call
+ * of a later run may reuse an id: its output follows it. The same array if nothing changes.
  */
 export function pairItems(items: readonly JsonObject[], warnings: Warning[]): readonly JsonObject[] {
-  /** Indices of the calls that wait for an output, by its type and id. Which of several gets it does not matter. */
-  const waiting = new Map<string, number[]>()
-  const early = new Map<string, JsonObject[]>()
-  const leftOut = new Set<number>()
+  const groups = new Map<string, SameIdCalls>()
   /** The output to put behind a call, by the index of the call. */
   const behind = new Map<number, JsonObject>()
-
-  for (const [at, item] of items.entries()) {
-    const type = itemTypeOf(item) ?? ''
-    const callId = item['call_id']
-    if (typeof callId !== 'string') continue
-    const outputType = outputTypes.get(type)
-    if (outputType !== undefined) {
-      const key = `${outputType} ${callId}`
-      const output = early.get(key)?.pop()
-      if (output === undefined) {
-        add(waiting, key, at)
-        continue
-      }
-      behind.set(at, output)
-      warnings.push({ code: 'tool_result_moved', field: callId })
-    } else if (answers.has(type)) {
-      const key = `${type} ${callId}`
-      if (waiting.get(key)?.pop() !== undefined) continue
-      add(early, key, item)
-      leftOut.add(at)
-    }
-  }
-
-  for (const [key, places] of waiting) {
-    const [type, callId] = splitOnce(key)
-    for (const at of places) {
-      // The wording of every failed result in this dialect.
-      behind.set(at, { type, call_id: callId, output: `Error: ${MISSING_RESULT}` })
-      warnings.push({ code: 'tool_result_synthesised', field: callId })
-    }
-  }
-  for (const [key, outputs] of early) {
-    const [, callId] = splitOnce(key)
-    for (let left = outputs.length; left > 0; left -= 1) {
-      warnings.push({ code: 'tool_result_orphan_dropped', field: callId })
-    }
-  }
-  if (behind.size === 0 && leftOut.size === 0) return items
-  return items.flatMap((item, at) => {
-    if (leftOut.has(at)) return []
-    const output = behind.get(at)
-    return output === undefined ? [item] : [item, output]
-  })
-}
-
-function add<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
-}
-
-/** Ids may have spaces, types have none. */
-function splitOnce(key: string): readonly [string, string] {
-  const at = key.indexOf(' ')
-  return [key.slice(0, at), key.slice(at + 1)]
-}
-
-/** Item types by kind of call. A call id is unique among calls of one kind. */
-const families: ReadonlyMap<string, string> = new Map([
-  ['function_call', 'function'],
-  ['function_call_output', 'function'],
-  ['custom_tool_call', 'custom'],
-  ['custom_tool_call_output', 'custom'],
-])
-
-interface Open {
-  /** The run of parallel calls. A call of a later run may reuse the id: its output follows it. */
-  readonly run: number
-  /** Ids of the calls, in order. */
-  readonly ids: string[]
-  /** Index of the first id without an output. */
-  next: number
-}
-
-/**
- * Some models make parallel calls under one id, which upstream could not tell apart. Such calls get ids of their own, and
- * so do their outputs, in order. The same array if there are none.
- */
-export function distinctCalls(items: readonly JsonObject[]): readonly JsonObject[] {
-  const waiting = new Map<string, Open>()
-  const uses = new Map<string, number>()
   let run = 0
   let changed = false
-  const rename = (item: JsonObject, id: string): JsonObject => {
-    changed = true
-    return { ...item, call_id: id }
+
+  const takeCall = (item: JsonObject, group: SameIdCalls, at: number): JsonObject => {
+    group.calls += 1
+    const isParallel = group.run === run
+    const id = isParallel ? shortCallId(`${group.id}__${group.calls}`) : group.id
+    if (!isParallel) {
+      for (const call of group.latest.slice(group.next)) group.older.push(call)
+      Object.assign(group, { run, latest: [], next: 0 })
+    }
+    const output = group.early.pop()
+    if (output === undefined) group.latest.push({ at, id })
+    else {
+      behind.set(at, { ...output, call_id: id })
+      warnings.push({ code: 'tool_result_moved', field: id })
+    }
+    return isParallel ? { ...item, call_id: id } : item
   }
-  const named = items.map((item) => {
+
+  const takeOutput = (item: JsonObject, group: SameIdCalls): JsonObject | undefined => {
+    run += 1
+    // A cursor, because `shift` moves all other elements.
+    const call = group.latest[group.next] ?? group.older.pop()
+    group.next += 1
+    if (call === undefined) group.early.push(item)
+    else return call.id === group.id ? item : { ...item, call_id: call.id }
+    return undefined
+  }
+
+  const kept = items.map((item, at) => {
     const type = itemTypeOf(item) ?? ''
-    const family = families.get(type)
+    const outputType = outputTypes.get(type)
     const { call_id: id } = item
-    if (family === undefined || typeof id !== 'string') {
+    if (outputType === undefined || typeof id !== 'string') {
       if (type !== 'reasoning') run += 1
       return item
     }
-    const key = `${family} ${id}`
-    const open = waiting.get(key)
-    const isOpen = open !== undefined && open.next < open.ids.length
-    if (!type.endsWith('_output')) {
-      const use = (uses.get(key) ?? 0) + 1
-      uses.set(key, use)
-      if (!isOpen || open.run !== run) {
-        waiting.set(key, { run, ids: [id], next: 0 })
-        return item
-      }
-      const distinctId = shortCallId(`${id}__${use}`)
-      open.ids.push(distinctId)
-      return rename(item, distinctId)
-    }
-    run += 1
-    if (!isOpen) return item
-    const distinctId = open.ids[open.next] ?? id
-    open.next += 1
-    return distinctId === id ? item : rename(item, distinctId)
+    const key = `${outputType} ${id}`
+    const group = groups.get(key) ?? { outputType, id, calls: 0, run: -1, latest: [], next: 0, older: [], early: [] }
+    groups.set(key, group)
+    const taken = type === outputType ? takeOutput(item, group) : takeCall(item, group, at)
+    changed ||= taken !== item
+    return taken
   })
-  return changed ? named : items
+
+  for (const { outputType, latest, next, older } of groups.values()) {
+    for (const { at, id } of [...older, ...latest.slice(next)]) {
+      // The wording of every failed result in this dialect.
+      behind.set(at, { type: outputType, call_id: id, output: `Error: ${MISSING_RESULT}` })
+      warnings.push({ code: 'tool_result_synthesised', field: id })
+    }
+  }
+  for (const { id, early } of groups.values()) {
+    for (let left = early.length; left > 0; left -= 1) warnings.push({ code: 'tool_result_orphan_dropped', field: id })
+  }
+  if (!changed && behind.size === 0) return items
+  return kept.flatMap((item, at) => [item, behind.get(at)].filter((each) => each !== undefined))
 }

@@ -6,26 +6,25 @@ import { decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
 import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
-import { distinctCalls, pairItems } from './pair-calls.ts'
+import { pairItems } from './pair-calls.ts'
 import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
 import type { EncodeContext } from './settings.ts'
 
 /** Whether upstream takes the item; if not, the request is translated through a `Turn`. */
 export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
+  const { name, namespace, tools } = item
+  const takesCustom = !learnedRefusals.has(NO_CUSTOM_TOOLS)
+  const takesNamespaces = !learnedRefusals.has(NO_NAMESPACES)
   switch (itemTypeOf(item)) {
     case 'function_call':
-      return isPassableName(item['name']) && !(isFilled(item['namespace']) && learnedRefusals.has(NO_NAMESPACES))
+      return isPassableName(name) && (takesNamespaces || !isFilled(namespace))
     case 'custom_tool_call':
-      return (
-        isPassableName(item['name']) &&
-        !learnedRefusals.has(NO_CUSTOM_TOOLS) &&
-        !(isFilled(item['namespace']) && learnedRefusals.has(NO_NAMESPACES))
-      )
+      return isPassableName(name) && (takesNamespaces || !isFilled(namespace)) && takesCustom
     case 'custom_tool_call_output':
-      return !learnedRefusals.has(NO_CUSTOM_TOOLS)
+      return takesCustom
     case 'additional_tools':
       // A backend without namespaces has no tools in the input either.
-      return !learnedRefusals.has(NO_NAMESPACES) && arePassable(item['tools'], learnedRefusals)
+      return takesNamespaces && arePassable(tools, learnedRefusals)
     default:
       return true
   }
@@ -49,7 +48,7 @@ export function passItems(
     same &&= next === item
     if (next !== undefined) fitted.push(next)
   }
-  return pairItems(distinctCalls(same ? items : fitted), warnings)
+  return pairItems(same ? items : fitted, warnings)
 }
 
 interface Scope {

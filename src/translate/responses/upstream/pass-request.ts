@@ -1,14 +1,14 @@
 import type { CallerRequest, EncodedRequest } from '../../dialect.ts'
-import { withoutLearnedFields } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../parts/json.ts'
-import { spliceMembers } from '../../parts/json-members.ts'
+import { changedMembers, spliceMembers } from '../../parts/json-members.ts'
 import { refuseTooManyTools } from '../../parts/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
 import { settingsOf } from '../response-object.ts'
 import { responsesBodyOf, type ResponsesRequest } from '../wire.ts'
 import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
-import { isLite, liteHeaders, toLite } from './lite.ts'
+import { finishRequest } from './finish-request.ts'
+import { isLite } from './lite.ts'
 import {
   fitCap,
   fitChatgptStreamOptions,
@@ -20,7 +20,6 @@ import {
 } from './members.ts'
 import { isChatgpt, isCopilot } from './model-profile.ts'
 import type { UpstreamReplyNotes } from './normalise/state.ts'
-import { callNotes } from './normalise/wrapper-calls.ts'
 import { isPassableItem, passItems } from './pass-items.ts'
 import {
   arePassable,
@@ -45,71 +44,58 @@ import type { EncodeContext } from './settings.ts'
  */
 export function passResponsesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const body = responsesBodyOf(request)
-  const given: JsonObject = body.value
-  const value = isChatgpt(context) ? inUsualForm(given) : given
+  const isForChatgpt = isChatgpt(context)
+  const value: JsonObject = isForChatgpt ? inUsualForm(body.value) : body.value
   if (!isPassable(value, context.learnedRefusals)) return undefined
   if (value['previous_response_id']) {
     refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
   }
   const warnings: Warning[] = []
-  const edits = new Map<string, unknown>()
-  const set = (member: string, next: unknown): void => {
-    if (next === given[member]) edits.delete(member)
-    else edits.set(member, next)
-  }
-
-  set('model', context.model.id)
-  set('input', fitInput(value['input'], context, warnings))
+  const input = fitInput(value['input'], context, warnings)
   const tools = fitTools(value, context, warnings)
   if (Array.isArray(tools['tools'])) refuseTooManyTools(tools['tools'].length, 'tools', context.model)
-  for (const member of ['tools', 'tool_choice', 'parallel_tool_calls']) set(member, tools[member])
-  set('reasoning', fitReasoning(value['reasoning'], context, warnings))
-  set('include', fitInclude(value['include'], context, warnings))
-  if (!isChatgpt(context)) set('max_output_tokens', fitCap(value['max_output_tokens'], context, warnings))
-  for (const member of membersToDrop(value, context, warnings)) set(member, undefined)
-  if (isChatgpt(context)) {
-    set('stream_options', fitChatgptStreamOptions(value['stream_options']))
-    set('service_tier', usualTiers.has(value['service_tier']) ? undefined : value['service_tier'])
-    set('text', fitChatgptText(value['text'], context, warnings))
-    set('instructions', typeof value['instructions'] === 'string' ? value['instructions'] : '')
-  } else set('stream_options', withoutObfuscation(value['stream_options']))
-  set('store', false)
-  set('stream', true)
-  const named = body.value.prompt_cache_key ?? undefined
-  const session = sessionOf(named || request.sessionId, { instructions: value['instructions'], input: value['input'] })
-  set('prompt_cache_key', session.key)
-  if (isCopilot(context) && !takesBreakpoints(context)) set('prompt_cache_options', undefined)
-  dropRefused(value, edits, context.learnedRefusals, warnings)
+  const fitted: JsonObject = {
+    ...value,
+    model: context.model.id,
+    input,
+    ...tools,
+    reasoning: fitReasoning(value['reasoning'], context, warnings),
+    include: fitInclude(value['include'], context, warnings),
+    ...(!isForChatgpt && { max_output_tokens: fitCap(value['max_output_tokens'], context, warnings) }),
+    ...Object.fromEntries(membersToDrop(value, context, warnings).map((member) => [member, undefined])),
+    ...(isForChatgpt
+      ? {
+          stream_options: fitChatgptStreamOptions(value['stream_options']),
+          service_tier: usualTiers.has(value['service_tier']) ? undefined : value['service_tier'],
+          text: fitChatgptText(value['text'], context, warnings),
+          instructions: typeof value['instructions'] === 'string' ? value['instructions'] : '',
+        }
+      : { stream_options: withoutObfuscation(value['stream_options']) }),
+    store: false,
+    stream: true,
+    ...(isCopilot(context) && !takesBreakpoints(context) && { prompt_cache_options: undefined }),
+  }
+  const session = sessionOf((body.value.prompt_cache_key ?? undefined) || request.sessionId, value)
+  const finished = finishRequest(fitted, session, context, warnings, (field) =>
+    // A member that the proxy added needs no warning.
+    Object.hasOwn(value, field.split(/[.[]/, 1)[0] ?? '')
+      ? { code: 'refused_upstream', field, detail: 'upstream has refused it for this model before' }
+      : undefined,
+  )
   const echo = settingsOf(body.value, body.continues)
-  const notesOf = (sent: JsonObject): UpstreamReplyNotes => ({ echo, calls: callNotes(sent) })
-  if (!isChatgpt(context)) return { body: spliceMembers(body, edits), warnings, replyNotes: notesOf(value) }
-
-  const usual = withEdits(value, edits)
-  const { headers } = session
-  if (!isLite(context)) return { body: spliceMembers(body, edits), headers, warnings, replyNotes: notesOf(usual) }
-  const lite = toLite(usual, warnings)
-  for (const member of new Set([...Object.keys(given), ...edits.keys(), ...Object.keys(lite.body)]))
-    // `constructor` and its like are members only if somebody wrote them.
-    set(member, Object.hasOwn(lite.body, member) ? lite.body[member] : undefined)
   return {
-    body: spliceMembers(body, edits),
-    headers: { ...headers, ...liteHeaders },
+    headers: finished.headers,
+    body: spliceMembers(body, changedMembers(body.value, finished.body)),
     warnings,
     replyNotes: {
-      echo: { ...echo, ...liteEcho(body.value) },
-      calls: callNotes(usual, lite.grouped),
+      ...finished.replyNotes,
+      echo: isLite(context) ? { ...echo, ...liteEcho(body.value) } : echo,
     } satisfies UpstreamReplyNotes,
   }
 }
 
 /** Values of `service_tier` that ask for the default. */
 const usualTiers: ReadonlySet<unknown> = new Set(['auto', 'default', null])
-
-function withEdits(value: JsonObject, edits: ReadonlyMap<string, unknown>): JsonObject {
-  return Object.fromEntries(
-    Object.entries({ ...value, ...Object.fromEntries(edits) }).filter(([, next]) => next !== undefined),
-  )
-}
 
 /** The caller's values of members that the lite form moves into items. */
 function liteEcho(value: ResponsesRequest): JsonObject {
@@ -154,22 +140,5 @@ function fitTools(value: JsonObject, context: EncodeContext, warnings: Warning[]
   if (isObject(choice) || choice === 'required') {
     warnings.push({ code: 'dropped', field: 'tool_choice', detail: 'there are no tools' })
   }
-  return {}
-}
-
-function dropRefused(
-  value: JsonObject,
-  edits: Map<string, unknown>,
-  learnedRefusals: ReadonlySet<string>,
-  warnings: Warning[],
-): void {
-  const kept = withoutLearnedFields(withEdits(value, edits), learnedRefusals)
-  if (kept === undefined) return
-  for (const [member, next] of kept.changes) edits.set(member, next)
-  for (const field of kept.fields) {
-    const [member = ''] = field.split(/[.[]/, 1)
-    // A member that the proxy added needs no warning.
-    if (Object.hasOwn(value, member))
-      warnings.push({ code: 'refused_upstream', field, detail: 'upstream has refused it for this model before' })
-  }
+  return { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined }
 }

@@ -2,7 +2,7 @@ import { objectsOf } from '../../parts/json.ts'
 import { type ItemSnapshot, type PartSnapshot, type TextSnapshot, toPart } from '../snapshot.ts'
 import { type PartContainer, type TextKind, kindOfPart, partEvents, textKinds } from '../text-events.ts'
 import type { WireEvent, WireObject } from '../wire.ts'
-import { type Frame, type ResponseWriter, insert, isIndex, settle } from './writer.ts'
+import { type ResponseWriter, insert, isIndex, settle } from './writer.ts'
 
 // Upstream states some texts whole without having streamed them: summaries that appear in `output_item.done` only, items
 // that appear in the final event only (docs/copilot-wire.md, "Responses stream"). Clients that show an answer as it
@@ -22,12 +22,11 @@ export function targetFor(
   item: ItemSnapshot,
   kind: TextKind,
   event: WireEvent,
-  out: Frame[],
 ): TextTarget | undefined {
   if (kind.container === 'item') return { item, kind, text: item.call }
   const parts = item[kind.container]
   const position = positionIn(parts, event[partEvents[kind.container].index])
-  const part = parts[position] ?? openPart(writer, item, kind.container, position, { type: kind.part }, out)
+  const part = parts[position] ?? openPart(writer, item, kind.container, position, { type: kind.part })
   return part.kind === kind ? { item, kind, text: part } : undefined
 }
 
@@ -36,12 +35,17 @@ export function positionIn(parts: readonly PartSnapshot[], index: unknown): numb
   return isIndex(index) && index <= parts.length ? index : Math.max(0, parts.length - 1)
 }
 
-/** Gives an event the location of its text. Returns whether it had that already. */
-export function settleLocation(event: WireEvent, { item, kind, text }: TextTarget): boolean {
-  const hasId = settle(event, 'item_id', item.id)
-  const hasIndex = settle(event, 'output_index', item.index)
-  if (kind.container === 'item') return hasId && hasIndex
-  return settle(event, partEvents[kind.container].index, text.index) && hasId && hasIndex
+/** Gives an event the location of its text. */
+export function settleLocation(
+  writer: ResponseWriter,
+  event: WireEvent,
+  { id, index }: ItemSnapshot,
+  container: TextKind['container'],
+  position: number,
+): void {
+  settle(writer, event, 'item_id', id)
+  settle(writer, event, 'output_index', index)
+  if (container !== 'item') settle(writer, event, partEvents[container].index, position)
 }
 
 /** @param part its members, as far as they are known */
@@ -51,26 +55,23 @@ export function openPart(
   container: PartContainer,
   position: number,
   part: WireObject,
-  out: Frame[],
 ): PartSnapshot {
   const opened = { ...part }
-  emptyPart(opened)
-  insert(writer, out, partEvents[container].added, { ...locationOf(item, container, position), part: opened })
+  emptyPart(writer, opened)
+  insert(writer, partEvents[container].added, { ...locationOf(item, container, position), part: opened })
   const added = item[container][position]
   if (added === undefined) throw new Error('the snapshot lacks a part that was added')
   return added
 }
 
-/** Empties a part that opens: its text would be streamed twice. Returns whether it was empty. */
-export function emptyPart(part: WireObject): boolean {
+/** Empties a part that opens: its text would be streamed twice. */
+export function emptyPart(writer: ResponseWriter, part: WireObject): void {
   const kind = kindOfPart(part.type)
-  if (kind === undefined) return true
-  const isText = kind === textKinds.text
+  if (kind === undefined) return
+  settle(writer, part, kind.key, '')
   const { annotations } = part
-  if (part[kind.key] === '' && (!isText || (Array.isArray(annotations) && annotations.length === 0))) return true
-  part[kind.key] = ''
-  if (isText) part['annotations'] = []
-  return false
+  const isEmpty = Array.isArray(annotations) && annotations.length === 0
+  if (kind === textKinds.text && !isEmpty) settle(writer, part, 'annotations', [])
 }
 
 /** Emits the remainder of an item's parts in one container, and closes them. */
@@ -79,30 +80,20 @@ export function closeParts(
   item: ItemSnapshot,
   container: PartContainer,
   stated: unknown,
-  out: Frame[],
 ): void {
   for (const [position, part] of objectsOf(stated).entries()) {
-    const open = item[container][position] ?? openPart(writer, item, container, position, part, out)
-    if (open.kind === kindOfPart(part['type'])) closePart(writer, item, container, open, part, out)
+    const open = item[container][position] ?? openPart(writer, item, container, position, part)
+    if (open.kind === kindOfPart(part['type'])) closePart(writer, item, open, part)
   }
-  for (const open of item[container]) closePart(writer, item, container, open, undefined, out)
+  for (const open of item[container]) closePart(writer, item, open)
 }
 
-/** @param stated the final part; undefined if the emitted text is all of it */
-export function closePart(
-  writer: ResponseWriter,
-  item: ItemSnapshot,
-  container: PartContainer,
-  part: PartSnapshot,
-  stated: WireObject | undefined,
-  out: Frame[],
-): void {
-  emitPartRemainder(writer, item, part, stated, out)
+/** @param stated the final part; absent if the emitted text is all of it */
+export function closePart(writer: ResponseWriter, item: ItemSnapshot, part: PartSnapshot, stated?: WireObject): void {
+  emitPartRemainder(writer, item, part, stated)
   if (part.isClosed) return
-  insert(writer, out, partEvents[container].done, {
-    ...locationOf(item, container, part.index),
-    part: stated ?? toPart(part),
-  })
+  const location = locationOf(item, part.container, part.index)
+  insert(writer, partEvents[part.container].done, { ...location, part: stated ?? toPart(part) })
 }
 
 /** Emits what is missing of a part's text and annotations. */
@@ -111,18 +102,17 @@ export function emitPartRemainder(
   item: ItemSnapshot,
   part: PartSnapshot,
   stated: WireObject | undefined,
-  out: Frame[],
 ): void {
   const { kind } = part
   if (kind === undefined) return
   const target = { item, kind, text: part }
   const text = stated?.[kind.key]
   const logprobs = stated?.['logprobs']
-  if (!part.isDone) emitRemainder(writer, target, text, out, logprobs)
+  if (!part.isDone) emitRemainder(writer, target, text, logprobs)
   for (const annotation of objectsOf(stated?.['annotations']).slice(part.annotations.length)) {
-    if (kind === textKinds.text) emitAnnotation(writer, item, part, annotation, out)
+    if (kind === textKinds.text) emitAnnotation(writer, item, part, annotation)
   }
-  emitTextDone(writer, target, text, out, logprobs)
+  emitTextDone(writer, target, text, logprobs)
 }
 
 export function emitAnnotation(
@@ -130,9 +120,8 @@ export function emitAnnotation(
   item: ItemSnapshot,
   part: PartSnapshot,
   annotation: unknown,
-  out: Frame[],
 ): void {
-  insert(writer, out, 'response.output_text.annotation.added', {
+  insert(writer, 'response.output_text.annotation.added', {
     ...locationOf(item, 'content', part.index),
     annotation_index: part.annotations.length,
     annotation,
@@ -144,13 +133,12 @@ export function emitTextDone(
   writer: ResponseWriter,
   target: TextTarget,
   stated: unknown,
-  out: Frame[],
   logprobs: unknown = [],
 ): void {
   const { item, kind, text } = target
   if (text.isDone) return
-  emitRemainder(writer, target, stated, out, logprobs)
-  insert(writer, out, kind.done, {
+  emitRemainder(writer, target, stated, logprobs)
+  insert(writer, kind.done, {
     ...locationOfText(target),
     ...(kind === textKinds.text && { logprobs }),
     ...(kind === textKinds.arguments && { name: item.item['name'] }),
@@ -163,12 +151,11 @@ export function emitRemainder(
   writer: ResponseWriter,
   target: TextTarget,
   stated: unknown,
-  out: Frame[],
   logprobs: unknown = [],
 ): void {
   const emitted = target.text.text
   if (typeof stated !== 'string' || stated.length <= emitted.length || !stated.startsWith(emitted)) return
-  insert(writer, out, target.kind.delta, {
+  insert(writer, target.kind.delta, {
     ...locationOfText(target),
     delta: stated.slice(emitted.length),
     ...(target.kind === textKinds.text && { logprobs: emitted === '' ? logprobs : [] }),

@@ -49,6 +49,13 @@ export interface ResponseWriter {
   lastIndex: number
   /** An emitted `output_item.done` differs from upstream's. */
   hasChangedItems: boolean
+  /** What the present event adds to the reply. */
+  frames: Frame[]
+  /** Upstream's event that is being normalised, and its text. */
+  event: WireEvent | undefined
+  rawText: string | undefined
+  /** Its text no longer says what the event holds. */
+  isChanged: boolean
 }
 
 export function startWriter(seed: ReplySeed, { fillsCalls, wrapsCiphertext }: WriterOptions): ResponseWriter {
@@ -63,51 +70,48 @@ export function startWriter(seed: ReplySeed, { fillsCalls, wrapsCiphertext }: Wr
     next: 0,
     lastIndex: 0,
     hasChangedItems: false,
+    frames: [],
+    event: undefined,
+    rawText: undefined,
+    isChanged: false,
   }
 }
 
-/**
- * Emits an event and adds it to the snapshot.
- * @param rawText upstream's own, if the event is unchanged so far
- */
-export function emit(
-  writer: ResponseWriter,
-  out: Frame[],
-  type: string,
-  event: WireEvent,
-  rawText?: string,
-  upstreamId?: string,
-): void {
+/** Begins the frames of the next event. @param rawText absent if the event is not as upstream wrote it */
+export function beginFrames(writer: ResponseWriter, event?: WireEvent, rawText?: string): void {
+  writer.frames = []
+  writer.event = event
+  writer.rawText = rawText
+  writer.isChanged = false
+}
+
+/** Emits an event and adds it to the snapshot. */
+export function emit(writer: ResponseWriter, type: string, event: WireEvent, upstreamId?: string): void {
   foldEvent(writer.snapshot, type, event)
-  send(writer, out, type, event, rawText, upstreamId)
+  send(writer, type, event, upstreamId)
 }
 
 /** Emits an event that the snapshot already holds. */
-export function send(
-  writer: ResponseWriter,
-  out: Frame[],
-  type: string,
-  event: WireEvent,
-  rawText?: string,
-  upstreamId?: string,
-): void {
-  const isUnchanged = settle(event, 'sequence_number', writer.next) && rawText !== undefined
+export function send(writer: ResponseWriter, type: string, event: WireEvent, upstreamId?: string): void {
+  const isSame = event === writer.event && !writer.isChanged && event.sequence_number === writer.next
+  const rawText = isSame ? writer.rawText : undefined
+  event.sequence_number = writer.next
   writer.next += 1
   // Obfuscation pads the event to a length that has changed.
-  if (!isUnchanged && event.obfuscation !== undefined) event.obfuscation = undefined
-  out.push({ type, event, rawText: isUnchanged ? rawText : undefined, json: undefined, upstreamId })
+  if (rawText === undefined && event.obfuscation !== undefined) event.obfuscation = undefined
+  writer.frames.push({ type, event, rawText, json: undefined, upstreamId })
 }
 
 /** Emits an event that upstream did not send. */
-export function insert(writer: ResponseWriter, out: Frame[], type: string, members: WireEvent): void {
-  emit(writer, out, type, { type, sequence_number: 0, ...members })
+export function insert(writer: ResponseWriter, type: string, members: WireEvent): void {
+  emit(writer, type, { type, sequence_number: 0, ...members })
 }
 
-/** Sets a member. Returns whether it had the value already. */
-export function settle(object: WireEvent, key: string, value: unknown): boolean {
-  if (object[key] === value) return true
+/** Sets a member of upstream's event, or of an object in it. */
+export function settle(writer: ResponseWriter, object: WireEvent, key: string, value: unknown): void {
+  if (object[key] === value) return
   object[key] = value
-  return false
+  writer.isChanged = true
 }
 
 export function encodeFrames(frames: readonly Frame[]): string {

@@ -466,6 +466,17 @@ describe('calls and outputs', () => {
     })
   })
 
+  test('parallel calls with one id keep an output that comes too early and one that follows', () => {
+    const sent = pass({ input: [output('a', 'one'), call('a', '1'), call('a', '2'), output('a', 'two')] })
+    expect(sent.body.input.map(({ call_id: id, output: text }) => [id, text])).toEqual([
+      ['a', undefined],
+      ['a', 'one'],
+      ['a__2', undefined],
+      ['a__2', 'two'],
+    ])
+    expect(sent.warnings).toEqual(['tool_result_moved;a'])
+  })
+
   test('100,000 calls with one id are paired in reasonable time', () => {
     const items = [
       ...Array.from({ length: 50_000 }, () => call('a')),

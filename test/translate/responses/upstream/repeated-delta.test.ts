@@ -164,7 +164,9 @@ function after(state: NormaliserState, step: () => readonly Frame[]) {
   const fault = caught(() => {
     frames = step()
   })
-  const { templates: _templates, repeated: _repeated, seed: _seed, ...rest } = state
+  const { templates: _templates, repeated: _repeated, seed: _seed, ...members } = state
+  // Members about the present event say nothing of the next one.
+  const { frames: _frames, event: _event, rawText: _rawText, isChanged: _isChanged, ...rest } = members
   return structuredClone({
     said: frames.map(({ type, event: { obfuscation: _filling, ...event }, rawText, json, upstreamId }, nth) => ({
       type,

@@ -5,33 +5,27 @@ import { type TextKind, deltaKinds, partEvents, textKinds } from '../../text-eve
 import type { WireEvent } from '../../wire.ts'
 import { itemFor } from '../../writer/items.ts'
 import { type TextTarget, settleLocation, targetFor } from '../../writer/texts.ts'
-import { type Frame, emit, send } from '../../writer/writer.ts'
+import { type Frame, beginFrames, emit, send, settle } from '../../writer/writer.ts'
 import { endEarly, ensureOpen, isCompleteJson } from './lifecycle.ts'
 import type { NormaliserState, RepeatedDelta } from './state.ts'
 import { refuseWhitespace } from './wrapper-calls.ts'
 
 /** Emits a delta; its item and its part are opened if upstream did not open them. */
-export function normaliseDelta(
-  state: NormaliserState,
-  kind: TextKind,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
+export function normaliseDelta(state: NormaliserState, kind: TextKind, event: WireEvent): void {
   const { delta } = event
   if (typeof delta !== 'string') {
     state.skipped += 1
     return
   }
-  ensureOpen(state, out)
-  const item = itemFor(state, event, kind.item, out)
-  const target = item && targetFor(state, item, kind, event, out)
+  ensureOpen(state)
+  const item = itemFor(state, event, kind.item)
+  const target = item && targetFor(state, item, kind, event)
   // A call that has no name yet is emitted when it is done. A delta after the end of its text is a slip.
   if (target === undefined || target.text.isDone) return
-  const isUnchanged = settleLocation(event, target)
+  settleLocation(state, event, target.item, kind.container, target.text.index)
   const kept = takePiece(state, target, delta)
-  if (kept < delta.length) endWhitespace(state, target.item, event, delta.slice(0, kept), out)
-  else send(state, out, kind.delta, event, isUnchanged ? rawText : undefined)
+  if (kept < delta.length) endWhitespace(state, target.item, event, delta.slice(0, kept))
+  else send(state, kind.delta, event)
 }
 
 /** Adds a piece to its text. Returns how many of its characters are to be kept; adds none if those are not all. */
@@ -55,20 +49,14 @@ function scanPiece(state: NormaliserState, { index }: ItemSnapshot, piece: strin
  * @param event of the last piece, with its location settled
  * @throws Fault `upstream_unusable` if the arguments are incomplete
  */
-function endWhitespace(
-  state: NormaliserState,
-  { call }: ItemSnapshot,
-  event: WireEvent,
-  kept: string,
-  out: Frame[],
-): void {
+function endWhitespace(state: NormaliserState, { call }: ItemSnapshot, event: WireEvent, kept: string): void {
   const piece = kept.trimEnd()
   if (!isCompleteJson(call.text + piece)) refuseWhitespace()
   if (piece !== '') {
-    event.delta = piece
-    emit(state, out, textKinds.arguments.delta, event)
+    settle(state, event, 'delta', piece)
+    emit(state, textKinds.arguments.delta, event)
   }
-  endEarly(state, out)
+  endEarly(state)
 }
 
 /**
@@ -95,9 +83,9 @@ export function emitRepeated(state: NormaliserState, repeated: RepeatedDelta, da
   const delta = String(event.delta)
   const kept = takePiece(state, repeated, delta)
   if (kept < delta.length) {
-    const out: Frame[] = []
-    endWhitespace(state, item, event, delta.slice(0, kept), out)
-    return out
+    beginFrames(state)
+    endWhitespace(state, item, event, delta.slice(0, kept))
+    return state.frames
   }
   const { next } = state
   state.next += 1
@@ -110,11 +98,10 @@ export function emitRepeated(state: NormaliserState, repeated: RepeatedDelta, da
 /**
  * Learns the template of a delta.
  * @param id as upstream sent it
- * @param out the frames that the delta became
  */
-export function learnDelta(state: NormaliserState, data: string, id: unknown, out: readonly Frame[]): void {
+export function learnDelta(state: NormaliserState, data: string, id: unknown): void {
   // An id that is no text is no template field: it would stay as normalised.
-  if (out.length !== 1 || typeof id !== 'string') return
+  if (state.frames.length !== 1 || typeof id !== 'string') return
   learnTemplate(state.templates, data, (event) => {
     const target = targetOf(state, event)
     if (target === undefined || !isOpen(state, target)) return undefined
@@ -137,8 +124,8 @@ function targetOf({ snapshot }: NormaliserState, event: WireEvent): TextTarget |
 }
 
 /** Whether the text takes deltas as they are: nothing is to be opened, remapped or buffered. */
-function isOpen({ wrappers }: NormaliserState, { kind, item, text }: TextTarget): boolean {
+function isOpen({ indices, buffered }: NormaliserState, { kind, item, text }: TextTarget): boolean {
   // Once a wrapper was expanded, upstream's indices are not the caller's.
-  if (item.isDone || text.isDone || wrappers.indices.size > 0) return false
-  return wrappers.buffered.size === 0 || kind !== textKinds.arguments
+  if (item.isDone || text.isDone || indices.size > 0) return false
+  return buffered.size === 0 || kind !== textKinds.arguments
 }

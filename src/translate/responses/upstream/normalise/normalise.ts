@@ -23,7 +23,7 @@ import {
   settleLocation,
   targetFor,
 } from '../../writer/texts.ts'
-import { type Frame, emit, isIndex, settle } from '../../writer/writer.ts'
+import { type Frame, beginFrames, emit, isIndex, settle } from '../../writer/writer.ts'
 import { emitRepeated, learnDelta, matchDelta, normaliseDelta } from './deltas.ts'
 import { ensureOpen, normaliseEnd, normaliseProgress } from './lifecycle.ts'
 import type { NormaliserState } from './state.ts'
@@ -54,15 +54,17 @@ export function normaliseEvent(state: NormaliserState, { event: name, data }: Ss
   const event = parseObject(data)
   if (event === undefined) return readNonJson(state, name, data)
   const { type, item_id: id } = event
-  const out: Frame[] = []
+  beginFrames(state, event, data)
   const kind = typeof type === 'string' ? deltaKinds.get(type) : undefined
-  if (kind === undefined) {
-    readEvent(state, name, event, data, out)
-    return out
+  if (kind === undefined) readEvent(state, name, event)
+  else {
+    if (!bufferArguments(state, kind, event)) {
+      remapIndex(state, event)
+      normaliseDelta(state, kind, event)
+    }
+    learnDelta(state, data, id)
   }
-  readDelta(state, kind, event, data, out)
-  learnDelta(state, data, id, out)
-  return out
+  return state.frames
 }
 
 /** `[DONE]` is an end mark of other dialects, which some servers send here too. */
@@ -74,55 +76,45 @@ function readNonJson(state: NormaliserState, name: string, data: string): readon
   return nothing
 }
 
-function readEvent(state: NormaliserState, name: string, event: WireEvent, data: string, out: Frame[]): void {
-  const { type, object } = event
-  if (isFilled(type)) return readTyped(state, type, event, data, out)
+function readEvent(state: NormaliserState, name: string, event: WireEvent): void {
+  const { type, object, status } = event
+  if (isFilled(type)) return readTyped(state, type, event)
   if (name === 'error' || event.error || isFilled(event.message))
     throw toStreamFault(event.error ?? event, state.seed.redact)
   // A server that does not stream answers with the response itself.
-  if (object === 'response') return readBody(state, event, out)
+  if (object === 'response') {
+    const end = status === 'failed' || status === 'incomplete' ? `response.${status}` : 'response.completed'
+    return readTyped(state, end, { type: end, sequence_number: 0, response: event })
+  }
   if (name === '') return skip(state)
-  event.type = name
-  readTyped(state, name, event, undefined, out)
+  settle(state, event, 'type', name)
+  readTyped(state, name, event)
 }
 
-function readBody(state: NormaliserState, response: WireEvent, out: Frame[]): void {
-  const { status } = response
-  const type = status === 'failed' || status === 'incomplete' ? `response.${status}` : 'response.completed'
-  readTyped(state, type, { type, sequence_number: 0, response }, undefined, out)
-}
-
-function readTyped(
-  state: NormaliserState,
-  type: string,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  event.type = type
+function readTyped(state: NormaliserState, type: string, event: WireEvent): void {
   switch (type) {
     case 'error':
       state.error = errorOf(event)
       throw toStreamFault(state.error, state.seed.redact)
     case 'response.failed':
       state.failed = event
-      state.failedText = rawText
+      state.failedText = event === state.event && !state.isChanged ? state.rawText : undefined
       throw toStreamFault(isObject(event.response) ? event.response['error'] : undefined, state.seed.redact)
     case 'response.cancelled':
       throw new Fault({ kind: 'upstream_failed', message: 'Upstream cancelled the response.', code: 'cancelled' })
     case 'response.created':
     case 'response.queued':
     case 'response.in_progress':
-      return normaliseProgress(state, type, event, rawText, out)
+      return normaliseProgress(state, type, event)
     case 'response.completed':
     case 'response.incomplete':
-      return readEnd(state, type, event, rawText, out)
+      return readEnd(state, type, event)
     default:
       // The type is written as a line of its own.
       if (/[\r\n]/.test(type)) return skip(state)
       if (isServerNotice(state, type) || isBuffered(state, type, event)) return
-      ensureOpen(state, out)
-      normaliseItemEvent(state, type, event, rawText, out)
+      ensureOpen(state)
+      normaliseItemEvent(state, type, event)
   }
 }
 
@@ -141,123 +133,85 @@ function isServerNotice({ id }: NormaliserState, type: string): boolean {
 }
 
 /** Events of a wrapper call, which is emitted when it is done. */
-function isBuffered({ wrappers }: NormaliserState, type: string, event: WireEvent): boolean {
-  if (type === 'response.output_item.added') return bufferWrapper(wrappers, event)
-  return type === textKinds.arguments.done && bufferArguments(wrappers, textKinds.arguments, event)
+function isBuffered(state: NormaliserState, type: string, event: WireEvent): boolean {
+  if (type === 'response.output_item.added') return bufferWrapper(state, event)
+  return type === textKinds.arguments.done && bufferArguments(state, textKinds.arguments, event)
 }
 
-function readEnd(
-  state: NormaliserState,
-  type: string,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  const { wrappers } = state
+function readEnd(state: NormaliserState, type: string, event: WireEvent): void {
   const { response } = event
-  const output = isObject(response) ? response['output'] : undefined
   if (type === 'response.completed') {
-    for (const done of closeBuffered(wrappers, output)) {
-      ensureOpen(state, out)
-      normaliseItemDone(state, done, undefined, out)
+    for (const done of closeBuffered(state, isObject(response) ? response['output'] : undefined)) {
+      ensureOpen(state)
+      normaliseItemDone(state, done)
     }
   }
-  const isUnchanged = !isObject(response) || restoreOutput(wrappers, response)
-  normaliseEnd(state, type, event, isUnchanged ? rawText : undefined, out)
+  if (isObject(response)) restoreOutput(state, response)
+  normaliseEnd(state, type, event)
 }
 
-function readDelta(
-  state: NormaliserState,
-  kind: TextKind,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  const { wrappers, snapshot } = state
-  if (bufferArguments(wrappers, kind, event)) return
-  const isUnchanged = remapIndex(wrappers, event, snapshot.items.keys())
-  normaliseDelta(state, kind, event, isUnchanged ? rawText : undefined, out)
-}
-
-function normaliseItemEvent(
-  state: NormaliserState,
-  type: string,
-  event: WireEvent,
-  upstreamText: string | undefined,
-  out: Frame[],
-): void {
-  if (type === 'response.output_item.done') return normaliseItemDone(state, event, upstreamText, out)
-  const rawText = remapIndex(state.wrappers, event, state.snapshot.items.keys()) ? upstreamText : undefined
+function normaliseItemEvent(state: NormaliserState, type: string, event: WireEvent): void {
+  if (type === 'response.output_item.done') return normaliseItemDone(state, event)
+  remapIndex(state, event)
   switch (type) {
     case 'response.output_item.added':
-      return normaliseItemAdded(state, event, restoreNamespace(state.wrappers, event.item) ? rawText : undefined, out)
+      return normaliseItemAdded(state, event)
     case partEvents.content.added:
-      return normalisePartAdded(state, 'content', event, rawText, out)
+      return normalisePartAdded(state, 'content', event)
     case partEvents.summary.added:
-      return normalisePartAdded(state, 'summary', event, rawText, out)
+      return normalisePartAdded(state, 'summary', event)
     case partEvents.content.done:
-      return normalisePartDone(state, 'content', event, rawText, out)
+      return normalisePartDone(state, 'content', event)
     case partEvents.summary.done:
-      return normalisePartDone(state, 'summary', event, rawText, out)
+      return normalisePartDone(state, 'summary', event)
     case 'response.output_text.annotation.added':
-      return normaliseAnnotation(state, event, rawText, out)
+      return normaliseAnnotation(state, event)
     default: {
       const delta = deltaKinds.get(type)
-      if (delta !== undefined) return normaliseDelta(state, delta, event, rawText, out)
+      if (delta !== undefined) return normaliseDelta(state, delta, event)
       const done = doneKinds.get(type)
-      if (done !== undefined) return normaliseTextDone(state, done, event, rawText, out)
-      return normaliseOther(state, type, event, rawText, out)
+      if (done !== undefined) return normaliseTextDone(state, done, event)
+      return normaliseOther(state, type, event)
     }
   }
 }
 
 /** An item that is done: one, or the calls that a wrapper stands for. */
-function normaliseItemDone(state: NormaliserState, event: WireEvent, rawText: string | undefined, out: Frame[]): void {
-  const { wrappers, snapshot } = state
-  const expanded = expandWrapper(wrappers, event, snapshot.items.keys())
-  if (expanded !== undefined) {
-    for (const one of expanded) finishItem(state, one, undefined, out)
-    return
+function normaliseItemDone(state: NormaliserState, event: WireEvent): void {
+  const expanded = expandWrapper(state, event)
+  if (expanded === undefined) {
+    remapIndex(state, event)
+    restoreNamespace(state, event.item)
   }
-  const isUnchanged = [
-    remapIndex(wrappers, event, snapshot.items.keys()),
-    restoreNamespace(wrappers, event.item),
-  ].every(Boolean)
-  finishItem(state, event, isUnchanged ? rawText : undefined, out)
+  for (const each of expanded ?? [event]) finishItem(state, each)
 }
 
-function normaliseTextDone(
-  state: NormaliserState,
-  kind: TextKind,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  const item = itemFor(state, event, kind.item, out)
-  const target = item && targetFor(state, item, kind, event, out)
+function normaliseTextDone(state: NormaliserState, kind: TextKind, event: WireEvent): void {
+  const item = itemFor(state, event, kind.item)
+  const target = item && targetFor(state, item, kind, event)
   if (target === undefined || target.text.isDone) return
   const stated = event[kind.key]
   const isBlank = typeof stated !== 'string' || stated.trim() === ''
   // `output_item.done` decides whether a call without arguments is complete.
   if (kind === textKinds.arguments && isBlank && target.text.text.trim() === '') return
-  emitRemainder(state, target, stated, out)
-  const hasLocation = settleLocation(event, target)
-  const text = typeof stated === 'string' && stated !== '' ? stated : target.text.text
-  const isUnchanged = settle(event, kind.key, text) && hasLocation
-  emit(state, out, kind.done, event, isUnchanged ? rawText : undefined)
+  emitRemainder(state, target, stated)
+  settleLocation(state, event, target.item, kind.container, target.text.index)
+  if (!isFilled(stated)) settle(state, event, kind.key, target.text.text)
+  emit(state, kind.done, event)
 }
 
-function normaliseItemAdded(state: NormaliserState, event: WireEvent, rawText: string | undefined, out: Frame[]): void {
+function normaliseItemAdded(state: NormaliserState, event: WireEvent): void {
   const { item } = event
+  restoreNamespace(state, item)
   if (!isObject(item) || !isFilled(item['type'])) return skip(state)
   const index = isIndex(event.output_index) ? event.output_index : state.snapshot.items.size
   if (state.snapshot.items.has(index)) return skip(state)
   // A call without a name waits until it is done.
   if (isCall(item['type']) && !isFilled(item['name'])) return
-  addItem(state, index, event, item, rawText, out)
+  addItem(state, index, event, item)
 }
 
-function finishItem(state: NormaliserState, event: WireEvent, rawText: string | undefined, out: Frame[]): void {
+function finishItem(state: NormaliserState, event: WireEvent): void {
   const { item: stated } = event
   if (!isObject(stated) || !isFilled(stated['type'])) return skip(state)
   const index = indexOf(state, event)
@@ -266,8 +220,8 @@ function finishItem(state: NormaliserState, event: WireEvent, rawText: string | 
   if (known === undefined && isCall(stated['type']) && !isFilled(stated['name'])) {
     throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
   }
-  const item = known ?? insertItem(state, index, stated, out)
-  closeItem(state, item, event, stated, rawText, out)
+  const item = known ?? insertItem(state, index, stated)
+  closeItem(state, item, event, stated)
   state.scans.delete(item.index)
 }
 
@@ -277,86 +231,53 @@ function openCall({ snapshot, callIds }: NormaliserState, callId: unknown): Item
   return item?.isDone === false ? item : undefined
 }
 
-function normalisePartAdded(
-  state: NormaliserState,
-  container: PartContainer,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
+function normalisePartAdded(state: NormaliserState, container: PartContainer, event: WireEvent): void {
   const { part } = event
   if (!isObject(part)) return skip(state)
-  const item = itemFor(state, event, itemTypeOf(container, part['type']), out)
+  const item = itemFor(state, event, itemTypeOf(container, part['type']))
   if (item === undefined) return skip(state)
   const names = partEvents[container]
   const position = item[container].length
   if (isIndex(event[names.index]) && Number(event[names.index]) < position) return skip(state)
-  const isUnchanged = [
-    settle(event, 'item_id', item.id),
-    settle(event, 'output_index', item.index),
-    settle(event, names.index, position),
-    emptyPart(part),
-  ].every(Boolean)
-  emit(state, out, names.added, event, isUnchanged ? rawText : undefined)
+  settleLocation(state, event, item, container, position)
+  emptyPart(state, part)
+  emit(state, names.added, event)
 }
 
-function normalisePartDone(
-  state: NormaliserState,
-  container: PartContainer,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
+function normalisePartDone(state: NormaliserState, container: PartContainer, event: WireEvent): void {
   const { part: stated } = event
   if (!isObject(stated)) return skip(state)
-  const item = itemFor(state, event, itemTypeOf(container, stated['type']), out)
+  const item = itemFor(state, event, itemTypeOf(container, stated['type']))
   if (item === undefined) return skip(state)
   const names = partEvents[container]
   const position = positionIn(item[container], event[names.index])
-  const part = item[container][position] ?? openPart(state, item, container, position, stated, out)
+  const part = item[container][position] ?? openPart(state, item, container, position, stated)
   if (part.isClosed) return skip(state)
-  emitPartRemainder(state, item, part, stated, out)
+  emitPartRemainder(state, item, part, stated)
   const { kind } = part
-  const isUnchanged = [
-    settle(event, 'item_id', item.id),
-    settle(event, 'output_index', item.index),
-    settle(event, names.index, position),
-    kind === undefined || isFilled(stated[kind.key]) || settle(stated, kind.key, part.text),
-  ].every(Boolean)
-  emit(state, out, names.done, event, isUnchanged ? rawText : undefined)
+  settleLocation(state, event, item, container, position)
+  if (kind !== undefined && !isFilled(stated[kind.key])) settle(state, stated, kind.key, part.text)
+  emit(state, names.done, event)
 }
 
-function normaliseAnnotation(
-  state: NormaliserState,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  const item = itemFor(state, event, 'message', out)
-  if (item === undefined) return skip(state)
-  const target = targetFor(state, item, textKinds.text, event, out)
-  const part = item.content[target?.text.index ?? -1]
-  if (target === undefined || part === undefined) return skip(state)
-  const hasLocation = settleLocation(event, target)
-  const isUnchanged = settle(event, 'annotation_index', part.annotations.length) && hasLocation
-  emit(state, out, 'response.output_text.annotation.added', event, isUnchanged ? rawText : undefined)
+function normaliseAnnotation(state: NormaliserState, event: WireEvent): void {
+  const item = itemFor(state, event, 'message')
+  const target = item && targetFor(state, item, textKinds.text, event)
+  const part = item?.content[target?.text.index ?? -1]
+  if (item === undefined || part === undefined) return skip(state)
+  settleLocation(state, event, item, 'content', part.index)
+  settle(state, event, 'annotation_index', part.annotations.length)
+  emit(state, 'response.output_text.annotation.added', event)
 }
 
 /** Events of other items, and events we do not know. */
-function normaliseOther(
-  state: NormaliserState,
-  type: string,
-  event: WireEvent,
-  rawText: string | undefined,
-  out: Frame[],
-): void {
-  const isOfItem = event.item_id !== undefined || type.startsWith('response.web_search_call.')
-  if (!isOfItem) return emit(state, out, type, event, rawText)
-  const item = state.snapshot.items.get(indexOf(state, event))
-  if (item === undefined) return skip(state)
-  const hasId = settle(event, 'item_id', item.id)
-  const isUnchanged = settle(event, 'output_index', item.index) && hasId
-  emit(state, out, type, event, isUnchanged ? rawText : undefined)
+function normaliseOther(state: NormaliserState, type: string, event: WireEvent): void {
+  if (event.item_id !== undefined || type.startsWith('response.web_search_call.')) {
+    const item = state.snapshot.items.get(indexOf(state, event))
+    if (item === undefined) return skip(state)
+    settleLocation(state, event, item, 'item', 0)
+  }
+  emit(state, type, event)
 }
 
 function itemTypeOf(container: PartContainer, part: unknown): string {

@@ -10,12 +10,19 @@ import type { JsonObject } from '../../../parts/json.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
 import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
-import { type CallNotes, type WrapperState, startWrappers } from './wrapper-calls.ts'
 
 /** A delta that has the shape of an earlier one and belongs to the same text. */
 export interface RepeatedDelta extends TextTarget {
   /** Holds the values of the latest such delta. */
   readonly event: WireEvent
+}
+
+/** What names the calls of a reply as the request did. */
+export interface CallNotes {
+  /** Tools that had no namespace and that the request put into `functions`, by name: their calls lose it again. */
+  readonly grouped: ReadonlySet<string>
+  /** The caller has a tool of the name that models give a wrapper for several calls: calls of it are left alone. */
+  readonly hasWrapper: boolean
 }
 
 /** What the reply of a Responses upstream needs of the request. */
@@ -25,13 +32,24 @@ export interface UpstreamReplyNotes {
   readonly calls?: CallNotes | undefined
 }
 
+interface BufferedWrapper {
+  readonly item: WireObject
+  readonly scan: ArgumentScan
+  text: string
+}
+
 export interface NormaliserState extends ResponseWriter {
   readonly echo: JsonObject | undefined
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
   /** Of arguments that are open, by output index. */
   readonly scans: Map<number, ArgumentScan>
-  readonly wrappers: WrapperState
+  /** How calls are to be named; undefined if upstream's names are the caller's. */
+  readonly calls: CallNotes | undefined
+  /** Wrapper calls that are not done, by upstream's index. */
+  readonly buffered: Map<number, BufferedWrapper>
+  /** The caller's index of every item, by upstream's, once a wrapper has been expanded; empty before. */
+  readonly indices: Map<number, number>
   usage: WireObject | undefined
   copilotUsage: unknown
   /** Upstream's own `response.failed`, which ends the reply. */
@@ -65,7 +83,9 @@ export function startNormaliser(seed: ReplySeed, options: Parameters<typeof star
     echo: notes?.echo,
     isIdMadeUp: false,
     scans: new Map(),
-    wrappers: startWrappers(notes?.calls),
+    calls: notes?.calls,
+    buffered: new Map(),
+    indices: new Map(),
     usage: undefined,
     copilotUsage: undefined,
     failed: undefined,

@@ -1,12 +1,14 @@
 import { Fault } from '../../../../errors.ts'
-import { type ArgumentScan, scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
+import { scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
 import type { JsonObject } from '../../../parts/json.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../parts/json.ts'
 import { shortCallId } from '../../items.ts'
 import { type TextKind, textKinds } from '../../text-events.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
+import { settle } from '../../writer/writer.ts'
 import { LITE_NAMESPACE } from '../lite.ts'
 import { offeredTools } from '../pass-tools.ts'
+import type { CallNotes, NormaliserState } from './state.ts'
 
 // Gives calls the names of the caller's own tools, before the rest of the normaliser reads them: removes a namespace that
 // only the upstream request had, and expands a wrapper call into the calls that it holds.
@@ -15,14 +17,6 @@ import { offeredTools } from '../pass-tools.ts'
 const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel'])
 
 const none: ReadonlySet<string> = new Set()
-
-/** What names the calls of a reply as the request did. */
-export interface CallNotes {
-  /** Tools that had no namespace and that the request put into `functions`, by name: their calls lose it again. */
-  readonly grouped: ReadonlySet<string>
-  /** The caller has a tool of the name that models give a wrapper for several calls: calls of it are left alone. */
-  readonly hasWrapper: boolean
-}
 
 /**
  * What the reply has to know of the request to name its calls; undefined if their names are the caller's already.
@@ -33,30 +27,11 @@ export function callNotes({ tools, input }: JsonObject, grouped: ReadonlySet<str
   return hasWrapper || grouped.size > 0 ? { grouped, hasWrapper } : undefined
 }
 
-/** Updated in place. */
-export interface WrapperState {
-  readonly notes: CallNotes | undefined
-  /** Wrappers that are not done, by upstream's index. */
-  readonly buffered: Map<number, BufferedWrapper>
-  /** The caller's index of every item, by upstream's, once a wrapper has been expanded; empty before. */
-  readonly indices: Map<number, number>
-}
-
-interface BufferedWrapper {
-  readonly item: WireObject
-  readonly scan: ArgumentScan
-  text: string
-}
-
-export function startWrappers(notes: CallNotes | undefined): WrapperState {
-  return { notes, buffered: new Map(), indices: new Map() }
-}
-
 /**
  * Buffers a wrapper's arguments until they are complete. Returns whether the event was one of them.
  * @throws Fault `upstream_unusable` for endless whitespace
  */
-export function bufferArguments({ buffered }: WrapperState, kind: TextKind, event: WireEvent): boolean {
+export function bufferArguments({ buffered }: NormaliserState, kind: TextKind, event: WireEvent): boolean {
   if (buffered.size === 0 || kind !== textKinds.arguments) return false
   const { output_index: index, delta } = event
   const wrapper = typeof index === 'number' ? buffered.get(index) : undefined
@@ -74,29 +49,24 @@ export function refuseWhitespace(): never {
   })
 }
 
-/**
- * Gives the event the caller's index of its item. Returns whether that is upstream's.
- * @param taken the caller's indices so far
- */
-export function remapIndex({ indices }: WrapperState, event: WireEvent, taken: Iterable<number>): boolean {
+/** Gives the event the caller's index of its item. */
+export function remapIndex(state: NormaliserState, event: WireEvent): void {
+  const { indices } = state
   const { output_index: index } = event
-  if (indices.size === 0 || typeof index !== 'number') return true
-  const known = indices.get(index)
-  const remapped = known ?? nextIndex(indices, taken)
-  if (known === undefined) indices.set(index, remapped)
-  event.output_index = remapped
-  return remapped === index
+  if (indices.size === 0 || typeof index !== 'number') return
+  const remapped = indices.get(index) ?? nextIndex(indices, state.snapshot.items.keys())
+  indices.set(index, remapped)
+  settle(state, event, 'output_index', remapped)
 }
 
 function nextIndex(indices: ReadonlyMap<number, number>, taken: Iterable<number>): number {
   let last = -1
-  for (const index of indices.values()) last = Math.max(last, index)
-  for (const index of taken) last = Math.max(last, index)
+  for (const index of [...indices.values(), ...taken]) last = Math.max(last, index)
   return last + 1
 }
 
 /** Buffers an item that is a wrapper. Returns whether it is one. */
-export function bufferWrapper(state: WrapperState, { item, output_index: index }: WireEvent): boolean {
+export function bufferWrapper(state: NormaliserState, { item, output_index: index }: WireEvent): boolean {
   if (!isObject(item) || typeof index !== 'number' || !isWrapper(state, item)) return false
   state.buffered.set(index, { item, scan: startArgumentScan(), text: '' })
   return true
@@ -105,32 +75,30 @@ export function bufferWrapper(state: WrapperState, { item, output_index: index }
 /**
  * The `output_item.done` events of the calls in a wrapper, the first at the wrapper's index; undefined for any other
  * item.
- * @param taken the caller's indices so far
  */
-export function expandWrapper(
-  state: WrapperState,
-  event: WireEvent,
-  taken: Iterable<number>,
-): readonly WireEvent[] | undefined {
-  const { item, output_index: index } = event
+export function expandWrapper(state: NormaliserState, event: WireEvent): readonly WireEvent[] | undefined {
+  const { buffered, indices } = state
+  const { type, sequence_number, item, output_index: index } = event
   if (!isObject(item)) return undefined
-  const wrapper = typeof index === 'number' ? state.buffered.get(index) : undefined
-  if (typeof index === 'number') state.buffered.delete(index)
-  // The deltas were not emitted, so the final item has to state everything.
-  if (wrapper !== undefined && !isFilled(item['arguments'])) item['arguments'] = wrapper.text
+  if (typeof index === 'number') {
+    const wrapper = buffered.get(index)
+    buffered.delete(index)
+    // The deltas were not emitted, so the final item has to state everything.
+    if (wrapper !== undefined && !isFilled(item['arguments'])) item['arguments'] = wrapper.text
+  }
   const calls = callsOf(state, item)
   if (calls === undefined) return undefined
-  const used = [...taken]
-  if (state.indices.size === 0) {
-    for (const known of used) state.indices.set(known, known)
-    if (typeof index === 'number') state.indices.set(index, index)
+  const taken = [...state.snapshot.items.keys()]
+  if (indices.size === 0) {
+    for (const known of taken) indices.set(known, known)
+    if (typeof index === 'number') indices.set(index, index)
   }
-  remapIndex(state, event, used)
+  remapIndex(state, event)
   const first = event.output_index
   return calls.map((call, nth): WireEvent => {
-    const callIndex = nth === 0 ? first : nextIndex(state.indices, used)
-    if (typeof callIndex === 'number') used.push(callIndex)
-    return { type: event.type, sequence_number: event.sequence_number, output_index: callIndex, item: call }
+    const callIndex = nth === 0 ? first : nextIndex(indices, taken)
+    if (typeof callIndex === 'number') taken.push(callIndex)
+    return { type, sequence_number, output_index: callIndex, item: call }
   })
 }
 
@@ -138,44 +106,37 @@ export function expandWrapper(
  * `output_item.done` events for the wrappers that upstream neither closed nor states in its final event.
  * @param output of the final event
  */
-export function closeBuffered(state: WrapperState, output: unknown): readonly WireEvent[] {
-  if (state.buffered.size === 0) return []
+export function closeBuffered({ buffered }: NormaliserState, output: unknown): readonly WireEvent[] {
+  if (buffered.size === 0) return []
   const stated = new Set(objectsOf(output).map((item) => item['call_id']))
-  return [...state.buffered].flatMap(([index, { item, text }]) =>
+  return [...buffered].flatMap(([index, { item, text }]) =>
     stated.has(item['call_id'])
       ? []
       : [{ type: 'response.output_item.done', output_index: index, item: { ...item, arguments: text } }],
   )
 }
 
-/** Restores the names of the calls in a final event, and expands wrappers. Returns whether the output is unchanged. */
-export function restoreOutput(state: WrapperState, response: WireObject): boolean {
+/** Restores the names of the calls in a final event, and expands wrappers. */
+export function restoreOutput(state: NormaliserState, response: WireObject): void {
   const { output } = response
-  if (!Array.isArray(output)) return true
-  let isUnchanged = true
+  if (!Array.isArray(output)) return
   const restored = output.flatMap((item: unknown): readonly unknown[] => {
-    if (!isObject(item)) return [item]
-    if (!restoreNamespace(state, item)) isUnchanged = false
-    const calls = callsOf(state, item)
-    if (calls === undefined) return [item]
-    isUnchanged = false
-    return calls
+    restoreNamespace(state, item)
+    return (isObject(item) && callsOf(state, item)) || [item]
   })
-  if (!isUnchanged) response['output'] = restored
-  return isUnchanged
+  if (restored.some((item, at) => item !== output[at])) settle(state, response, 'output', restored)
 }
 
-/** Removes a namespace that the caller's request did not have. Returns whether the item is unchanged. */
-export function restoreNamespace({ notes }: WrapperState, item: unknown): boolean {
-  if (notes === undefined || !isObject(item) || item['namespace'] !== LITE_NAMESPACE) return true
-  const { name } = item
-  if (!isFilled(name) || !notes.grouped.has(name)) return true
+/** Removes a namespace that the caller's request did not have. */
+export function restoreNamespace(state: NormaliserState, item: unknown): void {
+  if (!isObject(item) || item['namespace'] !== LITE_NAMESPACE || !isFilled(item['name'])) return
+  if (state.calls?.grouped.has(item['name']) !== true) return
   delete item['namespace']
-  return false
+  state.isChanged = true
 }
 
-function isWrapper({ notes }: WrapperState, { type, name, namespace }: WireObject): boolean {
-  if (type !== 'function_call' || notes?.hasWrapper === true || !wrapperNames.has(name)) return false
+function isWrapper({ calls }: NormaliserState, { type, name, namespace }: WireObject): boolean {
+  if (type !== 'function_call' || calls?.hasWrapper === true || !wrapperNames.has(name)) return false
   return !isFilled(namespace) || namespace === 'multi_tool_use' || namespace === LITE_NAMESPACE
 }
 
@@ -183,7 +144,7 @@ function isWrapper({ notes }: WrapperState, { type, name, namespace }: WireObjec
 const mostCalls = 128
 
 /** The calls in a wrapper; undefined for any other item, and for arguments of another shape. */
-function callsOf(state: WrapperState, item: WireObject): readonly WireObject[] | undefined {
+function callsOf(state: NormaliserState, item: WireObject): readonly WireObject[] | undefined {
   if (!isWrapper(state, item)) return undefined
   const args = item['arguments']
   const uses = typeof args === 'string' ? parseObject(args)?.['tool_uses'] : undefined
