@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from './errors.ts'
-import type { ModelRouteDeps } from './http/call-model.ts'
 import {
   acceptAlso,
   answerHalfClosed,
@@ -23,6 +23,7 @@ import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/model-routes.ts'
 import { createRateLimit } from './http/rate-limit.ts'
+import type { ModelRouteDeps } from './http/serve.ts'
 import { hasOneAuthority } from './http/origin-policy.ts'
 import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
@@ -34,7 +35,7 @@ import type { UsageRecorder } from './usage/recorder.ts'
 export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'uploadIdleMs' | 'lifetimes'>,
-    Omit<StateDeps, 'admission' | 'cacheWatch'> {
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'> {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
   readonly totals: UsageRecorder
@@ -97,7 +98,7 @@ export function buildApp(deps: AppDeps): App {
     frameworkErrors: refuseUrl,
   })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
-  const lifetimes = createLifetimes(memory)
+  const lifetimes = createLifetimes(deps.log, memory)
   const { metrics, pipeline } = deps
   const routeDeps: ModelRouteDeps & StateDeps = {
     ...deps,
@@ -170,10 +171,8 @@ export function buildApp(deps: AppDeps): App {
     const keys = guard.keys()
     // Without configured keys everybody has access.
     if (keys.length === 0) return
-    lifetimes.endWhere(
-      (response) => sessions.isRevoked(response, keys),
-      new Fault({ kind: 'key_required', removed: true }),
-    )
+    const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
+    lifetimes.end(new Fault({ kind: 'key_required', removed: true }), isRevoked)
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
@@ -205,7 +204,7 @@ export function buildApp(deps: AppDeps): App {
     drained: lifetimes.drained,
     async close(graceMs) {
       isClosing = true
-      const endRequests = setTimeout(() => lifetimes.endAll(new Fault({ kind: 'shutting_down' })), graceMs)
+      const endRequests = setTimeout(() => lifetimes.end(new Fault({ kind: 'shutting_down' })), graceMs)
       const endConnections = setTimeout(() => fastify.server.closeAllConnections(), graceMs + errorEventMs)
       // Node's `close` closes idle connections once; this closes those that become idle later.
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)

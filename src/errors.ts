@@ -110,6 +110,11 @@ export class Fault extends Error {
   }
 }
 
+/** Anything thrown as a Fault: an error of another kind is a defect. */
+export function toFault(error: unknown): Fault {
+  return error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
+}
+
 /** A fault as log fields: the error, and the library's error if there is one. */
 export function faultFields({ error, cause }: Fault): Record<string, unknown> {
   return { error, ...(cause !== undefined && { cause }) }

@@ -108,7 +108,8 @@ export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), fromFile.tree)
   const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
 
-  const parsed = configSchema.safeParse(isTable(tree) ? sanitizeCopilotOAuth(tree) : tree)
+  // Parsed once: zod's compiler would take longer than it saves.
+  const parsed = configSchema.safeParse(isTable(tree) ? sanitizeCopilotOAuth(tree) : tree, { jitless: true })
   if (!parsed.success || inEnvironment.length > 0) {
     const faults = settingFaults(parsed.error?.issues ?? [], tree, configSchema, leaves)
     const toProblem = ({ path, part, detail }: SettingFault): Problem => ({

@@ -1,6 +1,5 @@
 import type { StoredRecord } from '../auth/records/record-kind.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
-import { OpenRequests } from './open-requests.ts'
 
 /** Closes one request and rejects it with this reason. */
 type End = (reason: Error) => void
@@ -19,16 +18,16 @@ export interface AccountRequests {
 
 export function createAccountRequests(): AccountRequests {
   // An empty set stays: a machine has a handful of accounts.
-  const running = new Map<string, OpenRequests<End>>()
+  const running = new Map<string, Set<End>>()
   return {
     begin: (account) => (end) => {
-      const open = running.get(account) ?? new OpenRequests()
-      running.set(account, open)
-      return open.add(end)
+      const open = running.get(account) ?? new Set()
+      running.set(account, open.add(end))
+      return () => void open.delete(end)
     },
     accounts: () => [...running].filter(([, open]) => open.size > 0).map(([account]) => account),
     endAll(account, reason) {
-      for (const end of running.get(account)?.members() ?? []) end(reason)
+      for (const end of running.get(account) ?? []) end(reason)
     },
   }
 }

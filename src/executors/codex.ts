@@ -11,8 +11,8 @@ import { codexHeaders, codexModelsHeaders, passedCodexHeaders } from './codex-he
 import type { Executor, UpstreamBody, UpstreamCall } from './executor.ts'
 import { untilFirstOutput } from './first-output.ts'
 import { readErrorText, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
+import { createSender, toTarget } from './send-request.ts'
 import type { UpstreamReply } from './send-request.ts'
-import { createSender, toTarget } from './sender.ts'
 
 export interface CodexExecutorDeps {
   readonly credentials: Pick<
@@ -175,9 +175,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
       mostHeldBytes,
       signal,
     })
-    if (first.kind === 'output') {
-      return { kind: 'accepted', result: { body: first.body, headers } }
-    }
+    if (first.kind === 'output') return { kind: 'accepted', result: { body: reply.body, headers } }
     return { kind: 'refused', refusal: toRefusal(reply, first.refusal.status, first.refusal.error) }
   }
 

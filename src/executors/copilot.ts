@@ -8,9 +8,8 @@ import type { IdentityHeaders } from './copilot-headers.ts'
 import { staleChoice } from './executor.ts'
 import type { Executor, UpstreamCall } from './executor.ts'
 import { readErrorText, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
-import type { UpstreamReply } from './send-request.ts'
-import { createSender, toTarget } from './sender.ts'
-import type { Target } from './sender.ts'
+import { createSender, toTarget } from './send-request.ts'
+import type { Target, UpstreamReply } from './send-request.ts'
 import { toStatusFault } from './copilot-fault.ts'
 
 export interface CopilotExecutorDeps {

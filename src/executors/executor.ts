@@ -61,6 +61,8 @@ export interface BodyReader {
 export interface UpstreamBody {
   /** Starts delivery; delivers what has already arrived before it returns. Once only. */
   readonly read: (reader: BodyReader) => void
+  /** Pauses, and gives chunks back that the next reader will get first. */
+  readonly putBack: (chunks: readonly Uint8Array[]) => void
   /** Stops delivery, and upstream from sending, until `resume`. */
   readonly pause: () => void
   readonly resume: () => void

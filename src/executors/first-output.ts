@@ -2,7 +2,7 @@ import { Fault } from '../errors.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { SseDecoder, SseEvent } from '../sse/decode.ts'
 import type { FirstEvent } from '../upstream-errors/error-body.ts'
-import type { BodyReader, UpstreamBody } from './executor.ts'
+import type { UpstreamBody } from './executor.ts'
 import { toBodyFault } from './network-fault.ts'
 
 export interface FirstOutputOptions<Refusal> {
@@ -18,13 +18,11 @@ export interface FirstOutputOptions<Refusal> {
   readonly signal: AbortSignal
 }
 
-export type FirstOutput<Refusal> =
-  | { readonly kind: 'output'; readonly body: UpstreamBody }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+export type FirstOutput<Refusal> = { readonly kind: 'output' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /**
- * Holds an event stream back until its first output, so that a failure inside a 200 can still become a status. The body
- * that it resolves with delivers every byte from the first on, unchanged.
+ * Holds an event stream back until its first output, so that a failure inside a 200 can still become a status. After
+ * `output` the body delivers every byte from the first on to its next reader.
  * @throws Fault `upstream_silent` (idle), `upstream_truncated`, `upstream_unusable`; the signal's reason on abort
  */
 export function untilFirstOutput<Refusal>(
@@ -34,7 +32,7 @@ export function untilFirstOutput<Refusal>(
   return new Promise((resolve, reject) => {
     /** Undefined once it is decided. */
     let decoder: SseDecoder | undefined = createSseDecoder()
-    const replay = replayable(body, signal)
+    const held: Uint8Array[] = []
     let heldBytes = 0
 
     const silence = setTimeout(() => {
@@ -56,8 +54,8 @@ export function untilFirstOutput<Refusal>(
 
     function handOn(): void {
       decide()
-      body.pause()
-      resolve({ kind: 'output', body: replay.body })
+      body.putBack(held)
+      resolve({ kind: 'output' })
     }
 
     /** @returns false while everything was prelude */
@@ -78,8 +76,8 @@ export function untilFirstOutput<Refusal>(
 
     body.read({
       data(chunk) {
-        replay.reader.data(chunk)
         if (decoder === undefined) return
+        held.push(chunk)
         silence.refresh()
         heldBytes += chunk.length
         try {
@@ -89,7 +87,6 @@ export function untilFirstOutput<Refusal>(
         }
       },
       end() {
-        replay.reader.end()
         if (decoder === undefined) return
         try {
           // The last event may lack its blank line.
@@ -99,86 +96,9 @@ export function untilFirstOutput<Refusal>(
         }
       },
       fail(error) {
-        replay.reader.fail(error)
         if (decoder === undefined) return
         giveUp(signal.aborted ? signal.reason : toBodyFault(error))
       },
     })
   })
-}
-
-/** A body that buffers until it is read, and the reader that fills it. */
-function replayable(
-  source: UpstreamBody,
-  signal: AbortSignal,
-): { readonly body: UpstreamBody; readonly reader: BodyReader } {
-  let reader: BodyReader | undefined
-  let held: Uint8Array[] = []
-  let paused = true
-  let hasLeft = false
-  let ending: ((reader: BodyReader) => void) | undefined
-
-  function tellEnding(): void {
-    const last = reader
-    if (last === undefined || ending === undefined) return
-    reader = undefined
-    ending(last)
-  }
-
-  function resume(): void {
-    if (hasLeft) return
-    paused = false
-    for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) {
-      reader?.data(chunk)
-      // The reader may have paused again, or have finished.
-      if (paused || hasLeft) return
-    }
-    if (ending === undefined) source.resume()
-    else tellEnding()
-  }
-
-  function leave(): void {
-    hasLeft = true
-    reader = undefined
-    held = []
-  }
-
-  return {
-    reader: {
-      data(chunk) {
-        if (hasLeft) return
-        if (paused || held.length > 0) held.push(chunk)
-        else reader?.data(chunk)
-      },
-      end() {
-        ending = (last) => last.end()
-        if (!paused && held.length === 0) tellEnding()
-      },
-      fail(error) {
-        ending = (last) => last.fail(error)
-        // The remainder is part of no answer any more.
-        if (signal.aborted) held = []
-        if (signal.aborted || (!paused && held.length === 0)) tellEnding()
-      },
-    },
-    body: {
-      read(newReader) {
-        reader = newReader
-        resume()
-      },
-      pause() {
-        paused = true
-        if (ending === undefined) source.pause()
-      },
-      resume,
-      finish() {
-        leave()
-        source.finish()
-      },
-      destroy() {
-        leave()
-        source.destroy()
-      },
-    },
-  }
 }

@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { StaleConnection, createConnectionUse, type SlotWatcher } from './watched-client.ts'
+import type { AccountRequests } from './account-requests.ts'
+import type { ConnectionPool } from './agent.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
+import { toHeadFault } from './network-fault.ts'
+import { StaleConnection, createConnectionUse, type SlotWatcher } from './watched-client.ts'
 
 export interface RequestOptions {
   readonly origin: string
@@ -111,7 +114,10 @@ interface ReceivedBody extends UpstreamBody, BodyReader {
 }
 
 /** @param settled called when the connection has ended, and when nobody reads any more */
-function receiveBody(controller: Dispatcher.DispatchController, settled: () => void): ReceivedBody {
+export function receiveBody(
+  controller: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>,
+  settled: () => void,
+): ReceivedBody {
   let reader: BodyReader | undefined
   /** Chunks that came before there was a reader, or while it paused: a chunk or two, because upstream is paused too. */
   let waiting: Uint8Array[] = []
@@ -133,6 +139,11 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
     const last = reader
     reader = undefined
     if (last !== undefined) ending?.(last)
+  }
+
+  function pause(): void {
+    paused = true
+    if (ending === undefined) controller.pause()
   }
 
   function resume(): void {
@@ -174,10 +185,11 @@ function receiveBody(controller: Dispatcher.DispatchController, settled: () => v
       reader = newReader
       resume()
     },
-    pause() {
-      paused = true
-      if (ending === undefined) controller.pause()
+    putBack(chunks) {
+      waiting.unshift(...chunks)
+      pause()
     },
+    pause,
     resume,
     finish() {
       leave()
@@ -219,4 +231,75 @@ function streamOnce(bytes: Buffer): Readable {
       rest = null
     },
   })
+}
+
+/** A base URL, parsed once and not with every request. */
+export interface Target {
+  readonly baseUrl: string
+  readonly origin: string
+  /** The base URL's path, '' for none. */
+  readonly prefix: string
+}
+
+export function toTarget(baseUrl: string): Target {
+  const { origin, pathname } = new URL(baseUrl)
+  return { baseUrl, origin, prefix: pathname.replace(/\/+$/, '') }
+}
+
+interface OutgoingRequest {
+  readonly target: Target
+  /** Below the target. */
+  readonly path: string
+  readonly method: 'GET' | 'POST'
+  readonly body: string | Buffer | null
+  /** @param repeated upstream may have seen the request already */
+  readonly headers: (repeated: boolean) => Record<string, string>
+  /** A logout of this account ends the request. */
+  readonly account?: string | undefined
+  readonly signal: AbortSignal
+}
+
+export type SendRequest = (request: OutgoingRequest) => Promise<UpstreamReply>
+
+/**
+ * The function that sends requests over one pool. It repeats a request once if the kept connection turned out to be
+ * gone (RFC 9112 §9.3.1), on a new connection: after a sleep of the machine every kept connection is gone. It throws
+ * Fault `upstream_unreachable`, `upstream_silent`, `upstream_unusable`, and the signal's reason on abort.
+ */
+export function createSender(
+  pool: ConnectionPool,
+  deadlines: { readonly connectMs: number; readonly headersMs: number },
+  requests?: Pick<AccountRequests, 'begin'>,
+): SendRequest {
+  function sendOn(agent: Dispatcher, request: OutgoingRequest, repeated: boolean): Promise<UpstreamReply> {
+    const { target, account } = request
+    const payload = toPayload(request.body)
+    return sendRequest(agent, {
+      origin: target.origin,
+      path: target.prefix + request.path,
+      method: request.method,
+      headers: Object.assign(request.headers(repeated), payload.headers),
+      body: payload.body,
+      headersTimeout: deadlines.headersMs,
+      signal: request.signal,
+      onBegin: account === undefined ? undefined : requests?.begin(account),
+    })
+  }
+
+  return async (request) => {
+    try {
+      return await sendOn(pool.agent, request, false)
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw toHeadFault(error, deadlines)
+    }
+    const unused = pool.openUnused()
+    try {
+      return await sendOn(unused, request, true)
+    } catch (error) {
+      throw toHeadFault(error, deadlines)
+    } finally {
+      // Settles once the reply has been read.
+      void unused.close()
+    }
+  }
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import nodeProcess from 'node:process'
 import type { Logger } from '../logging/logger.ts'
-import { isFull } from './chunked-body.ts'
+import { isFull } from './event-stream.ts'
 
 /** Deadlines of callers and their connections. Ms. */
 export interface Deadlines {

@@ -5,9 +5,8 @@ import { createChatCaller } from '../translate/chat/caller/dialect.ts'
 import { callerDialects } from '../translate/dialects.ts'
 import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
 import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
-import { callModel } from './call-model.ts'
-import type { ModelRouteDeps } from './call-model.ts'
-import { createServe } from './serve.ts'
+import { callModel, createServe } from './serve.ts'
+import type { ModelRouteDeps } from './serve.ts'
 
 /** The routes that call a model. OpenAI's routes also work without `/v1`, for clients with the bare origin as base URL. */
 export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {

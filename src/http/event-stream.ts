@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { isFull, writeText } from './chunked-body.ts'
+import { Socket } from 'node:net'
 
 /** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
 export interface EventStream {
@@ -181,4 +181,26 @@ export function createEventStream(response: ServerResponse, options: EventStream
 function endOfPiece(text: string, at: number): number {
   const last = text.charCodeAt(at - 1)
   return last >= 0xd800 && last <= 0xdbff ? at + 1 : at
+}
+
+/**
+ * Writes text to a response whose head has been sent. Node would write each chunk, which is one token here, to the socket
+ * in four pieces (length, line end, text, line end).
+ * @returns false if the caller is slow
+ */
+export function writeText(response: ServerResponse, text: string): boolean {
+  const { socket } = response
+  // A response has no socket while an earlier response uses the connection, or if it is written in memory.
+  const isChunked = socket instanceof Socket && response.chunkedEncoding
+  return isChunked ? socket.write(encodeChunk(text)) : response.write(text)
+}
+
+/** One chunk (RFC 9112, section 7.1). The chunk of '' ends the body. */
+export function encodeChunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+}
+
+/** Whether earlier writes fill the socket's buffer. */
+export function isFull({ socket, writableNeedDrain }: ServerResponse): boolean {
+  return socket?.writableNeedDrain ?? writableNeedDrain
 }

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, faultFields, headersOf, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
+import { createLruMap } from '../cache/lru-map.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerDialects } from '../translate/dialects.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
 import { addressIdentity } from './caller-identity.ts'
 import type { Metrics } from '../usage/metrics.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
-import { flatHeaders } from './reply.ts'
-import { createRefusalLines } from './refusal-lines.ts'
+import { flatHeaders } from './serve.ts'
 
 export interface FaultHandlerDeps {
   readonly log: Logger
@@ -43,7 +43,7 @@ function dialectOf(request: FastifyRequest): CallerDialect {
 
 /** Turns every failure before the first byte into a status and an envelope. */
 export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDeps) {
-  const lines = createRefusalLines(now)
+  const suppressedBefore = createRefusalLines(now)
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const fault = toFault(thrown)
     const { error } = fault
@@ -55,7 +55,7 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
       request.meter.end(status)
     }
     const isLimited = accessRefusals.has(error.kind) && request.keyName === undefined
-    const suppressed = isLimited ? lines.next(addressIdentity(request.raw.socket.remoteAddress)) : 0
+    const suppressed = isLimited ? suppressedBefore(addressIdentity(request.raw.socket.remoteAddress)) : 0
     if (suppressed !== undefined) {
       log[severityOf(error, status)](
         {
@@ -159,5 +159,28 @@ function classify(thrown: unknown): ProxyError {
       return { kind: 'invalid_request', path: '', detail: 'the URL is not valid' }
     default:
       return { kind: 'internal' }
+  }
+}
+
+/** The shortest time between two lines about one address. Ms. */
+const lineIntervalMs = 1000
+/** Beyond this many addresses, the least recently refused is forgotten. */
+const maxSources = 1000
+
+/**
+ * Decides which refusals of a source are logged, so that a caller without access cannot fill the log. The function
+ * returns how many were suppressed since the last line, or undefined if this one is suppressed too.
+ * @param now ms, monotonic
+ */
+export function createRefusalLines(now: () => number): (source: string) => number | undefined {
+  const sources = createLruMap<{ readonly loggedAtMs: number; suppressed: number }>({ maxEntries: maxSources })
+  return (source) => {
+    const last = sources.peek(source)
+    if (last !== undefined && now() - last.loggedAtMs < lineIntervalMs) {
+      last.suppressed += 1
+      return undefined
+    }
+    sources.set(source, { loggedAtMs: now(), suppressed: 0 })
+    return last?.suppressed ?? 0
   }
 }

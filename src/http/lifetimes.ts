@@ -1,74 +1,71 @@
 import type { ServerResponse } from 'node:http'
-import { OpenRequests } from '../executors/open-requests.ts'
-import type { Fault } from '../errors.ts'
+import type { FastifyRequest } from 'fastify'
+import { Fault } from '../errors.ts'
+import type { Logger } from '../logging/logger.ts'
+import { callerLeft } from '../pipeline/request-meter.ts'
 import type { EngineMemory } from './engine-memory.ts'
-
-/** One request, from its headers until the last byte is sent or the caller disconnects. */
-interface Lifetime {
-  /** Aborted with an AbortError if the caller disconnects, with a Fault if the daemon ends the request. */
-  readonly signal: AbortSignal
-  readonly close: () => void
-}
 
 interface Open {
   readonly controller: AbortController
   readonly response: ServerResponse
+  readonly closed: PromiseWithResolvers<void>
 }
 
+/** The requests that run, so that a shutdown can end those that outlast the grace period. */
 export interface Lifetimes {
-  readonly open: (response: ServerResponse) => Lifetime
-  readonly endAll: (reason: Fault) => void
-  readonly endWhere: (matches: (response: ServerResponse) => boolean, reason: Fault) => void
-  /** Resolves when every request that is open at the call has been closed. */
+  /**
+   * Runs a handler while its caller is connected. The signal is aborted when the caller disconnects, which is logged and
+   * is no failure, or with a Fault as its reason when the daemon ends the request.
+   * @returns what `run` returns; undefined if the caller disconnected
+   */
+  readonly whileCallerStays: <Result>(
+    request: Pick<FastifyRequest, 'id' | 'keyName' | 'meter'>,
+    reply: { readonly raw: ServerResponse; readonly hijack: () => unknown },
+    run: (signal: AbortSignal) => Promise<Result>,
+  ) => Promise<Result | undefined>
+  readonly end: (reason: Fault, matches?: (response: ServerResponse) => boolean) => void
+  /** Resolves when every request that runs at the call has ended. */
   readonly drained: () => Promise<void>
 }
 
-/**
- * Tracks the open requests, so that a shutdown can end those that outlast the grace period.
- * @param memory notified when the first request is opened and the last is closed
- */
-export function createLifetimes(memory: EngineMemory): Lifetimes {
-  const open = new OpenRequests<Open>()
-  const watchers = new Set<(closed: Open) => void>()
+/** @param memory notified when the first request begins and the last ends */
+export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
+  const open = new Set<Open>()
   return {
-    open(response) {
+    async whileCallerStays({ id, keyName: key, meter }, reply, run) {
+      const response = reply.raw
       const controller = new AbortController()
-      const opened = { controller, response }
+      const { signal } = controller
+      const opened: Open = { controller, response, closed: Promise.withResolvers() }
       if (open.size === 0) memory.busy()
-      const leave = open.add(opened)
+      open.add(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
       }
       response.once('close', onClose)
-      return {
-        signal: controller.signal,
-        close() {
-          leave()
-          if (open.size === 0) memory.idle()
-          for (const watcher of watchers) watcher(opened)
-          response.off('close', onClose)
-        },
+      try {
+        return await run(signal)
+      } catch (error) {
+        if (!signal.aborted || signal.reason instanceof Fault) throw error
+        log.info(
+          { requestId: id, status: callerLeft, ...meter?.facts(), key },
+          'the caller left before the answer was complete',
+        )
+        reply.hijack()
+        return undefined
+      } finally {
+        open.delete(opened)
+        if (open.size === 0) memory.idle()
+        opened.closed.resolve()
+        response.off('close', onClose)
       }
     },
-    endAll(reason) {
-      for (const { controller } of open.members()) controller.abort(reason)
+    end(reason, matches = () => true) {
+      for (const { controller, response } of open) if (matches(response)) controller.abort(reason)
     },
-    endWhere(matches, reason) {
-      for (const { controller, response } of open.members()) if (matches(response)) controller.abort(reason)
-    },
-    drained() {
-      const awaited = new Set(open.members())
-      if (awaited.size === 0) return Promise.resolve()
-      return new Promise((resolve) => {
-        const watcher = (closed: Open) => {
-          awaited.delete(closed)
-          if (awaited.size > 0) return
-          watchers.delete(watcher)
-          resolve()
-        }
-        watchers.add(watcher)
-      })
+    async drained() {
+      await Promise.all(Array.from(open, ({ closed }) => closed.promise))
     },
   }
 }

@@ -1,14 +1,94 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { waitFor } from '../auth/shared-fetch.ts'
+import type { Config } from '../config/schema.ts'
+import { Fault, toFault } from '../errors.ts'
+import type { Logger } from '../logging/logger.ts'
 import { settleTurn } from '../pipeline/model-answer.ts'
+import type { ModelAnswer } from '../pipeline/model-answer.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { ChunkVerdict } from '../pipeline/read-upstream.ts'
+import { callerLeft, createRequestMeter } from '../pipeline/request-meter.ts'
+import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
+import type { CallOptions } from '../pipeline/run-turn.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
 import { stringify } from '../translate/parts/json.ts'
+import type { ReplyReader } from '../translate/translated-call.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
-import { callModel } from './call-model.ts'
-import type { HttpCall, ModelRouteDeps } from './call-model.ts'
+import { presentedKeys } from './api-keys.ts'
+import { readBody } from './body.ts'
+import type { RequestBody } from './body.ts'
+import { callerIdentity } from './caller-identity.ts'
+import { statementIn } from './caller-statement.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
-import { endsInEvent, flatHeaders, foldReply, streamReply, toFault } from './reply.ts'
+import type { Lifetimes } from './lifetimes.ts'
+import type { RateLimit } from './rate-limit.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set for model requests, on arrival. */
+    meter: RequestMeter | undefined
+  }
+}
+
+export interface ModelRouteDeps extends MeterDeps {
+  readonly log: Logger
+  readonly lifetimes: Lifetimes
+  readonly config: () => Config
+  readonly pipeline: Pipeline
+  readonly rateLimit: RateLimit
+  /** The longest time between two pieces of a request body. Ms. */
+  readonly uploadIdleMs: number
+  /** Removes known credentials from error messages. */
+  readonly redact: (text: string) => string
+}
+
+/** A model request as arguments of a pipeline call. */
+export interface HttpCall {
+  readonly options: CallOptions & { readonly meter: RequestMeter }
+  /** Reads the body. Nothing here keeps it, because a stream can last for minutes and a body can be megabytes. */
+  readonly readBody: () => Promise<RequestBody>
+}
+
+/** Wraps a handler that calls a model with the meter, the rate limit and the lifetime of the request. */
+export async function callModel<Result>(
+  deps: ModelRouteDeps,
+  kind: RequestKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  handle: (call: HttpCall) => Promise<Result>,
+): Promise<Result | undefined> {
+  const meter = createRequestMeter(deps, kind, request.keyName)
+  // The fault handler counts refusals on it, because it knows their status.
+  request.meter = meter
+  const { maxRequestsPerMinute, bodyLimitMb } = deps.config().server
+  if (maxRequestsPerMinute > 0) deps.rateLimit.count(callerIdentity(request), maxRequestsPerMinute)
+  return await deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
+    try {
+      return await handle({
+        options: {
+          id: request.id,
+          signal,
+          keyName: request.keyName,
+          flow: flowOf(request),
+          statement: statementIn(request.headers),
+          meter,
+        },
+        readBody: () =>
+          readBody(request.raw, { limitBytes: bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs, signal }),
+      })
+    } catch (error) {
+      if (signal.aborted && !(signal.reason instanceof Fault)) meter.end(callerLeft)
+      throw error
+    }
+  })
+}
+
+/** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */
+function flowOf(request: FastifyRequest): string {
+  return request.keyName ?? presentedKeys(request.headers)[0] ?? request.headers['user-agent'] ?? ''
+}
 
 /** The handler of a dialect's route: runs a model turn for the request and replies with the answer. */
 export function createServe(deps: ModelRouteDeps) {
@@ -20,7 +100,7 @@ export function createServe(deps: ModelRouteDeps) {
 async function serve(
   deps: ModelRouteDeps,
   dialect: CallerDialect,
-  { options, readBody }: HttpCall,
+  { options, readBody: read }: HttpCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
@@ -40,7 +120,7 @@ async function serve(
     const answer = await deps.pipeline.runTurn({
       ...options,
       async request() {
-        const { text, bytes } = await readBody()
+        const { text, bytes } = await read()
         if (bodies) deps.log.info({ requestId: request.id, text }, 'request')
         const decoded = dialect.decodeRequest(text, bytes, request.headers)
         wantsStream = decoded.stream
@@ -58,7 +138,14 @@ async function serve(
       answer.settle({ stream: true }, failure)
       return undefined
     }
-    const text = stringify(await foldReply(answer))
+    // The complete body is a fold over the events that a streaming caller would receive.
+    const fold = answer.reader.createFold(answer.seed)
+    const body = await answer.read(
+      fold,
+      () => {},
+      () => 'go',
+    )
+    const text = stringify(body)
     onText?.(text)
     answer.settle({ stream: false })
     reply.headers({ ...answer.upstream.headers, ...meter.creditsHeader() })
@@ -87,4 +174,61 @@ function warningHeader(warnings: readonly Warning[]): Record<string, string> {
     .join(', ')
     .replaceAll(/[^\x20-\x7e]/g, '?')
   return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
+}
+
+type Answer = Pick<ModelAnswer<ReplyReader>, 'read' | 'reader' | 'seed' | 'upstream'>
+
+/**
+ * Answers with an event stream. Returns the failure if the stream ended in an error event.
+ * @param signal aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request
+ * @throws Fault before the first byte; the signal's reason if the caller left
+ */
+export async function streamReply(
+  stream: EventStream,
+  { read, reader, seed, upstream }: Answer,
+  dialect: Pick<CallerDialect, 'errorEvent'>,
+  signal: AbortSignal,
+): Promise<Fault | undefined> {
+  const reply = reader.createStream(seed)
+  stream.upstreamAnswered(upstream.headers)
+  let text = ''
+  const take = (added: string): void => {
+    text += added
+  }
+  /** One write per chunk, however many events the chunk holds. */
+  const flush = (): ChunkVerdict => {
+    const isDrained = text === '' || stream.write(text)
+    text = ''
+    // The signal matters here: if upstream has finished, nothing else notices that the caller left.
+    return isDrained ? 'go' : waitFor(stream.drained(upstream.idleMs), signal)
+  }
+  try {
+    const end = await read(reply, take, flush)
+    stream.end(text + end)
+    return undefined
+  } catch (error) {
+    // The failing chunk may have contained events before the failure.
+    if (text !== '') stream.write(text)
+    if (!endsInEvent(stream, signal)) throw error
+    const failure = toFault(error)
+    stream.end(seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, seed.id)))
+    return failure
+  }
+}
+
+/** Whether a failure becomes an error event: the head has been sent and the caller is still connected. */
+function endsInEvent(stream: EventStream, signal: AbortSignal): boolean {
+  const hasLeft = signal.aborted && !(signal.reason instanceof Fault)
+  return stream.isOpen() && !hasLeft
+}
+
+/** The headers that hooks set on Fastify's reply, for heads that are written to the raw response. */
+export function flatHeaders(reply: FastifyReply): Record<string, string> {
+  const flat: Record<string, string> = {}
+  const headers = reply.getHeaders()
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) flat[name] = String(value)
+  }
+  return flat
 }

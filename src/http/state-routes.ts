@@ -1,6 +1,6 @@
 import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Fault } from '../errors.ts'
+import { Fault, toFault } from '../errors.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CopilotTokenStatus } from '../auth/copilot/token.ts'
@@ -14,11 +14,10 @@ import type { Admission } from '../pipeline/admission.ts'
 import type { CacheWatch } from '../pipeline/cache-watch.ts'
 import { expositionType } from '../usage/exposition.ts'
 import type { Metrics } from '../usage/metrics.ts'
-import { toFault } from './reply.ts'
-import { whileCallerStays } from './while-caller-stays.ts'
-import type { CallerDeps } from './while-caller-stays.ts'
+import type { Lifetimes } from './lifetimes.ts'
 
 export interface StateDeps {
+  readonly lifetimes: Lifetimes
   readonly version: string
   /** Answers come from the simulated Copilot. */
   readonly demo: boolean
@@ -52,7 +51,7 @@ type UsageReport = Partial<CopilotAccount> & {
 }
 
 /** Health, usage and metrics routes. None returns a credential, a path or an account name. */
-export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & CallerDeps): void {
+export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void {
   const { version } = deps
 
   app.get('/healthz', { config: { public: true, always: true } }, () => ({
@@ -79,7 +78,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps & Call
   })
 
   app.get('/usage', (request, reply) =>
-    whileCallerStays(deps, request, reply, async (signal): Promise<UsageReport> => {
+    deps.lifetimes.whileCallerStays(request, reply, async (signal): Promise<UsageReport> => {
       const account = await deps.account(signal).catch((error: unknown) => {
         if (signal.aborted || !isPartial(request)) throw error
         return { problem: deps.redact(toChatError(toFault(error).error, request.id).error.message) }

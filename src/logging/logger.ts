@@ -1,4 +1,3 @@
-/** pino's logger is assignable. */
 export interface Logger {
   readonly debug: LogMethod
   readonly info: LogMethod

@@ -1,4 +1,5 @@
-import type { BodyReader, UpstreamBody } from '../../src/executors/executor.ts'
+import type { UpstreamBody } from '../../src/executors/executor.ts'
+import { receiveBody } from '../../src/executors/send-request.ts'
 
 /** What a body says, to its end. Rejects with what it fails with. */
 export function textOf(body: UpstreamBody): Promise<string> {
@@ -23,6 +24,7 @@ export function bodyOf(text: string): UpstreamBody {
       reader.data(Buffer.from(text))
       if (!left) reader.end()
     },
+    putBack: () => {},
     pause: () => {},
     resume: () => {},
     finish: leave,
@@ -30,61 +32,32 @@ export function bodyOf(text: string): UpstreamBody {
   }
 }
 
-/**
- * A body that is filled by hand. Of a received one it keeps that nothing is said before `read` and while paused, that an
- * abort is said at once, and that a reader which left hears no more.
- */
+/** A received body that is filled by hand. `calls`: what its reader called, in order. */
 export function handBody() {
-  let reader: BodyReader | undefined
-  let paused = true
-  let waiting: ((reader: BodyReader) => void)[] = []
+  const ignored = { pause() {}, resume() {}, abort() {} }
+  const received = receiveBody(ignored, () => {})
   const calls: string[] = []
-
-  function flush(): void {
-    if (paused || reader === undefined) return
-    const next = waiting.shift()
-    if (next === undefined) return
-    next(reader)
-    flush()
-  }
-  function say(what: (reader: BodyReader) => void): void {
-    waiting.push(what)
-    flush()
-  }
+  const noted =
+    <Args extends unknown[]>(name: string, run: (...args: Args) => void) =>
+    (...args: Args): void => {
+      calls.push(name)
+      run(...args)
+    }
   const body: UpstreamBody = {
-    read(newReader) {
-      reader = newReader
-      paused = false
-      flush()
-    },
-    pause() {
-      calls.push('pause')
-      paused = true
-    },
-    resume() {
-      calls.push('resume')
-      paused = false
-      flush()
-    },
-    finish() {
-      calls.push('finish')
-      reader = undefined
-    },
-    destroy() {
-      calls.push('destroy')
-      reader = undefined
-    },
+    read: received.read,
+    putBack: noted('putBack', received.putBack),
+    pause: noted('pause', received.pause),
+    resume: noted('resume', received.resume),
+    finish: noted('finish', received.finish),
+    destroy: noted('destroy', received.destroy),
   }
   return {
     body,
     calls,
-    say: (...texts: string[]) => texts.forEach((text) => say((to) => to.data(Buffer.from(text)))),
-    bytes: (chunk: Uint8Array) => say((to) => to.data(chunk)),
-    end: () => say((to) => to.end()),
-    fail: (error: unknown) => say((to) => to.fail(error)),
-    abort(error: unknown) {
-      waiting = []
-      reader?.fail(error)
-    },
+    say: (...texts: string[]) => texts.forEach((text) => received.data(Buffer.from(text))),
+    bytes: received.data,
+    end: received.end,
+    fail: received.fail,
+    abort: received.abort,
   }
 }

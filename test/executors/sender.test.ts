@@ -7,7 +7,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/executors/agent.ts'
-import { createSender, toTarget } from '../../src/executors/sender.ts'
+import { createSender, toTarget } from '../../src/executors/send-request.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { textOf } from './bodies.ts'
 

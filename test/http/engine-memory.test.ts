@@ -45,8 +45,6 @@ function openMemory() {
   }
 }
 
-const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()))
-
 test('returns memory after ten seconds without a request, for a limited time', () => {
   const { flagsSet, memory } = openMemory()
   memory.idle()
@@ -142,17 +140,25 @@ test("V8's new space stays at 2 MB until the flag allows growth, then grows to 3
   expect(JSON.parse(stdout)).toEqual([narrow, wide])
 })
 
-test('returns no memory while a request is open', () => {
+test('returns no memory while a request is open', async () => {
   const { flagsSet, memory } = openMemory()
-  const lifetimes = createLifetimes(memory)
-  const first = lifetimes.open(newResponse())
-  const second = lifetimes.open(newResponse())
-  first.close()
+  const lifetimes = createLifetimes(recordingLog(), memory)
+  const open = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reply = { raw: new ServerResponse(new IncomingMessage(new Socket())), hijack: () => {} }
+    const over = lifetimes.whileCallerStays({ id: '', keyName: undefined, meter: undefined }, reply, () => promise)
+    return (): Promise<void> => {
+      resolve()
+      return over
+    }
+  }
+  const [closeFirst, closeSecond] = [open(), open()]
+  await closeFirst()
   vi.advanceTimersByTime(60_000)
   expect(flagsSet).toEqual([slack, grow])
-  second.close()
+  await closeSecond()
   vi.advanceTimersByTime(5000)
-  lifetimes.open(newResponse()).close()
+  await open()()
   vi.advanceTimersByTime(9999)
   expect(flagsSet).toEqual([slack, grow])
   vi.advanceTimersByTime(1)
