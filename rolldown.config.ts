@@ -31,7 +31,7 @@ const entryId = `${undici}undici.js`
 
 /**
  * Leaves out parts of packages that this program never uses, and loads HTTP/2 when an upstream speaks it: Fastify's
- * logger and HTTP/2 server, undici's mocks, caches, interceptors and WebSockets. Loaded with every start, they took 3 MB of memory
+ * HTTP/2 server, undici's mocks, caches, interceptors and WebSockets. Loaded with every start, they took 3 MB of memory
  * (Node 24.21).
  */
 function unused(): Plugin {
@@ -63,7 +63,6 @@ function unused(): Plugin {
     load: (id) => (id === entryId ? entry : undefined),
     transform(code, id) {
       if (id.endsWith('fastify/lib/server.js')) return code.replace("require('node:http2')", '({})')
-      if (id.endsWith('fastify/lib/logger-factory.js')) return code.replace("require('./logger-pino.js')", '({})')
       if (!id.endsWith('undici/lib/dispatcher/client.js')) return undefined
       return code.replace(/connectH2 = (require\('.*client-h2.js'\))/, 'connectH2 = (...args) => $1(...args)')
     },

@@ -1,3 +1,5 @@
+import { pino } from 'pino'
+import type { Logger as PinoLogger } from 'pino'
 import type { LogSink, LogSinkOptions } from './log-sink.ts'
 import { createLogSink } from './log-sink.ts'
 import type { LogMethod, Logger } from './logger.ts'
@@ -7,7 +9,7 @@ import { redactFields, redactText } from '../redaction/redact.ts'
 export type LogTarget = Pick<LogSinkOptions, 'fd' | 'onWritten'>
 
 export interface LogOptions {
-  /** The least severe level that is written, one of `levels`. */
+  /** A pino level name, or `silent`. */
   readonly level: string
   /** `json`: one JSON object a line. `pretty`: for people. */
   readonly format: 'json' | 'pretty'
@@ -28,8 +30,6 @@ export interface ProgramLog extends Logger {
 }
 
 const stderrFd = 2
-const levels = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
-const severityOf = (level: string): number => levels.indexOf(level)
 /** Characters; an hour of ordinary lines. */
 const maxQueued = 4_000_000
 
@@ -44,22 +44,31 @@ export function createLog(options: LogOptions): ProgramLog {
     redactText(redact(format === 'json' ? jsonLines : formatLogLines(jsonLines, { colors })))
   const target = options.target ?? { fd: stderrFd }
   const sink = options.createSink?.(finish) ?? createFileSink(target, finish)
-  let threshold = severityOf(options.level)
+  const logger: PinoLogger = pino(
+    {
+      level: options.level,
+      base: null,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => redactFields(fields, { keepStacks: logger.isLevelEnabled('debug') || isDefect(fields) }),
+      },
+      // `redactFields` has converted errors already; pino's own serializer would restore their fields.
+      serializers: { err: (error: unknown) => error },
+    },
+    { write: (line: string) => sink.write(line) },
+  )
+  // pino replaces its methods when the level changes, so look them up for each call.
   const method =
     (level: 'debug' | 'info' | 'warn' | 'error'): LogMethod =>
-    (first: string | Readonly<Record<string, unknown>>, message?: string) => {
-      if (severityOf(level) < threshold) return
-      const [fields, msg] = typeof first === 'string' ? [{}, first] : [first, message]
-      const redacted = redactFields(fields, { keepStacks: threshold <= severityOf('debug') || isDefect(fields) })
-      sink.write(`${JSON.stringify({ level, time: Date.now(), ...redacted, msg })}\n`)
-    }
+    (first: string | Readonly<Record<string, unknown>>, message?: string) =>
+      typeof first === 'string' ? logger[level](first) : logger[level](first, message)
   return {
     debug: method('debug'),
     info: method('info'),
     warn: method('warn'),
     error: method('error'),
     setLevel: (level) => {
-      threshold = severityOf(level)
+      logger.level = level
     },
     flush: (withinMs) => sink.flush(withinMs),
   }

@@ -1,3 +1,4 @@
+/** pino's logger is assignable. */
 export interface Logger {
   readonly debug: LogMethod
   readonly info: LogMethod

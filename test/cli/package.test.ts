@@ -45,7 +45,7 @@ describe('J04 the packed program', () => {
 
   test('brings the licences of the packages inside it', async () => {
     const licences = await readFile(join(dir, 'package', 'dist', 'licences.txt'), 'utf8')
-    for (const name of ['fastify', 'undici', 'eventsource-parser', 'zod', 'yaml', 'commander', 'tokenx']) {
+    for (const name of ['fastify', 'undici', 'eventsource-parser', 'zod', 'pino', 'yaml', 'commander', 'tokenx']) {
       expect(licences).toMatch(new RegExp(String.raw`^${name} \d+\.\d+\.\d+ \(MIT|^${name} \d+\.\d+\.\d+ \(ISC`, 'm'))
     }
     expect(licences).toContain('Permission is hereby granted')
