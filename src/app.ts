@@ -18,6 +18,7 @@ import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/guards.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
 import type { Engine } from './http/engine-memory.ts'
+import { createCreditLimit } from './http/key-limits.ts'
 import { createKeySessions } from './http/key-sessions.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
@@ -34,7 +35,7 @@ import type { UsageRecorder } from './usage/recorder.ts'
 
 export interface AppDeps
   extends
-    Omit<ModelRouteDeps, 'rateLimit' | 'uploadIdleMs' | 'lifetimes'>,
+    Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
     Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'> {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
@@ -100,12 +101,17 @@ export function buildApp(deps: AppDeps): App {
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
   const lifetimes = createLifetimes(deps.log, memory)
   const { metrics, pipeline } = deps
+  const rateLimit = createRateLimit(monotonicMs)
   const routeDeps: ModelRouteDeps & StateDeps = {
     ...deps,
-    rateLimit: createRateLimit(monotonicMs),
+    rateLimit,
+    creditLimit: createCreditLimit(deps.totals, () => deps.config().server, deps.now),
     uploadIdleMs: deadlines.uploadIdleMs,
     lifetimes,
-    admission: pipeline.admission,
+    admission: {
+      active: pipeline.admission.active,
+      queued: () => pipeline.admission.queued() + rateLimit.waiting(),
+    },
     cacheWatch: pipeline.cacheWatch,
   }
   const sessions = createKeySessions()
@@ -172,7 +178,7 @@ export function buildApp(deps: AppDeps): App {
     // Without configured keys everybody has access.
     if (keys.length === 0) return
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
-    lifetimes.end(new Fault({ kind: 'key_required', removed: true }), isRevoked)
+    lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())

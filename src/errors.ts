@@ -19,8 +19,8 @@ export type ProxyError =
   /** The caller sent no more of the body for `afterMs`. */
   | { readonly kind: 'body_stalled'; readonly afterMs: number }
   | { readonly kind: 'unsupported_media_type'; readonly detail: string }
-  /** The caller presented none of `server.api-keys`; `removed`: its key was removed during the request. */
-  | { readonly kind: 'key_required'; readonly removed?: true }
+  /** The caller presented no key, a key that is not in `server.api-keys`, or one that was removed during the request. */
+  | { readonly kind: 'key_required'; readonly problem?: 'wrong' | 'removed' }
   /** Too many wrong keys come from the caller's address, or from all addresses. */
   | { readonly kind: 'wrong_keys'; readonly retryAfterSeconds: number }
   /** Host, Origin or Fetch-Metadata check refused the caller. */
@@ -50,8 +50,20 @@ export type ProxyError =
     }
   /** More requests than `max-concurrent-requests` + `max-queued-requests`. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
-  /** One caller exceeded `server.max-requests-per-minute`. */
-  | { readonly kind: 'rate_limited'; readonly perMinute: number; readonly retryAfterSeconds: number }
+  /** One caller exceeded the limit of this setting. */
+  | {
+      readonly kind: 'rate_limited'
+      readonly perMinute: number
+      readonly setting: string
+      readonly retryAfterSeconds: number
+    }
+  /** A key has used up its credits of the day. */
+  | {
+      readonly kind: 'credits_spent'
+      readonly perDay: number
+      readonly keyName: string
+      readonly retryAfterSeconds: number
+    }
   | { readonly kind: 'shutting_down' }
   /** Nobody is logged in to the provider, or the account has no access. `fix` is the command or page that helps. */
   | {
@@ -181,6 +193,7 @@ export function statusOf(error: ProxyError): number {
       return 426
     case 'queue_full':
     case 'rate_limited':
+    case 'credits_spent':
     case 'wrong_keys':
       return 429
     case 'upstream_status':
@@ -206,6 +219,7 @@ export function retryAfterOf(error: ProxyError): string | undefined {
   switch (error.kind) {
     case 'queue_full':
     case 'rate_limited':
+    case 'credits_spent':
     case 'wrong_keys':
       return String(error.retryAfterSeconds)
     case 'copilot_unavailable':

@@ -1,17 +1,22 @@
 import { randomBytes, createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import {
   addApiKey,
+  apiKeyLines,
   apiKeyName,
   apiKeysOf,
+  keyLimitsOf,
   keyNameFault,
   namedApiKeys,
   parseApiKeyEntry,
   removeApiKey,
 } from '../config/api-keys.ts'
+import type { KeyLimits } from '../config/api-keys.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Sources } from '../config/load.ts'
 import { maskSecret } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
+import type { Source } from '../config/problem.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { TableColumn } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
@@ -19,6 +24,7 @@ import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, KeyFlags, ReportFlags } from './shared/command.ts'
 import { changeConfigFile } from './shared/edit-file.ts'
 import { findFiles, loadSettings } from './shared/settings.ts'
+import { readTotals } from './usage/fetch-usage.ts'
 
 const setting = 'server.api-keys'
 
@@ -88,29 +94,71 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   return exitCode.done
 }
 
-/** Lists the names of the keys in force, and at most the last characters of a plain key. */
+/** Lists the keys in force with their limits and use, and at most the last characters of a plain key. */
 export async function keyList(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
-  const { config, sources } = await loadSettings(context, flags.config)
-  const source = sources[setting]
-  const rows = namedApiKeys(config.server.apiKeys).map(({ name, entry }) => ({
-    name,
-    form: entry.form,
-    ending: entry.form === 'plain' ? String(maskSecret(entry.key)) : '',
-    source: source === undefined ? '' : formatSource(source),
-  }))
+  const settings = await loadSettings(context, flags.config)
+  const { config } = settings
+  const source = settings.sources[setting]
+  const lines = source?.kind === 'file' ? apiKeyLines(await readFile(source.path, 'utf8').catch(() => '')) : []
+  const { totals, problem } = readTotals(settings.usageFile, context.now(), undefined)
+  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
+  const rows = namedApiKeys(config.server.apiKeys).map(({ name, entry }, index) => {
+    const used = totals.by_key.last_30_days.find(({ key }) => key === name)
+    return {
+      name,
+      form: entry.form,
+      ending: entry.form === 'plain' ? String(maskSecret(entry.key)) : '',
+      source: sourceOf(source, lines[index]),
+      limits: keyLimitsOf(config.server, name) ?? {},
+      requests: used?.requests ?? 0,
+      lastDay: used?.last_day ?? null,
+    }
+  })
   if (flags.json)
-    writeJson(context, { keys: rows.map(({ name, form, source: from }) => ({ name, form, source: from })) })
+    writeJson(context, {
+      keys: rows.map(({ name, form, source: from, limits, requests, lastDay }) => ({
+        name,
+        form,
+        source: from,
+        limits: {
+          requests_per_minute: limits['requests-per-minute'] ?? null,
+          credits_per_day: limits['credits-per-day'] ?? null,
+          models: limits.models ?? null,
+        },
+        requests_last_30_days: requests,
+        last_used: lastDay,
+      })),
+    })
   else if (rows.length === 0) {
     context.stdout.write('There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n')
   } else {
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [
       { title: 'NAME', cell: ({ name }) => visible(name) },
       { title: 'STORED', cell: ({ form, ending }) => (form === 'hash' ? 'as a hash' : visible(`as it is, ${ending}`)) },
+      { title: 'LIMITS', cell: ({ limits }) => visible(limitsText(limits)) },
+      {
+        title: 'LAST USED',
+        cell: ({ lastDay, requests }) => visible(lastDay === null ? '' : `${lastDay}, ${requests} req`),
+      },
       { title: 'IN', cell: ({ source: from }) => visible(from) },
     ]
     context.stdout.write(formatTable(columns, rows, context.stdout))
   }
   return exitCode.done
+}
+
+/** The place of an entry: its own line in the file, or the variable. */
+function sourceOf(source: Source | undefined, line: number | undefined): string {
+  if (source === undefined) return ''
+  return formatSource(source.kind === 'file' && line !== undefined ? { kind: 'file', path: source.path, line } : source)
+}
+
+function limitsText({ 'requests-per-minute': perMinute, 'credits-per-day': perDay, models }: KeyLimits): string {
+  return [
+    ...(perMinute === undefined ? [] : [`${perMinute} req/min`]),
+    ...(perDay === undefined ? [] : [`${perDay} credits/day`]),
+    ...(models === undefined ? [] : [models.join(' ')]),
+  ].join(', ')
 }
 
 /**

@@ -198,7 +198,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await loadKey()).keyAdd(context, { ...flags, name }),
       ),
     )
-  add(key, 'list', 'list the keys in force, by name', helpText.keyList)
+  add(key, 'list', 'list the keys in force, with limits and last use', helpText.keyList)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadKey()).keyList(context, flags)))
   add(key, 'remove', 'take a key out of the configuration', helpText.keyRemove)

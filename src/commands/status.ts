@@ -14,7 +14,7 @@ import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shar
 import type { CodexState } from './shared/codex-login.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { findDaemon, findPortHolder } from './shared/find-daemon.ts'
+import { findDaemon, findPortHolder, isCallerKeyRight } from './shared/find-daemon.ts'
 import type { DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { planNameOfSku } from './shared/plan-name.ts'
 import { loadSettings } from './shared/settings.ts'
@@ -43,7 +43,8 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   ])
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
-  const findings = { ...stored, token, codex, url, health, holder, background, logFile: files.logFile }
+  const isKeyRight = health === undefined ? undefined : await isCallerKeyRight(context, url)
+  const findings = { ...stored, isKeyRight, token, codex, url, health, holder, background, logFile: files.logFile }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
@@ -71,6 +72,8 @@ interface Findings extends StoredLogin {
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string
+  /** The key in COPILOT_PROXY_API_KEY; undefined if there is none, or no daemon. */
+  readonly isKeyRight: boolean | undefined
 }
 
 async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
@@ -107,6 +110,7 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ...codexLines(codex, style, context.now()),
       ['Store', stores[settings.config.auth.store]],
       ['Daemon', describeDaemon(findings)],
+      ['Key', findings.isKeyRight === false ? style.red('the key in COPILOT_PROXY_API_KEY is wrong') : ''],
       ['Background', describeBackground(findings)],
       ['Config', file],
       ['Version', context.version],
@@ -174,7 +178,7 @@ function describeBackground({ background, url, logFile }: Findings): string {
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health, background, logFile } = findings
+  const { login, problem, token, codex, url, health, background, logFile, isKeyRight } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -203,6 +207,7 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       copilot: health?.copilot ?? null,
       codex: health?.codex ?? null,
       demo: health?.demo ?? null,
+      caller_key: isKeyRight === undefined ? null : isKeyRight ? 'ok' : 'wrong',
       config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
     },
     background: background === undefined ? null : { ...daemonDocument(background), log: logFile },

@@ -59,7 +59,31 @@ export function namedApiKeys(
   })
 }
 
+/** Limits of one key; absent: none. Keys as in the file. */
+export interface KeyLimits {
+  readonly 'requests-per-minute'?: number | undefined
+  readonly 'credits-per-day'?: number | undefined
+  /** Names or patterns with `*`. */
+  readonly models?: readonly string[] | undefined
+}
+
+/** The limits of a key, whose name is compared without regard to case. */
+export function keyLimitsOf(
+  { keyLimits }: { readonly keyLimits: Readonly<Record<string, KeyLimits>> },
+  ofKey: string | undefined,
+): KeyLimits | undefined {
+  if (ofKey === undefined) return undefined
+  const name = ofKey.toLowerCase()
+  return Object.entries(keyLimits).find(([each]) => each.toLowerCase() === name)?.[1]
+}
+
 const path = ['server', 'api-keys'] as const
+
+/** The line of each entry in the file's text, from 1. */
+export function apiKeyLines(text: string): readonly number[] {
+  const read = readYaml(text)
+  return read.ok ? apiKeysOf(text).map((_, index) => read.value.locate([...path, index], 'value').line) : []
+}
 
 /** The entries of `server.api-keys` as a configuration file writes them. */
 export function apiKeysOf(text: string): readonly unknown[] {

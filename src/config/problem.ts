@@ -105,7 +105,7 @@ export function settingFaults(
       case 'invalid_key':
         return [{ path, part: 'key', detail: issue.issues[0]?.message ?? 'this key is not allowed' }]
       case 'custom':
-        return [{ path, part: 'value', detail: issue.message }]
+        return [{ path, part: issue.params?.['part'] === 'key' ? 'key' : 'value', detail: issue.message }]
       default: {
         // A secret of a wrong type, such as a key of digits only, stays secret.
         const found = isSecret(path, leaves) ? '' : `, got ${shown(valueAt(tree, path))}`

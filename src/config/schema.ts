@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CamelKeys } from './settings-tree.ts'
+import { namedApiKeys } from './api-keys.ts'
 import { headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
 import {
@@ -12,6 +13,7 @@ import {
   graceSeconds,
   headerText,
   hostList,
+  keyLimitTable,
   onOff,
   oneOf,
   optionalBaseUrl,
@@ -80,6 +82,14 @@ const server = section({
   'max-requests-per-minute': wholeNumber(0, 1_000_000)
     .default(0)
     .describe('Requests that one key, or one address without a key, may make; more are answered 429. 0: no limit.'),
+  'rate-limit': oneOf(['refuse', 'wait'])
+    .default('refuse')
+    .describe('Requests over the limit of a minute. refuse: answer 429. wait: let them wait in the queue.'),
+  'key-limits': keyLimitTable
+    .default({})
+    .describe(
+      'Limits of single keys, by name: requests-per-minute, credits-per-day, models (names or patterns with *).',
+    ),
   'max-connections': wholeNumber(1, 100_000)
     .default(4096)
     .describe('Connections that are open at the same time; more are closed at once.'),
@@ -87,6 +97,19 @@ const server = section({
     .default(30)
     .describe('How long running streams may finish after a stop signal. Seconds.'),
 }).superRefine((settings, context) => {
+  const names = namedApiKeys(settings['api-keys']).map(({ name }) => name)
+  const known = new Set(names.map((name) => name.toLowerCase()))
+  const seen = new Set<string>()
+  for (const name of Object.keys(settings['key-limits'])) {
+    const lower = name.toLowerCase()
+    if (known.has(lower) && !seen.has(lower)) {
+      seen.add(lower)
+      continue
+    }
+    const keys = names.length === 0 ? '`server.api-keys` is empty' : `the keys are ${names.join(', ')}`
+    const message = seen.has(lower) ? 'this key has limits already' : `no key has this name; ${keys}`
+    context.addIssue({ code: 'custom', path: ['key-limits', name], message, params: { part: 'key' } })
+  }
   if (isLoopbackHost(settings.host) || settings['api-keys'].length > 0) return
   context.addIssue({
     code: 'custom',

@@ -99,6 +99,22 @@ export const aliasTable = textTable.superRefine((aliases, context) => {
   }
 })
 
+const perMinutePhrase = 'a whole number from 1 to 1000000'
+const creditsPhrase = 'a number above 0'
+/** Limits by the name of a key. */
+export const keyLimitTable = z.record(
+  z.string(),
+  z.strictObject(
+    {
+      'requests-per-minute': z.int(perMinutePhrase).min(1, perMinutePhrase).max(1_000_000, perMinutePhrase).optional(),
+      'credits-per-day': z.number(creditsPhrase).gt(0, creditsPhrase).optional(),
+      models: z.array(filledText, 'a list of text').min(1, 'at least one model').optional(),
+    },
+    'a table of limits',
+  ),
+  'a table of limits by the names of keys',
+)
+
 /** Why a URL is not acceptable, or undefined. Never repeats the URL: it may hold a password. */
 function urlFault(value: string): string | undefined {
   const url = URL.parse(value)

@@ -104,6 +104,7 @@ const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_excee
 function isRetryFutile(error: ProxyError): boolean {
   switch (error.kind) {
     case 'wrong_keys':
+    case 'credits_spent':
       return true
     case 'copilot_unavailable':
     case 'codex_unavailable':

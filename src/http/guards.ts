@@ -99,7 +99,7 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
         return next()
       }
       const waitMs = failedKeys.count(source)
-      const refuse = (): void => next(new Fault({ kind: 'key_required' }))
+      const refuse = (): void => next(new Fault({ kind: 'key_required', problem: 'wrong' }))
       if (waitMs === 0) return refuse()
       // Also if the caller hangs up: its delayed answer stays counted.
       setTimer(refuse, waitMs)

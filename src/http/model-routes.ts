@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
+import type { ListedModel } from '../models/catalogue.ts'
 import type { ModelRegistry } from '../models/registry.ts'
 import {
   renderAnthropicList,
@@ -11,6 +12,7 @@ import {
   renderModelList,
 } from '../models/render.ts'
 import type { ModelPage } from '../models/render.ts'
+import { keyRefusal } from '../pipeline/route-model.ts'
 
 type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 
@@ -21,7 +23,8 @@ type ListShape = 'openai' | 'anthropic' | 'codex'
 export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistry, config: () => Config): void {
   for (const path of ['/v1/models', '/models']) {
     app.get(path, (request, reply) => {
-      const models = registry.list()
+      const isAllowed = (entry: ListedModel) => keyRefusal(config(), request.keyName, entry.id, entry) === undefined
+      const models = registry.list().filter(isAllowed)
       switch (shapeFor(request)) {
         case 'codex':
           return withEtag(reply, JSON.stringify(renderCodexCatalogue(models)))
@@ -32,7 +35,8 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
             ...renderModelList(models, config().copilot.upstreamDialect),
             // Listed separately, because clients assume that every model in `data` answers.
             ...(queryOf(request).get('include') === 'disabled' && {
-              disabled: renderModelList(registry.listSwitchedOff(), config().copilot.upstreamDialect).data,
+              disabled: renderModelList(registry.listSwitchedOff().filter(isAllowed), config().copilot.upstreamDialect)
+                .data,
             }),
           }
       }
@@ -42,6 +46,8 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
     app.get(`${path}/*`, (request: ModelRequest) => {
       const resolved = registry.resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
+      const refusal = keyRefusal(config(), request.keyName, request.params['*'], resolved.value)
+      if (refusal !== undefined) throw refusal
       return shapeFor(request) === 'anthropic'
         ? renderAnthropicModel(resolved.value)
         : renderModel(resolved.value, config().copilot.upstreamDialect)

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { waitFor } from '../auth/shared-fetch.ts'
+import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault, toFault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -23,7 +24,8 @@ import { statementIn } from './caller-statement.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Lifetimes } from './lifetimes.ts'
-import type { RateLimit } from './rate-limit.ts'
+import type { CreditLimit } from './key-limits.ts'
+import type { RateLimit, RateRule } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -38,6 +40,7 @@ export interface ModelRouteDeps extends MeterDeps {
   readonly config: () => Config
   readonly pipeline: Pipeline
   readonly rateLimit: RateLimit
+  readonly creditLimit: CreditLimit
   /** The longest time between two pieces of a request body. Ms. */
   readonly uploadIdleMs: number
   /** Removes known credentials from error messages. */
@@ -62,10 +65,19 @@ export async function callModel<Result>(
   const meter = createRequestMeter(deps, kind, request.keyName)
   // The fault handler counts refusals on it, because it knows their status.
   request.meter = meter
-  const { maxRequestsPerMinute, bodyLimitMb } = deps.config().server
-  if (maxRequestsPerMinute > 0) deps.rateLimit.count(callerIdentity(request), maxRequestsPerMinute)
+  const { server } = deps.config()
+  const caller = callerIdentity(request)
+  const rule = rateRuleOf(server, request.keyName)
+  if (rule !== undefined && server.rateLimit === 'refuse') deps.rateLimit.count(caller, rule)
   return await deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
+    let leave: (() => void) | undefined
     try {
+      if (rule !== undefined && server.rateLimit === 'wait') {
+        const maxWaiting = server.maxQueuedRequests - deps.pipeline.admission.queued()
+        await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
+      }
+      // Counting tokens costs nothing.
+      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(request.keyName)
       return await handle({
         options: {
           id: request.id,
@@ -76,13 +88,23 @@ export async function callModel<Result>(
           meter,
         },
         readBody: () =>
-          readBody(request.raw, { limitBytes: bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs, signal }),
+          readBody(request.raw, { limitBytes: server.bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs, signal }),
       })
     } catch (error) {
       if (signal.aborted && !(signal.reason instanceof Fault)) meter.end(callerLeft)
       throw error
+    } finally {
+      leave?.()
     }
   })
+}
+
+/** The limit of the key, else that of all callers. */
+function rateRuleOf(server: Config['server'], keyName: string | undefined): RateRule | undefined {
+  const ofKey = keyLimitsOf(server, keyName)?.['requests-per-minute']
+  if (ofKey !== undefined) return { perMinute: ofKey, setting: 'server.key-limits, requests-per-minute' }
+  const perMinute = server.maxRequestsPerMinute
+  return perMinute > 0 ? { perMinute, setting: 'server.max-requests-per-minute' } : undefined
 }
 
 /** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */

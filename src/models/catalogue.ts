@@ -86,6 +86,11 @@ export function buildCatalogue(
   }
 }
 
+/** Whether a listed model matches one of the names or patterns with `*`; a long context tier matches as its model too. */
+export function matchesModel(entry: ListedModel, patterns: readonly string[]): boolean {
+  return namesOf(entry).some((name) => patterns.some((pattern) => matchesGlob(pattern, name)))
+}
+
 function isSwitchedOff(model: Model): boolean {
   return !isOpen(model) && (model.type === 'chat' || model.type === 'embeddings')
 }

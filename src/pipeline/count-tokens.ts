@@ -40,7 +40,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
   try {
     const request = await call.request()
     const { path: upstreamPath } = upstreamDialects.messages
-    const routed = await routeModel(state, request.model, upstreamPath, signal)
+    const routed = await routeModel(state, request.model, upstreamPath, signal, call.keyName)
     // A token count does not make upstream choose a model; without a cached choice it is an estimate.
     const chosen = isAutoModel(routed.model) ? state.autoChoices.cached(request)?.model : routed.model
     const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, upstreamPath)

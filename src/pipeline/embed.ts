@@ -20,7 +20,7 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
   const leave = await state.admission.enter(call.flow ?? '', signal)
   try {
     const request = await call.request()
-    const { model } = await routeModel(state, request.model, upstreamPath, signal)
+    const { model } = await routeModel(state, request.model, upstreamPath, signal, call.keyName)
     const route = `${model.provider}/embeddings`
     meter.routed(model, route)
     call.onRouted({ route })

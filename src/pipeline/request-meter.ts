@@ -105,6 +105,7 @@ export function createRequestMeter(
       hasEnded = true
       metrics.requestEnded({
         kind,
+        key: keyName,
         model,
         route,
         status,

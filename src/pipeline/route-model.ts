@@ -1,4 +1,8 @@
+import { keyLimitsOf } from '../config/api-keys.ts'
+import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
+import { matchesModel } from '../models/catalogue.ts'
+import type { ListedModel } from '../models/catalogue.ts'
 import { chooseEndpoint, type EndpointAsk } from '../models/endpoints.ts'
 import type { Model } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
@@ -9,6 +13,7 @@ import type { PipelineDeps } from './pipeline.ts'
 /**
  * Routes a model name to a model and an upstream path. If the name is unknown, waits for model lists that were never
  * fetched.
+ * @param keyName the caller's key, which may be limited to some models
  * @throws Fault `model_not_found`, `invalid_request`; the reason why a list could not be fetched if the name may be on it
  */
 export async function routeModel(
@@ -16,6 +21,7 @@ export async function routeModel(
   name: string,
   callerPath: string | undefined,
   signal: AbortSignal,
+  keyName?: string,
 ): Promise<Route> {
   const ask = askFrom(deps, callerPath)
   let route = deps.registry.route(name, ask)
@@ -28,7 +34,22 @@ export async function routeModel(
     if (!route.ok && problem !== undefined) throw new Fault(problem)
   }
   if (!route.ok) throw new Fault(route.error)
+  const refusal = keyRefusal(deps.config(), keyName, name, route.value)
+  if (refusal !== undefined) throw refusal
   return route.value
+}
+
+/** The fault if the caller's key may not use the model. */
+export function keyRefusal(
+  { server }: Config,
+  keyName: string | undefined,
+  name: string,
+  entry: ListedModel,
+): Fault | undefined {
+  const patterns = keyLimitsOf(server, keyName)?.models
+  if (patterns === undefined || matchesModel(entry, patterns)) return undefined
+  const detail = `The key ${keyName} may not use the model '${name}' (server.key-limits, models)`
+  return new Fault({ kind: 'model_not_found', model: name, suggestions: [], detail })
 }
 
 /**

@@ -105,7 +105,7 @@ async function openAnswer(
   const ready = { call, meter, leave, ...(await readRequest(state, call)) }
   const { request, source } = ready
   const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
-  const routed = await routeModel(state, request.model, ownPath, signal)
+  const routed = await routeModel(state, request.model, ownPath, signal, call.keyName)
   if (!isAutoModel(routed.model)) return openRouted(state, ready, routed)
 
   const openChosen = async (stale?: AutoChoice) => {

@@ -5,6 +5,8 @@ import { createCounter, createHistogram, formatGauge, formatRatio } from './expo
 interface EndedRequest {
   /** One of few names: the caller's dialect, a route that has none, or `turn` for a program in this process. */
   readonly kind: string
+  /** Name of the accepted key, one of the configuration. */
+  readonly key?: string | undefined
   /** Absent if the request ended before its model was known. */
   readonly model?: { readonly provider: ProviderId; readonly id: string } | undefined
   /** `copilot/chat`; absent as `model`. */
@@ -118,6 +120,17 @@ export function createMetrics(): Metrics {
     'Requests of users times the multiplier of the model, for plans that are billed so.',
     ['provider', 'model'],
   )
+  const keyRequests = counter('copilot_proxy_key_requests_total', 'Model requests by key.', ['key', 'status'])
+  const keyTokens = counter(
+    'copilot_proxy_key_tokens_total',
+    'Tokens that models have read (input) and written (output), by key.',
+    ['key', 'direction'],
+  )
+  const keyCredits = counter(
+    'copilot_proxy_key_credits_total',
+    'AI credits by key: measured as GitHub stated them, or estimated from prices.',
+    ['key', 'kind'],
+  )
   const refusals = counter(
     'copilot_proxy_refused_requests_total',
     'Requests that were refused before they came to a model route.',
@@ -134,22 +147,28 @@ export function createMetrics(): Metrics {
   )
 
   return {
-    requestEnded({ kind, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
+    requestEnded({ kind, key, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
       requests.add([kind, route, model?.id ?? 'other', String(status)])
       durations.observe([kind, route], seconds)
       if (firstByteSeconds !== undefined) firstBytes.observe([kind, route], firstByteSeconds)
+      if (key !== undefined) keyRequests.add([key, String(status)])
       if (model === undefined) return
       const labels = [model.provider, model.id]
       const { credits, premiumRequests } = cost
       if (premiumRequests !== undefined) premium.add(labels, premiumRequests)
       if (credits !== undefined) {
-        aiCredits.add([...labels, credits.estimated ? 'estimated' : 'measured'], credits.nanoAiu / 1e9)
+        const credited = credits.estimated ? 'estimated' : 'measured'
+        aiCredits.add([...labels, credited], credits.nanoAiu / 1e9)
+        if (key !== undefined) keyCredits.add([key, credited], credits.nanoAiu / 1e9)
       }
       if (tokens === undefined) return
       inputTokens.add(labels, tokens.inputTokens)
       cachedTokens.add(labels, tokens.cachedInputTokens)
       cacheWriteTokens.add(labels, tokens.cacheWriteTokens)
       outputTokens.add(labels, tokens.outputTokens)
+      if (key === undefined) return
+      keyTokens.add([key, 'input'], tokens.inputTokens)
+      keyTokens.add([key, 'output'], tokens.outputTokens)
     },
     refused: (status) => refusals.add([String(status)]),
     upstreamAnswered: (provider, status) => upstream.add([provider, String(status)]),

@@ -27,6 +27,8 @@ interface ModelTotals extends TotalsRow {
 interface KeyTotals extends TotalsRow {
   /** Null: requests without a key. */
   readonly key: string | null
+  /** Of its last request in the period. */
+  readonly last_day: string
 }
 
 interface DayTotals extends TotalsRow {
@@ -98,7 +100,7 @@ function byModel(tallies: readonly Tally[]): readonly ModelTotals[] {
 function byKey(tallies: readonly Tally[]): readonly KeyTotals[] {
   return sumsBy(tallies, ({ key }) => key)
     .toSorted((one, other) => other.requests - one.requests || (one.key < other.key ? -1 : 1))
-    .map((sum) => toRow({ key: sum.key === '' ? null : sum.key }, sum))
+    .map((sum) => toRow({ key: sum.key === '' ? null : sum.key, last_day: sum.day }, sum))
 }
 
 function byDay(tallies: readonly Tally[]): readonly DayTotals[] {
@@ -112,7 +114,10 @@ function sumsBy(tallies: readonly Tally[], nameOf: (tally: Tally) => string): re
   for (const tally of tallies) {
     const known = sums.get(nameOf(tally))
     if (known === undefined) sums.set(nameOf(tally), { ...tally })
-    else addSums(known, tally)
+    else {
+      addSums(known, tally)
+      if (tally.day > known.day) known.day = tally.day
+    }
   }
   return [...sums.values()]
 }

@@ -19,7 +19,15 @@ export interface UsageRecorder {
   readonly note: (entry: UsageEntry) => void
   /** From this day on, including totals that are not written yet. */
   readonly since: (day: string) => readonly Tally[]
+  /** Of one key in this machine's calendar day. Reads the file once a day. */
+  readonly spentToday: (key: string) => Spending
   readonly close: () => void
+}
+
+interface Spending {
+  readonly requests: number
+  /** Billionths of AI credits, estimates included. */
+  readonly nanoAiu: number
 }
 
 /** Between writes; a killed process loses what it has not written. Ms. */
@@ -36,6 +44,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let hasWarned = false
   let minute = Number.NaN
   let days = { day: '', utcDay: '' }
+  /** Of the day that was last asked for, by key. */
+  let spending = { day: '', byKey: new Map<string, Spending>() }
 
   /** Computed once a minute: no day begins within one. */
   function today(): Pick<Tally, 'day' | 'utcDay'> {
@@ -91,7 +101,12 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
     else log.warn({ file: aside }, 'the totals of usage were damaged and have been put aside; counting starts anew')
   }
 
-  function stored(day: string): readonly Tally[] {
+  function unwritten(day: string): readonly Tally[] {
+    return structuredClone([...pending.values()].filter((tally) => tally.day >= day))
+  }
+
+  /** Undefined if the file cannot be read now. */
+  function stored(day: string): readonly Tally[] | undefined {
     // Reading creates no file.
     if (file === undefined || (store === undefined && identifyQuietly(file) === undefined)) return []
     try {
@@ -100,7 +115,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
     } catch (error) {
       if (!(error instanceof UsageStoreError)) throw error
       if (error.problem !== 'busy') closeStore()
-      return []
+      return undefined
     }
   }
 
@@ -115,9 +130,25 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
         pending.set(name, tally)
       }
       addEntry(tally, entry)
+      if (spending.day === day) addSpending(spending.byKey, key, { requests: 1, nanoAiu: nanoAiuOf(entry) })
       arm()
     },
-    since: (day) => stored(day).concat(structuredClone([...pending.values()].filter((tally) => tally.day >= day))),
+    since: (day) => [...(stored(day) ?? []), ...unwritten(day)],
+    spentToday(key) {
+      const { day } = today()
+      let { byKey } = spending
+      if (spending.day !== day) {
+        byKey = new Map()
+        const written = stored(day)
+        for (const tally of [...(written ?? []), ...unwritten(day)]) {
+          // A clock that was ahead may have left days in the future.
+          if (tally.day !== day) continue
+          addSpending(byKey, tally.key, { requests: tally.requests, nanoAiu: nanoAiuOf(tally) })
+        }
+        if (written !== undefined) spending = { day, byKey }
+      }
+      return byKey.get(key) ?? { requests: 0, nanoAiu: 0 }
+    },
     close() {
       stopTimer?.()
       stopTimer = undefined
@@ -125,6 +156,15 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       closeStore()
     },
   }
+}
+
+function nanoAiuOf({ measuredNanoAiu, estimatedNanoAiu }: Pick<Tally, 'measuredNanoAiu' | 'estimatedNanoAiu'>): number {
+  return (measuredNanoAiu ?? 0) + (estimatedNanoAiu ?? 0)
+}
+
+function addSpending(byKey: Map<string, Spending>, key: string, { requests, nanoAiu }: Spending): void {
+  const before = byKey.get(key)
+  byKey.set(key, { requests: (before?.requests ?? 0) + requests, nanoAiu: (before?.nanoAiu ?? 0) + nanoAiu })
 }
 
 function identifyQuietly(file: string): FileIdentity | undefined {

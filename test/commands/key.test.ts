@@ -23,6 +23,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { generateKey } from '../../src/commands/key.ts'
 import { changeConfigFile } from '../../src/commands/shared/edit-file.ts'
 import { apiKeysOf } from '../../src/config/api-keys.ts'
+import { openUsageStore } from '../../src/usage/store.ts'
+import { dayOf, noSums } from '../../src/usage/tally.ts'
 import { startCli, startShell } from '../cli/cli.ts'
 import { createUser, recordOutput } from './harness.ts'
 
@@ -287,22 +289,42 @@ describe('key remove', () => {
   })
 })
 
-test('key list names the keys in force and where they are', async () => {
-  const { run, file, env } = await userWith(`server: { api-keys: [made-up-plain-key-0123, "laptop:sha256:${hash}"] }\n`)
-  expect((await run('key list')).stdout.split('\n')).toEqual([
-    'NAME     STORED           IN',
-    `plain-1  as it is, …0123  ${file}:1:21`,
-    `laptop   as a hash        ${file}:1:21`,
-    '',
+test('key list shows the line, the limits and the use of the keys in force', async () => {
+  const { run, file, env, home } = await userWith(
+    `server:\n  api-keys:\n    - made-up-plain-key-0123\n    - laptop:sha256:${hash}\n` +
+      '  key-limits: { laptop: { requests-per-minute: 30, credits-per-day: 50, models: ["gpt-*"] } }\n',
+  )
+  const store = openUsageStore(join(home, 'usage.sqlite'), { waitMs: 0 })
+  const used = { ...noSums, provider: 'copilot', model: 'gpt-5-mini', key: 'laptop', requests: 3 }
+  const [yesterday, earlier] = [dayOf(Date.now(), 1), dayOf(Date.now(), 4)]
+  store.add([
+    { ...used, day: yesterday, utcDay: yesterday },
+    { ...used, day: earlier, utcDay: earlier },
   ])
+  store.close()
+  expect((await run('key list')).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['NAME', 'STORED', 'LIMITS', 'LAST USED', 'IN'],
+    ['plain-1', 'as it is, …0123', `${file}:3`],
+    ['laptop', 'as a hash', '30 req/min, 50 credits/day, gpt-*', `${yesterday}, 6 req`, `${file}:4`],
+    [''],
+  ])
+  const limits = { requests_per_minute: null, credits_per_day: null, models: null }
   expect(JSON.parse((await run('key list --json')).stdout)).toEqual({
     keys: [
-      { name: 'plain-1', form: 'plain', source: `${file}:1:21` },
-      { name: 'laptop', form: 'hash', source: `${file}:1:21` },
+      { name: 'plain-1', form: 'plain', source: `${file}:3`, limits, requests_last_30_days: 0, last_used: null },
+      {
+        name: 'laptop',
+        form: 'hash',
+        source: `${file}:4`,
+        limits: { requests_per_minute: 30, credits_per_day: 50, models: ['gpt-*'] },
+        requests_last_30_days: 6,
+        last_used: yesterday,
+      },
     ],
   })
+  await writeFile(file, '')
   env['COPILOT_PROXY_SERVER_API_KEYS'] = 'short'
-  expect((await run('key list')).stdout).toContain('plain-1  as it is, …  COPILOT_PROXY_SERVER_API_KEYS\n')
+  expect((await run('key list')).stdout).toMatch(/plain-1 +as it is, … +COPILOT_PROXY_SERVER_API_KEYS\n/)
   expect(await (await createUser()).run('key list')).toEqual({
     code: 0,
     stdout: 'There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n',

@@ -66,6 +66,7 @@ describe('status', () => {
           copilot: null,
           codex: null,
           demo: null,
+          caller_key: null,
           config: null,
         },
         background: null,

@@ -12,7 +12,7 @@ function limitAt(perMinute: number, most?: number) {
     },
     ask: (caller = 'one', allowed = perMinute): number => {
       try {
-        limit.count(caller, allowed)
+        limit.count(caller, { perMinute: allowed, setting: 'server.max-requests-per-minute' })
         return 0
       } catch (error) {
         expect(error).toMatchObject({ error: { kind: 'rate_limited', perMinute: allowed } })

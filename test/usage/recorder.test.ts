@@ -184,3 +184,22 @@ test('keys are counted apart, and a day of this calendar is kept in two where UT
     ['2026-11-21', 'work', 5],
   ])
 })
+
+test('the spending of a key today survives a restart and counts every request once', async () => {
+  const file = await newFile()
+  const paid = { ...entry, key: 'laptop', measuredNanoAiu: 2e9 }
+  const { recorder, elapse } = record(file)
+  expect(recorder.spentToday('laptop')).toEqual({ requests: 0, nanoAiu: 0 })
+  recorder.note(paid)
+  recorder.note({ ...paid, model: 'gpt-5.5', measuredNanoAiu: null, estimatedNanoAiu: 1e9 })
+  recorder.note({ ...paid, key: 'phone' })
+  expect(recorder.spentToday('laptop')).toEqual({ requests: 2, nanoAiu: 3e9 })
+  elapse()
+  expect(recorder.spentToday('laptop')).toEqual({ requests: 2, nanoAiu: 3e9 })
+  recorder.note(paid)
+  recorder.close()
+  const { recorder: next } = record(file)
+  next.note(paid)
+  expect(next.spentToday('laptop')).toEqual({ requests: 4, nanoAiu: 7e9 })
+  expect(next.spentToday('phone')).toEqual({ requests: 1, nanoAiu: 2e9 })
+})

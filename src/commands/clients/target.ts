@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { chooseModels } from '../../client-settings/choose-models.ts'
 import { clients, shellSafeId } from '../../client-settings/target.ts'
 import type { ClientId, ClientModel, Target } from '../../client-settings/target.ts'
-import { callerKeyVariable } from '../../config/environment.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { nearMisses, providers as allProviders } from '../../models/names.ts'
 import { createModelRegistry } from '../../models/registry.ts'
@@ -12,7 +11,14 @@ import { findStateFiles, findRunningDaemon } from '../background/background-daem
 import { startBackgroundDaemon } from '../background/start-daemon.ts'
 import { fetchFromProviders, modelList, modelSources, listedModel } from '../models/fetch-models.ts'
 import type { ListedModel } from '../models/fetch-models.ts'
-import { findCallerKey, findDaemon, askHealth, getFromDaemon } from '../shared/find-daemon.ts'
+import {
+  findCallerKey,
+  findDaemon,
+  askHealth,
+  getFromDaemon,
+  refuseWrongKey,
+  wrongKeyFix,
+} from '../shared/find-daemon.ts'
 import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -222,6 +228,7 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
     return await getFromDaemon(context, address, path, answerTimeoutMs)
   } catch (cause) {
     context.signal.throwIfAborted()
+    if (cause instanceof CommandFailure) throw cause
     throw new CommandFailure(
       exitCode.failed,
       `copilot-proxy at ${address.url} does not answer. See: copilot-proxy doctor`,
@@ -234,8 +241,7 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
 
 function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
   if (status === 401) {
-    const fix = `Set ${callerKeyVariable} to one of its keys; copilot-proxy key add makes one`
-    return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} refuses the key. ${fix}.`)
+    return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} refuses the key. ${wrongKeyFix}.`)
   }
   const message = errorReply.safeParse(body).data?.error.message ?? `It answered with status ${status}`
   return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not list its models. ${message}`)
@@ -258,6 +264,7 @@ export async function ensureDaemon(
 ): Promise<RunningDaemon> {
   const { url, health } = await findDaemon(context, settings)
   if (health !== undefined) {
+    await refuseWrongKey(context, url)
     await noteMismatch(context, url, health)
     const providers = health.demo ? allProviders : await ensureLogin(context, settings, configFlag)
     // A provider that the daemon cannot use never lists live models.

@@ -62,6 +62,7 @@ async function askCache(context: CommandContext, address: DaemonAddress): Promis
     throw new Error(`the daemon answered ${status}`)
   } catch (cause) {
     context.signal.throwIfAborted()
+    if (cause instanceof CommandFailure) throw cause
     const detail = 'The daemon does not tell about its cache: it may be of another version, or ask for another key.'
     throw new CommandFailure(exitCode.failed, `${detail} Restart it: copilot-proxy restart`, { cause })
   }

@@ -6,6 +6,7 @@ import { judgeClients } from '../clients/client-check.ts'
 import { providerNames } from '../shared/accounts.ts'
 import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, DoctorFlags } from '../shared/command.ts'
+import { wrongKeyFix } from '../shared/find-daemon.ts'
 import { doctorCache } from './cache.ts'
 import {
   judgeCodexEntitlement,
@@ -17,7 +18,7 @@ import {
   planRefusal,
 } from './account-checks.ts'
 import type { ListingOutcome } from './account-checks.ts'
-import { runChecks, skipped } from './check.ts'
+import { failed, runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
 import { openFacts } from './facts.ts'
 import type { Facts, SettledFacts } from './facts.ts'
@@ -214,7 +215,11 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs: Network, Codex')
       return judgeModels(outcome, 'codex')
     }),
-    settled({ id: 'port', title: 'Port' }, async ({ port }) => judgePort(await port())),
+    settled({ id: 'port', title: 'Port' }, async ({ port }) => {
+      const found = await port()
+      const wrongKey = failed('The key in COPILOT_PROXY_API_KEY is wrong', wrongKeyFix)
+      return found.isKeyRight === false ? [...judgePort(found), ...wrongKey] : judgePort(found)
+    }),
     {
       id: 'clients',
       title: 'Clients',

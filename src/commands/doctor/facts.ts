@@ -30,7 +30,7 @@ import { githubApi, silentLog, tokenOfEnvironment, recordPlace } from '../shared
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
+import { daemonUrl, findPortHolder, isCallerKeyRight } from '../shared/find-daemon.ts'
 import { planNameOfSku } from '../shared/plan-name.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
@@ -211,7 +211,9 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const code = await tryPort({ host, port })
       const holder =
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
-      return { host, port, code, holder, version: context.version }
+      const isRunning = holder.kind === 'copilot-proxy'
+      const isKeyRight = isRunning ? await isCallerKeyRight(context, daemonUrl(config.server)) : undefined
+      return { host, port, code, holder, isKeyRight, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),
     /** Waits for a running renewal: its tokens exist nowhere else. */

@@ -81,7 +81,8 @@ export async function fetchFromDaemon(
     const { body } = await getFromDaemon(context, { url, key }, '/v1/models?include=disabled', daemonTimeoutMs)
     const list = modelList.safeParse(body).data
     return list && { models: list.data, disabled: list.disabled, problems: [] }
-  } catch {
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error
     return undefined
   }
 }

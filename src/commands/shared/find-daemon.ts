@@ -111,9 +111,12 @@ export interface DaemonReply {
   readonly body: unknown
 }
 
-/** @throws errors of the network; the signal's reason on abort */
+/**
+ * @throws CommandFailure if the daemon refuses the key of the environment; errors of the network; the signal's reason on
+ * abort
+ */
 export async function getFromDaemon(
-  { fetch, signal }: CommandContext,
+  { fetch, signal, env }: CommandContext,
   { url, key }: DaemonAddress,
   path: string,
   timeoutMs: number,
@@ -123,7 +126,34 @@ export async function getFromDaemon(
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   })
+  if (response.status === 401 && key !== undefined && key === env[callerKeyVariable]) {
+    await response.body?.cancel()
+    throw wrongKey(url)
+  }
   return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
+}
+
+export const wrongKeyFix = `Set ${callerKeyVariable} to one of its keys; copilot-proxy key add makes one`
+
+function wrongKey(url: string): CommandFailure {
+  const problem = `The key in ${callerKeyVariable} is wrong: copilot-proxy at ${url} does not know it.`
+  return new CommandFailure(exitCode.failed, `${problem} ${wrongKeyFix}.`)
+}
+
+/** @throws CommandFailure if the running daemon refuses the key of the environment */
+export async function refuseWrongKey(context: CommandContext, url: string): Promise<void> {
+  if ((await isCallerKeyRight(context, url)) === false) throw wrongKey(url)
+}
+
+/** Whether a running daemon accepts the key of the environment; undefined if none is set or none answers. */
+export async function isCallerKeyRight(context: CommandContext, url: string): Promise<boolean | undefined> {
+  const key = context.env[callerKeyVariable]
+  if (!key) return undefined
+  try {
+    return (await getFromDaemon(context, { url, key }, '/cache', answerTimeoutMs)).ok || undefined
+  } catch (error) {
+    return error instanceof CommandFailure ? false : undefined
+  }
 }
 
 export type PortHolder =

@@ -6,6 +6,7 @@ import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import { openUsageStore, UsageStoreError } from '../../usage/store.ts'
 import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
@@ -27,7 +28,7 @@ const row = z.object({
   estimated: z.boolean().catch(false),
 })
 const modelTotals = z.array(row.extend({ provider: z.string(), model: z.string() }))
-const keyTotals = z.array(row.extend({ key: z.string().nullable() }))
+const keyTotals = z.array(row.extend({ key: z.string().nullable(), last_day: z.string().catch('') }))
 
 /** Answer of `GET /usage?partial=true`. Unexpected values, as of another version, are ignored. */
 const report = z.object({
@@ -91,7 +92,10 @@ export interface DaemonUsage {
   readonly demo: boolean
 }
 
-/** Quota and usage of the running daemon; undefined where none answers in time. */
+/**
+ * Quota and usage of the running daemon; undefined where none answers in time.
+ * @throws CommandFailure if the daemon refuses the key of the environment
+ */
 export async function askUsage(
   context: CommandContext,
   settings: LoadedSettings,
@@ -106,7 +110,8 @@ export async function askUsage(
     const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = report.parse(body)
     const account = plan === undefined ? undefined : { login, plan, sku, tokenBasedBilling, resetsAt, quotas }
     return { account, codex, totals, demo }
-  } catch {
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error
     return undefined
   }
 }

@@ -50,12 +50,17 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
 
 /** Asks only the running daemon, so that status lines can call it every few seconds. */
 async function printLine(context: CommandContext, settings: LoadedSettings): Promise<ExitCode> {
-  const fromDaemon = await askUsage(context, settings, lineTimeoutMs)
+  const fromDaemon = await askUsage(context, settings, lineTimeoutMs).catch(ignoreWrongKey)
   const totals =
     fromDaemon?.totals ?? readTotals(settings.usageFile, context.now(), fromDaemon?.account?.resetsAt).totals
   const codex = fromDaemon?.codex && planUseLine(fromDaemon.codex, context.now())
   context.stdout.write(`${usageLine(fromDaemon?.account, totals, codex)}\n`)
   return exitCode.done
+}
+
+/** A status line shows the stored totals instead. */
+function ignoreWrongKey(error: unknown): undefined {
+  if (!(error instanceof CommandFailure)) throw error
 }
 
 interface Fetched {

@@ -47,10 +47,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'key_required':
       return {
         type: 'authentication_error',
-        message:
-          error.removed === true
-            ? 'The key of this request has been removed from server.api-keys.'
-            : 'This copilot-proxy asks for a key: send one of its server.api-keys as "Authorization: Bearer <key>".',
+        message: keyMessages[error.problem ?? 'missing'],
         code: 'invalid_api_key',
       }
     case 'wrong_keys':
@@ -79,8 +76,14 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
       )
     case 'rate_limited':
       return tooMany(
-        `More than ${error.perMinute} requests in a minute (server.max-requests-per-minute). ` +
+        `More than ${error.perMinute} requests in a minute (${error.setting}). ` +
           `Try again in ${error.retryAfterSeconds} s.`,
+      )
+    case 'credits_spent':
+      return tooMany(
+        `The key ${error.keyName} has used its ${error.perDay} credits of today ` +
+          `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
+        'insufficient_quota',
       )
     case 'shutting_down':
       return unavailable('copilot-proxy is shutting down. Try again once it is back.', error.kind)
@@ -115,6 +118,14 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
 function invalid(message: string, code?: string, param?: string): Wording {
   return { type: 'invalid_request_error', message, code, param }
 }
+
+const sendKey = 'Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".'
+
+const keyMessages = {
+  missing: `No key: this copilot-proxy needs one. ${sendKey}`,
+  wrong: `Wrong key: this copilot-proxy does not know it. ${sendKey}`,
+  removed: 'The key of this request has been removed from server.api-keys.',
+} as const
 
 function tooMany(message: string, code = 'rate_limit_exceeded'): Wording {
   return { type: 'rate_limit_error', message, code }

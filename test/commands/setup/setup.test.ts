@@ -416,7 +416,7 @@ describe('a daemon that asks for a key', () => {
     user.env['COPILOT_PROXY_API_KEY'] = 'wrong'
     expect(await user.run('setup claude --yes')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('refuses the key'),
+      stderr: expect.stringContaining('The key in COPILOT_PROXY_API_KEY is wrong'),
     })
   })
 })

@@ -51,7 +51,7 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'key_required' },
     'authentication_error',
-    'This copilot-proxy asks for a key: send one of its server.api-keys as "Authorization: Bearer <key>".',
+    'No key: this copilot-proxy needs one. Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".',
     null,
     'invalid_api_key',
   ],
@@ -98,7 +98,7 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     'rate_limit_exceeded',
   ],
   [
-    { kind: 'rate_limited', perMinute: 60, retryAfterSeconds: 3 },
+    { kind: 'rate_limited', perMinute: 60, setting: 'server.max-requests-per-minute', retryAfterSeconds: 3 },
     'rate_limit_error',
     'More than 60 requests in a minute (server.max-requests-per-minute). Try again in 3 s.',
     null,
@@ -268,7 +268,7 @@ test.each<[ProxyError, number]>([
   [{ kind: 'upstream_failed', message: 'it broke' }, 502],
   [{ kind: 'upstream_status', status: 529, message: 'Overloaded' }, 503],
   [{ kind: 'queue_full', retryAfterSeconds: 1 }, 429],
-  [{ kind: 'rate_limited', perMinute: 1, retryAfterSeconds: 1 }, 429],
+  [{ kind: 'rate_limited', perMinute: 1, setting: 'server.max-requests-per-minute', retryAfterSeconds: 1 }, 429],
 ])('%j has the status %i', (error, status) => {
   expect(chatErrorStatus(error)).toBe(status)
 })

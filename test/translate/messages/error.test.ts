@@ -27,7 +27,7 @@ test.each<[ProxyError, number, string, string]>([
     'invalid_request_error',
     'Could not read the request: not JSON.',
   ],
-  [{ kind: 'key_required' }, 401, 'authentication_error', 'asks for a key'],
+  [{ kind: 'key_required' }, 401, 'authentication_error', 'No key: '],
   [{ kind: 'upstream_unauthorized', upstreamMessage: 'expired' }, 401, 'authentication_error', 'Invalid API key'],
   [{ kind: 'forbidden', detail: 'other host' }, 403, 'permission_error', 'Refused: other host.'],
   [
@@ -52,7 +52,12 @@ test.each<[ProxyError, number, string, string]>([
   [{ kind: 'body_too_large', limitBytes: 1024 * 1024 }, 413, 'request_too_large', 'larger than 1 MB'],
   [{ kind: 'unsupported_media_type', detail: 'send JSON' }, 415, 'invalid_request_error', 'send JSON.'],
   [{ kind: 'queue_full', retryAfterSeconds: 2 }, 429, 'rate_limit_error', 'Try again in 2 s.'],
-  [{ kind: 'rate_limited', perMinute: 9, retryAfterSeconds: 2 }, 429, 'rate_limit_error', 'More than 9 requests'],
+  [
+    { kind: 'rate_limited', perMinute: 9, setting: 'server.max-requests-per-minute', retryAfterSeconds: 2 },
+    429,
+    'rate_limit_error',
+    'More than 9 requests',
+  ],
   [{ kind: 'internal' }, 500, 'api_error', 'under request id req_1.'],
   [{ kind: 'upstream_unreachable', detail: 'no such host' }, 502, 'api_error', 'no such host.'],
   [{ kind: 'upstream_truncated' }, 502, 'api_error', 'broke off'],

@@ -127,7 +127,10 @@ describe('a started stream', () => {
     [{ kind: 'shutting_down' }, 'server_error'],
     [{ kind: 'internal' }, 'server_error'],
     [{ kind: 'queue_full', retryAfterSeconds: 1 }, 'rate_limit_exceeded'],
-    [{ kind: 'rate_limited', perMinute: 1, retryAfterSeconds: 1 }, 'rate_limit_exceeded'],
+    [
+      { kind: 'rate_limited', perMinute: 1, setting: 'server.max-requests-per-minute', retryAfterSeconds: 1 },
+      'rate_limit_exceeded',
+    ],
     [{ kind: 'body_stalled', afterMs: 1000 }, 'server_error'],
     [{ kind: 'invalid_request', path: 'input', detail: 'x' }, 'invalid_prompt'],
   ])('%j fails with %s', (error, code) => {
