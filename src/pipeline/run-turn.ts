@@ -22,7 +22,7 @@ import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
-import { createRequestMeter } from './request-meter.ts'
+import { callerLeft, createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
@@ -81,9 +81,14 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
     }
   } catch (error) {
     // A caller that passed a meter ends it with the status it answers.
-    if (call.meter === undefined) meter.end(error instanceof Fault ? statusOf(error.error) : 500)
+    if (call.meter === undefined) meter.end(statusOfEnd(error, call.signal))
     throw error
   }
+}
+
+function statusOfEnd(error: unknown, signal: AbortSignal): number {
+  if (error instanceof Fault) return statusOf(error.error)
+  return signal.aborted ? callerLeft : 500
 }
 
 /** A decoded request, ready for routing. */

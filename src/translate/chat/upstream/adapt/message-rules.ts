@@ -11,7 +11,8 @@ import type { Warning, WarningCode } from '../../../warning.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
-import { counted, firstWarnings, mapMessages, type Outcome, type Rule, type Target } from './rule.ts'
+import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
+import { firstWarnings, type Rule, type Target } from './rule.ts'
 
 interface MessageRow {
   readonly name: string

@@ -2,7 +2,8 @@ import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
-import type { Outcome, Rule, Target } from './rule.ts'
+import type { Outcome } from '../../map-messages.ts'
+import type { Rule, Target } from './rule.ts'
 
 /**
  * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
