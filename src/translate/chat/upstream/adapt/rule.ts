@@ -7,7 +7,7 @@ import type { ChatMessage, ChatRequest } from '../../wire.ts'
 export interface Target {
   readonly traits: ModelTraits
   readonly family: ModelFamily
-  /** Keys of what upstream has refused of the model before. */
+  /** Keys of learned refusals of the model. */
   readonly learnedRefusals: ReadonlySet<string>
 }
 
@@ -15,8 +15,8 @@ export interface Outcome {
   /** Top-level members to set; `undefined` removes one. */
   readonly patch: Partial<ChatRequest>
   /**
-   * `adapted` if the answer is the one the caller asked for; another code if it may differ. Positions count after the
-   * history window.
+   * `adapted` if the caller still gets the requested answer; another code if the answer may differ. Positions count
+   * after the history window.
    */
   readonly warnings: readonly Warning[]
 }
@@ -56,7 +56,7 @@ export function mapMessages(
   return { patch: { messages: kept }, warnings: warn(`messages.${first}`, changes) }
 }
 
-/** Few enough to log. */
+/** The number of warnings that a log line can hold. */
 const MOST_WARNINGS = 20
 
 /** The first warnings of a long list, and one for all the others. */
