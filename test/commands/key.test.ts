@@ -215,7 +215,7 @@ describe('a key that reaches nobody is not stored', () => {
     expect(await readdir(home)).toEqual([])
   })
 
-  test('and one that was written out and could not be stored is said to open nothing', async () => {
+  test('and one that was printed but not stored is reported as useless', async () => {
     const { run, file, read } = await userWith('log: { level: warn }\n')
     const stdout = {
       ...recordOutput(),

@@ -42,7 +42,7 @@ test('every setting has a description', () => {
   expect(leaves.filter(({ description }) => description === '').map(({ key }) => key)).toEqual([])
 })
 
-test('what a value of 0 or less means is said where it is set', () => {
+test('describes what 0 or less means', () => {
   const margin = leaves.find(({ key }) => key === 'copilot.refresh-safety-margin-seconds')
   expect(margin?.description).toContain('0 or less: 60')
   expect(readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')).toContain('0 or less means 60')

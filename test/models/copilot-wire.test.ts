@@ -178,7 +178,7 @@ test.each([
   expect(model.endpoints).toEqual(endpoints)
 })
 
-test('an entry without a type is told from its id', () => {
+test('the id decides the type of an entry without one', () => {
   expect(toCopilotModel({ id: 'text-embedding-ada-002' }).type).toBe('embeddings')
   expect(toCopilotModel({ id: 'gpt-4.1' }).type).toBe('chat')
 })

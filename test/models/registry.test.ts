@@ -149,7 +149,7 @@ describe('long context tiers', () => {
   })
 })
 
-test('a warning of upstream’s is told once, when the first request is routed to its model', () => {
+test('upstream’s warning is logged once, when the first request is routed to its model', () => {
   const told: unknown[] = []
   const registry = createModelRegistry(noNaming, undefined, ({ id }, { message }) => told.push([id, message]))
   const notices = [

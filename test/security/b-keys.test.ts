@@ -83,7 +83,7 @@ test('B02 keys are compared in one place, by digest and in constant time', async
 describe('B02 a key that is in the file as a hash', () => {
   const file = `server: { api-keys: ["laptop:sha256:${sha256(right)}", "phone:sha256:${sha256('phone-key').toUpperCase()}"] }`
 
-  test('opens by the key itself and by nothing that stands in the file', async () => {
+  test('opens with the key itself and with nothing from the file', async () => {
     const { send } = await openProxy({ file })
     const statusOf = async (key: string) => (await send('/v1/models', { headers: bearer(key) })).status
     expect(await statusOf(right)).toBe(200)

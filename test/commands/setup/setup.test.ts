@@ -341,7 +341,7 @@ test('a variable that the written file goes before is not in the way, one beside
   expect(stderr).not.toMatch(/gateway\.example|sk-ant-example/)
 })
 
-test('a request that fails is told, and the exit code says so', async () => {
+test('a failed request is reported, and changes the exit code', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.script('/v1/messages', { outcome: jsonReply(500, { error: { message: 'nobody knows' } }) })
   const { code, stderr } = await user.run('setup claude --yes')
@@ -349,7 +349,7 @@ test('a request that fails is told, and the exit code says so', async () => {
   expect(code).toBe(1)
 })
 
-test('a login that nothing can be done with is told, and nothing is written with models that it may not have', async () => {
+test('an unusable login is reported, and no file is written with models that it may lack', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.tokens.revokeAll()
   proxy.demo.tokens.expireAll()
@@ -404,7 +404,7 @@ describe('a daemon that asks for a key', () => {
     expect((await user.run('setup --print openai-sdk')).stdout).toContain('OPENAI_API_KEY=YOUR_KEY')
   })
 
-  test('is told what to do where only the hash of it is known', async () => {
+  test('prints what to do if only the key’s hash is known', async () => {
     const { user } = await openUser({ file })
     user.env['COPILOT_PROXY_SERVER_API_KEYS'] = `mine:sha256:${'0'.repeat(64)}`
     expect(await user.run('setup claude --yes')).toMatchObject({

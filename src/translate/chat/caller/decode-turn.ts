@@ -151,7 +151,7 @@ const carried = namesOf(
   'thinking_budget tools tool_choice parallel_tool_calls functions function_call web_search_options modalities',
 )
 
-/** Members about the user and OpenAI's cache: dropping them changes no answer. */
+/** Members about the user and OpenAI's cache. Dropping them changes no answer. */
 const silent = namesOf('user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options')
 
 /** Values that ask for the default behaviour. */

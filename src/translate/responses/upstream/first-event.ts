@@ -23,12 +23,12 @@ export function judgeResponsesEvent({ event, data }: SseEvent): FirstEvent {
     const response = isObject(value['response']) ? value['response'] : {}
     return { refusal: { status: undefined, error: readErrorValue({ error: response['error'] }) } }
   }
-  // A 200 whose body is an error has no type at all.
+  // If the body of a 200 is an error, it has no type at all.
   const isError = type === 'error' || (type === '' && ('error' in value || 'detail' in value))
   return isError ? { refusal: { status: statusOf(value), error: readErrorValue(value) } } : 'output'
 }
 
-/** The status that an error names when a gateway has wrapped it into an event. */
+/** The status in an error that a gateway has wrapped into an event. */
 function statusOf(value: JsonObject): number | undefined {
   const status = value['status'] ?? value['status_code']
   return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined

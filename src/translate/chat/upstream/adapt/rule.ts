@@ -8,7 +8,7 @@ import type { ChatRequest } from '../../wire.ts'
 export interface Target {
   readonly traits: ModelTraits
   readonly family: ModelFamily
-  /** Keys of what upstream has refused of the model before. */
+  /** Keys of learned refusals of the model. */
   readonly learnedRefusals: ReadonlySet<string>
 }
 
@@ -23,7 +23,7 @@ export interface Rule {
   readonly adapt: (request: ChatRequest, target: Target) => Outcome | undefined
 }
 
-/** Few enough to log. */
+/** The number of warnings that a log line can hold. */
 const MOST_WARNINGS = 20
 
 /** The first warnings of a long list, and one for all the others. */

@@ -57,7 +57,7 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
 export interface StrippedSchema {
   readonly schema: JsonObject
   readonly removed: readonly string[]
-  /** A keyword that constrains values is gone: the model may call with more than the schema allowed. */
+  /** A removed keyword constrained values, so the model may call with more than the schema allowed. */
   readonly loosened: boolean
 }
 
