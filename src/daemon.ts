@@ -40,6 +40,7 @@ import { createSharedFetch } from './auth/shared-fetch.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
+import { createRequestList } from './usage/requests.ts'
 
 export interface DaemonOptions {
   readonly config: Config
@@ -243,6 +244,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config: () => config,
     registry,
     totals,
+    requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: secrets.redact }),
     metrics,
     log,
     redact: secrets.redact,

@@ -49,10 +49,9 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
         return await run(signal)
       } catch (error) {
         if (!signal.aborted || signal.reason instanceof Fault) throw error
-        log.info(
-          { requestId: id, status: callerLeft, ...meter?.facts(), key },
-          'the caller left before the answer was complete',
-        )
+        const line = { requestId: id, status: callerLeft, ...meter?.facts(), key }
+        log.info(line, 'the caller left before the answer was complete')
+        meter?.record(line)
         reply.hijack()
         return undefined
       } finally {

@@ -15,6 +15,7 @@ import { stringify } from '../translate/parts/json.ts'
 import type { ReplyReader } from '../translate/translated-call.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
+import type { RequestList, RequestOrigin } from '../usage/requests.ts'
 import { presentedKeys } from './api-keys.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
@@ -33,6 +34,7 @@ declare module 'fastify' {
 }
 
 export interface ModelRouteDeps extends MeterDeps {
+  readonly requests: Pick<RequestList, 'note' | 'noteBody'>
   readonly log: Logger
   readonly lifetimes: Lifetimes
   readonly config: () => Config
@@ -59,7 +61,7 @@ export async function callModel<Result>(
   reply: FastifyReply,
   handle: (call: HttpCall) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const meter = createRequestMeter(deps, kind, request.keyName)
+  const meter = createRequestMeter(deps, kind, request.keyName, originOf(request))
   // The fault handler counts refusals on it, because it knows their status.
   request.meter = meter
   const { maxRequestsPerMinute, bodyLimitMb } = deps.config().server
@@ -75,14 +77,22 @@ export async function callModel<Result>(
           statement: statementIn(request.headers),
           meter,
         },
-        readBody: () =>
-          readBody(request.raw, { limitBytes: bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs, signal }),
+        async readBody() {
+          const limitBytes = bodyLimitMb * 1024 * 1024
+          const body = await readBody(request.raw, { limitBytes, idleMs: deps.uploadIdleMs, signal })
+          deps.requests.noteBody(request.id, 'request', body.text)
+          return body
+        },
       })
     } catch (error) {
       if (signal.aborted && !(signal.reason instanceof Fault)) meter.end(callerLeft)
       throw error
     }
   })
+}
+
+export function originOf({ method, routeOptions, url, headers }: FastifyRequest): RequestOrigin {
+  return { method, path: routeOptions.url ?? url.split('?', 1)[0] ?? '', userAgent: headers['user-agent'] }
 }
 
 /** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */
@@ -106,7 +116,11 @@ async function serve(
 ): Promise<unknown> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
-  const onText = bodies ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer') : undefined
+  const noteAnswer = (text: string): void => {
+    deps.log.info({ requestId: request.id, text }, 'answer')
+    deps.requests.noteBody(request.id, 'answer', text)
+  }
+  const onText = bodies ? noteAnswer : undefined
   let stream: EventStream | undefined
   let wantsStream = false
 

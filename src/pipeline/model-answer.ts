@@ -161,10 +161,13 @@ export function settleTurn(
 ): void {
   const line = { requestId, ...meter.facts(), status: 200, ...fields, key }
   meter.end(failure === undefined ? line.status : statusOf(failure.error))
-  if (failure === undefined) log.info(line, 'request served')
-  else {
+  if (failure === undefined) {
+    log.info(line, 'request served')
+    meter.record(line)
+  } else {
     const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
     log.warn(ending, 'stream ended in an error event')
+    meter.record(ending)
   }
 }
 

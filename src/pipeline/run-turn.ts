@@ -81,7 +81,11 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
     }
   } catch (error) {
     // A caller that passed a meter ends it with the status it answers.
-    if (call.meter === undefined) meter.end(statusOfEnd(error, call.signal))
+    if (call.meter === undefined) {
+      const status = statusOfEnd(error, call.signal)
+      meter.end(status)
+      meter.record({ requestId: call.id, ...meter.facts(), status, key: call.keyName })
+    }
     throw error
   }
 }
@@ -109,6 +113,7 @@ async function openAnswer(
   const { id, signal } = call
   const ready = { call, meter, leave, ...(await readRequest(state, call)) }
   const { request, source } = ready
+  meter.asked(request.model)
   const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
   const routed = await routeModel(state, request.model, ownPath, signal)
   if (!isAutoModel(routed.model)) return openRouted(state, ready, routed)

@@ -19,6 +19,7 @@ const commands = [
   'status',
   'models',
   'usage',
+  'requests',
   'doctor',
   'key',
   'key add',
