@@ -6,7 +6,7 @@ interface MarkerRow {
 }
 
 /**
- * Every behaviour that a marker in the last user message asks for. README, help text and parser read this table.
+ * Every behaviour that a marker in the last user message asks for. The help text and the parser read this table.
  * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that answers prompts.
  */
 export const DEMO_MARKERS = [

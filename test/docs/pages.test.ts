@@ -157,8 +157,6 @@ describe('the container', () => {
     expect(services['copilot-proxy'].volumes).toEqual([`copilot-proxy:${/^VOLUME (.+)$/m.exec(dockerfile)?.[1]}`])
     const mounted = Object.values(services).flatMap((service) => service.volumes.map((volume) => volume.split(':')[0]))
     expect(Object.keys(volumes)).toEqual(mounted)
-    // The condition service_healthy needs it.
-    expect(dockerfile).toContain('HEALTHCHECK')
   })
 
   test('the key of Open WebUI is in a file that git and the image leave out', () => {
