@@ -6,9 +6,8 @@ interface MarkerRow {
 }
 
 /**
- * All markers and their behaviours. A marker in the last user message selects a behaviour. README, help text and parser
- * read this table. Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that
- * answers prompts.
+ * All markers and their behaviours. A marker in the last user message selects one. The help text and the parser read this table.
+ * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that answers prompts.
  */
 export const DEMO_MARKERS = [
   { name: 'help', argument: '', effect: 'answers with this table' },

@@ -282,7 +282,7 @@ describe('key remove', () => {
     const { code, stderr } = await run('key remove laptop')
     expect(code).toBe(2)
     expect(stderr).toContain('Nothing is changed')
-    expect(stderr).toContain('other machines could reach the proxy without a key')
+    expect(stderr).toContain('other machines could use copilot-proxy without a key')
     expect(await read()).toBe(open)
   })
 })

@@ -242,10 +242,10 @@ describe('copilot.headers', () => {
 
 describe('listening beyond this machine', () => {
   const hosts = ['0.0.0.0', '::', '[::]', '0', '0x0', '', '::ffff:0.0.0.0', '192.168.1.5', 'workstation', '0.0.0.0.']
-  test.each(hosts)('at %j is refused without keys, naming both settings', (host) => {
+  test.each(hosts)('at %j is refused without keys, naming the command that makes one', (host) => {
     const message = refused({ file: `server: {host: ${JSON.stringify(host)}}` })
     expect(message).toContain('config.yaml:1:16  server.host')
-    expect(message).toContain('`server.api-keys`')
+    expect(message).toContain('copilot-proxy key add NAME')
     expect(message).toContain('`server.host`')
   })
 
