@@ -22,8 +22,8 @@ type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplie
 
 /** Measures one model request. */
 export interface RequestMeter {
-  /** The request was routed to this model. */
-  readonly routed: (model: MeteredModel, route: string) => void
+  /** The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`). */
+  readonly routed: (model: MeteredModel, route: string, fallback?: string) => void
   /** Upstream accepted the request, which it bills by the initiator. */
   readonly accepted: (initiator: Initiator) => void
   /** The head of the caller's stream was sent. */
@@ -65,6 +65,7 @@ export function createRequestMeter(
   const startedAt = now()
   let model: MeteredModel | undefined
   let route: string | undefined
+  let fallback: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
   let serviceRequestId: string | undefined
@@ -73,9 +74,10 @@ export function createRequestMeter(
   let premiumRequests: number | undefined
   let hasEnded = false
   return {
-    routed(chosenModel, chosenRoute) {
+    routed(chosenModel, chosenRoute, fallbackOf) {
       model = chosenModel
       route = chosenRoute
+      fallback = fallbackOf
     },
     accepted(initiator) {
       if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
@@ -133,6 +135,7 @@ export function createRequestMeter(
     facts: () => ({
       model: model?.id,
       route,
+      fallback,
       ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
