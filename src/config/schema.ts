@@ -220,7 +220,12 @@ const auth = section({
 })
 
 const models = section({
-  aliases: aliasTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
+  aliases: aliasTable
+    .default({})
+    .describe(
+      'Other names for models: the name (or a pattern with *), then the model. A list of models: the next one is asked ' +
+        'after 429, 402 or 5xx.',
+    ),
   hide: textList.default([]).describe('Models left out of the list.'),
 })
 

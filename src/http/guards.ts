@@ -113,6 +113,7 @@ const exposedHeaders = [
   'x-request-id',
   'request-id',
   'x-copilot-proxy-route',
+  'x-copilot-proxy-fallback',
   'x-copilot-proxy-warnings',
   'x-copilot-proxy-token-count',
   'x-copilot-proxy-credits',

@@ -140,9 +140,14 @@ async function serve(
         wantsStream = decoded.stream
         return { dialect, request: decoded }
       },
-      onRouted({ route, warnings }) {
-        // Set before upstream answers, so that a refusal carries them too.
-        reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(warnings) })
+      onRouted({ route, warnings, fallback }) {
+        // Set before upstream answers, so that a refusal carries them too. The model before a fallback had its own.
+        reply.removeHeader('x-copilot-proxy-warnings')
+        reply.headers({
+          'x-copilot-proxy-route': route,
+          ...warningHeader(warnings),
+          ...(fallback !== undefined && { 'x-copilot-proxy-fallback': plainAscii(fallback) }),
+        })
         if (wantsStream && stream === undefined) startStream()
       },
     })
@@ -183,11 +188,12 @@ const maxWarningHeader = 2000
 /** Replaces characters outside ASCII, which header values cannot carry. The log has the original warnings. */
 function warningHeader(warnings: readonly Warning[]): Record<string, string> {
   if (warnings.length === 0) return {}
-  const value = warnings
-    .map(formatWarning)
-    .join(', ')
-    .replaceAll(/[^\x20-\x7e]/g, '?')
+  const value = plainAscii(warnings.map(formatWarning).join(', '))
   return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
+}
+
+function plainAscii(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
 type Answer = Pick<ModelAnswer<ReplyReader>, 'read' | 'reader' | 'seed' | 'upstream'>

@@ -27,8 +27,8 @@ type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplie
 export interface RequestMeter {
   /** The request names this model. */
   readonly asked: (model: string) => void
-  /** The request was routed to this model. */
-  readonly routed: (model: MeteredModel, route: string) => void
+  /** The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`). */
+  readonly routed: (model: MeteredModel, route: string, fallback?: string) => void
   /** Upstream accepted the request, which it bills by the initiator. */
   readonly accepted: (initiator: Initiator) => void
   /** The head of the caller's stream was sent. */
@@ -94,6 +94,7 @@ export function createRequestMeter(
   let askedModel: string | undefined
   let model: MeteredModel | undefined
   let route: string | undefined
+  let fallback: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
   let serviceRequestId: string | undefined
@@ -105,9 +106,10 @@ export function createRequestMeter(
     asked(name) {
       askedModel = name
     },
-    routed(chosenModel, chosenRoute) {
+    routed(chosenModel, chosenRoute, fallbackOf) {
       model = chosenModel
       route = chosenRoute
+      fallback = fallbackOf
     },
     accepted(initiator) {
       if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
@@ -165,6 +167,7 @@ export function createRequestMeter(
     facts: () => ({
       model: model?.id,
       route,
+      fallback,
       ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,

@@ -9,6 +9,7 @@ import type { PipelineDeps } from './pipeline.ts'
 /**
  * Routes a model name to a model and an upstream path. If the name is unknown, waits for model lists that were never
  * fetched.
+ * @param target the target of the alias `name` to route to; default: its first
  * @throws Fault `model_not_found`, `invalid_request`; the reason why a list could not be fetched if the name may be on it
  */
 export async function routeModel(
@@ -16,15 +17,17 @@ export async function routeModel(
   name: string,
   callerPath: string | undefined,
   signal: AbortSignal,
+  target?: string,
 ): Promise<Route> {
   const ask = askFrom(deps, callerPath)
-  let route = deps.registry.route(name, ask)
+  let route = deps.registry.route(name, ask, target)
   // A bare name that both providers have means Copilot's model, so wait for Copilot's list. If that list cannot be
   // fetched, the other provider's model answers.
-  const mayBeCopilot = route.ok && route.value.model.provider !== 'copilot' && providerOfName(name) === undefined
+  const mayBeCopilot =
+    route.ok && route.value.model.provider !== 'copilot' && providerOfName(target ?? name) === undefined
   if (!route.ok || mayBeCopilot) {
-    const problem = await deps.completeModels(name, { retry: !route.ok, signal })
-    route = deps.registry.route(name, ask)
+    const problem = await deps.completeModels(target ?? name, { retry: !route.ok, signal })
+    route = deps.registry.route(name, ask, target)
     if (!route.ok && problem !== undefined) throw new Fault(problem)
   }
   if (!route.ok) throw new Fault(route.error)

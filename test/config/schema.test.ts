@@ -67,6 +67,7 @@ describe('bounds', () => {
     ['copilot: {base-url: "http://[::1]:8080"}'],
     ['codex: {base-url: "http://localhost:1"}'],
     ['models: {aliases: {gpt-4.1: gpt-5, "a b": c}, hide: [gpt-4]}'],
+    ['models: {aliases: {claude-*: claude-haiku-4.5, gpt-4.1: [copilot/gpt-4.1, gpt-5-mini]}}'],
     ['chat: {history-window: 20, strict: true}'],
   ])('accept %s', (file) => {
     expect(loaded({ file }).config).toBeDefined()
@@ -123,12 +124,24 @@ describe('bounds', () => {
     ['copilot: {timeouts: {idle-seconds: .inf}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
     ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text (a number needs quotes), got 5'],
     ['models: {aliases: {a: ""}}', 'models.aliases.a  expected text that is not empty, got ""'],
-    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias stands for itself'],
-    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias stands for itself'],
+    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias is its own target'],
+    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias is its own target'],
     ['models: {hide: [4]}', 'models.hide.0  expected text (a number needs quotes), got 4'],
     ['server: {api-keys: [1234, a]}', 'config.yaml:1:21  server.api-keys.0  expected text (a number needs quotes)'],
     ['server: {api-keys: [null]}', 'server.api-keys.0  expected text'],
     ['copilot-oauth: {client-id: 5}', 'copilot-oauth.client-id  expected text (a number needs quotes), got 5'],
+    [
+      'models: {aliases: {a: b, b: c}}',
+      'models.aliases.a  the target "b" is another alias: expected the name of a model',
+    ],
+    ['models: {aliases: {a: [c, b], b: c}}', 'config.yaml:1:27  models.aliases.a.1  the target "b" is another alias'],
+    ['models: {aliases: {a: "b*"}}', 'models.aliases.a  the target "b*" has a *: expected the name of a model'],
+    ['models: {aliases: {a: []}}', 'models.aliases.a  expected at least one model, got a list'],
+    [
+      'models: {aliases: {a: [5]}}',
+      'models.aliases.a  expected a list of model names (a number needs quotes), got a list',
+    ],
+    ['models: {aliases: {a: {b: c}}}', 'models.aliases.a  expected text, got a table'],
     ['models: {aliases: [a]}', 'models.aliases  expected a table of text, got a list'],
     ['chat: {history-window: -1}', 'chat.history-window  expected a whole number from 0 to 1000000, got -1'],
   ])('refuse %s', (file, message) => {

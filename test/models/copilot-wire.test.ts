@@ -38,6 +38,7 @@ test('a complete entry becomes a model with all its facts', () => {
     type: 'chat',
     family: 'claude-opus-4.6',
     vendor: 'Anthropic',
+    version: 'claude-opus-4.6',
     contextWindow: 200_000,
     maxPromptTokens: 168_000,
     maxOutputTokens: 32_000,
