@@ -9,6 +9,14 @@ COPY src ./src
 RUN npm run build
 
 FROM node:24-bookworm-slim
+ARG REVISION=""
+ARG SOURCE=""
+LABEL org.opencontainers.image.title="copilot-proxy" \
+      org.opencontainers.image.description="GitHub Copilot models for OpenAI and Anthropic clients" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}"
 ENV NODE_ENV=production \
     COPILOT_PROXY_HOME=/data \
     COPILOT_PROXY_LOG_FORMAT=json
@@ -23,7 +31,8 @@ VOLUME /data
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=5s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.COPILOT_PROXY_SERVER_PORT || 4141) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Inside a container the port is only reachable when the daemon binds beyond loopback, and that needs a key:
-#   docker run -p 127.0.0.1:4141:4141 -e COPILOT_PROXY_SERVER_API_KEYS=choose-one -v copilot-proxy:/data copilot-proxy
+# In a container the daemon listens beyond loopback, which needs a key (docs/network.md):
+#   docker run --rm -v copilot-proxy:/data copilot-proxy key add docker
+#   docker run -p 127.0.0.1:4141:4141 -v copilot-proxy:/data copilot-proxy
 ENTRYPOINT ["node", "bin/copilot-proxy.cjs"]
 CMD ["serve", "--host", "0.0.0.0"]

@@ -28,10 +28,12 @@ import type { ModelRouteDeps } from './http/serve.ts'
 import { hasOneAuthority } from './http/origin-policy.ts'
 import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
+import { registerRequestRoutes } from './http/request-routes.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
+import type { RequestList } from './usage/requests.ts'
 
 export interface AppDeps
   extends
@@ -40,6 +42,7 @@ export interface AppDeps
   readonly registry: ModelRegistry
   readonly metrics: Metrics
   readonly totals: UsageRecorder
+  readonly requests: RequestList
   readonly randomId: () => string
   readonly deadlines?: Partial<Deadlines>
   /** Absent: V8 keeps its default memory rules. */
@@ -121,7 +124,7 @@ export function buildApp(deps: AppDeps): App {
     sessions,
     setTimer,
   })
-  const handleFault = createFaultHandler({ log: deps.log, redact: deps.redact, metrics, now: monotonicMs })
+  const handleFault = createFaultHandler({ ...deps, now: monotonicMs, dateNow: deps.now })
   const routes = collectRoutes(fastify)
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
@@ -186,6 +189,7 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
+  registerRequestRoutes(fastify, deps)
   registerModelRoutes(fastify, deps.registry, deps.config)
   registerDialectRoutes(fastify, routeDeps)
 

@@ -40,6 +40,7 @@ import { createSharedFetch } from './auth/shared-fetch.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
+import { createRequestList } from './usage/requests.ts'
 
 export interface DaemonOptions {
   readonly config: Config
@@ -135,7 +136,20 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
     ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
   )
-  const refreshDeps = { registry, now: Date.now, setTimer, log }
+  const warnedTargets = new Set<string>()
+  function warnOfDeadTargets(): void {
+    for (const { alias, target } of registry.deadTargets()) {
+      const key = JSON.stringify([alias, target])
+      if (warnedTargets.has(key)) continue
+      warnedTargets.add(key)
+      log.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
+    }
+  }
+  function register(...models: Parameters<typeof registry.register>): void {
+    registry.register(...models)
+    warnOfDeadTargets()
+  }
+  const refreshDeps = { registry: { register }, now: Date.now, setTimer, log }
   const copilotModels = createAccountModels({
     provider: 'copilot',
     seeds: copilotSeeds,
@@ -243,6 +257,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config: () => config,
     registry,
     totals,
+    requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: secrets.redact }),
     metrics,
     log,
     redact: secrets.redact,
@@ -316,6 +331,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       config = redirected(changed)
       holdSecrets()
       registry.setNaming(config.models)
+      warnOfDeadTargets()
       app.reconfigured()
       if (
         !isDeepStrictEqual(config.copilot, before.copilot) ||

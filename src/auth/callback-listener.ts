@@ -4,10 +4,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { errnoOf } from './records/record-fs.ts'
 import { toPlainLine, type RequestDeps } from './http-json.ts'
 
-/** Where the redirect leads, and every loopback address that a browser may take it to. */
+/** The addresses that the redirect's host name can resolve to. */
 const LOOPBACK = {
   '127.0.0.1': ['127.0.0.1'],
-  // The name may resolve to either, and the browser decides.
+  // The name may resolve to either address, and the browser decides which one it uses.
   localhost: ['127.0.0.1', '::1'],
 } as const
 
@@ -15,7 +15,7 @@ const LOOPBACK = {
 export interface BrowserLoginDeps extends RequestDeps {
   /** Cryptographically strong. */
   readonly randomBytes: (size: number) => Uint8Array
-  /** Called once, when the listener is up: open or show this address. */
+  /** Called once, when the listener is up, with the address to open or show. */
   readonly onUrl: (url: string) => void
 }
 
@@ -27,41 +27,41 @@ export interface AuthorizationOptions {
   /** Further query parameters of the authorize URL. */
   readonly query?: Readonly<Record<string, string>>
   readonly verifierBytes: number
-  /** Tried in this order; one that is taken gives way to the next. 0 takes a free one. */
+  /** Tried in this order. A port that is taken is skipped. 0 selects a free one. */
   readonly ports: readonly number[]
-  /** Host of the redirect address, as it is registered; the browser's Host header must name it. */
+  /** Host of the redirect address, as registered. The browser's Host header must name it. */
   readonly host: keyof typeof LOOPBACK
-  /** Path of the redirect address, as it is registered. */
+  /** Path of the redirect address, as registered. */
   readonly path: string
-  /** The site that sends the browser back, named on the page that the browser then shows. */
+  /** The site that redirects the browser. The final page names it. */
   readonly site: 'GitHub' | 'OpenAI'
-  /** The person's time limit, in all. */
+  /** Total time limit for the user. */
   readonly waitMs: number
 }
 
-/** A code, and what its redemption takes. */
+/** A code, and the values for redeeming it. */
 export interface AuthorizationCode {
   readonly code: string
-  /** The PKCE verifier that belongs to the code. */
+  /** The PKCE verifier of the code. */
   readonly verifier: string
   readonly redirectUri: string
 }
 
-/** How a browser login ends without a code. `detail` is a sentence without its period. */
+/** Why a browser login ended without a code. `detail` is a sentence without its period. */
 export type BrowserLoginFailure =
-  /** The person or the site's rules refused. `detail` is the site's reason, '' if it gives none. */
+  /** The user or the site's rules refused. `detail` is the site's reason, '' if it gives none. */
   | { readonly kind: 'denied'; readonly detail: string }
   | { readonly kind: 'timed_out' }
-  /** All of the ports. */
+  /** Another program holds every port. */
   | { readonly kind: 'ports_taken' }
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
 /**
- * Gets an authorization code through a browser on this machine, with PKCE (RFC 7636, S256) and a loopback redirect
- * (RFC 8252 §7.3). Listens until the browser returns with the right `state`, once: any page in that browser can send a
- * request here, so a request without the state gets a 400 and the wait continues. Aborting `signal` closes the
- * listener at once.
+ * Gets an authorization code through a browser on this machine, with PKCE (RFC 7636, S256) and a loopback redirect (RFC
+ * 8252 §7.3). Listens until the browser returns with the right `state`. Any page in that browser can send a request
+ * here, so a request without the state gets a 400 and the wait continues. Aborting `signal` closes the listener at
+ * once.
  */
 export async function authorizeInBrowser(
   deps: Pick<BrowserLoginDeps, 'onUrl' | 'randomBytes'>,
@@ -88,7 +88,7 @@ export async function authorizeInBrowser(
   const timer = setTimeout(() => resolve({ kind: 'timed_out' }), options.waitMs)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    // Aborted while the ports were opened: the event is over.
+    // The signal was aborted while the ports were opened, so its event has passed.
     if (signal.aborted) return { kind: 'aborted' }
     expected.origin = `http://${options.host}:${listening.port}`
     const redirectUri = expected.origin + options.path
@@ -191,7 +191,10 @@ async function listenOnAll(port: number, addresses: readonly string[], listener:
   return servers.length === 0 ? failure : { kind: 'listening', port: opened, servers }
 }
 
-/** @returns the port; @throws the system's error */
+/**
+ * @returns the port
+ * @throws the system's error
+ */
 async function listenOn(server: Server, port: number, address: string): Promise<number> {
   server.listen(port, address)
   await once(server, 'listening')
@@ -205,21 +208,21 @@ async function closeAll(servers: readonly Server[]): Promise<void> {
     servers.map(async (server) => {
       const closed = once(server, 'close')
       server.close()
-      // The page has been sent. Spare connections of the browser would delay `close`.
+      // The page has been sent. Idle connections of the browser would delay `close`.
       server.closeAllConnections()
       await closed
     }),
   )
 }
 
-/** What a visit brought, or the status that refuses it. */
+/** The result of a request to the listener, or the status that refuses it. */
 type Visit = CallbackResult | 400 | 404 | 405
 
 function readVisit(
   request: IncomingMessage,
   { origin, path, state }: { readonly origin: string; readonly path: string; readonly state: string },
 ): Visit {
-  // The exact Host line keeps out pages that reach us through a name of their own (DNS rebinding).
+  // The exact Host header keeps out pages that reach this listener through a name of their own (DNS rebinding).
   if (`http://${request.headers.host ?? ''}` !== origin) return 400
   const target = `${origin}${request.url ?? ''}`
   if (!URL.canParse(target)) return 400
@@ -233,12 +236,12 @@ function readVisit(
   return code === '' ? 400 : { kind: 'code', code }
 }
 
-/** In constant time: hashing first makes the lengths equal too. */
+/** Compares in constant time. Hashing first makes the lengths equal too. */
 function isSame(given: string, expected: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'))
 }
 
-/** Fixed pages: nothing of the request is reflected. */
+/** Fixed pages that repeat nothing from the request. */
 function answer(response: ServerResponse, visit: Visit, site: AuthorizationOptions['site']): void {
   const isRefused = typeof visit === 'number'
   response.writeHead(isRefused ? visit : 200, {

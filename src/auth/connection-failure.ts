@@ -1,4 +1,6 @@
-/** Failures while connecting, by the code of the system, of TLS or of undici: nothing of the request has been sent. */
+/**
+ * Failures while connecting, by the error code of the system, of TLS or of undici. None of the request has been sent.
+ */
 const whileConnecting: Readonly<Record<string, string>> = {
   ENOTFOUND: 'its name is not known',
   EAI_AGAIN: 'its name could not be looked up; is there a network?',
@@ -7,13 +9,13 @@ const whileConnecting: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
-  // If nobody aborted the request, the proxy refused to open the tunnel.
+  // If the request was not aborted, the HTTP proxy refused to open the tunnel.
   UND_ERR_ABORTED: 'the proxy on the way did not let the connection through',
   UND_ERR_PRX_CONN: 'the proxy on the way cut the connection',
   UND_ERR_PRX_TLS: 'no secure connection to the proxy could be agreed on',
 }
 
-/** The certificate's issuer is unknown here, as that of a company proxy that inspects connections. */
+/** This machine does not know the certificate's issuer. Company proxies that inspect connections cause this. */
 const unknownIssuer: ReadonlySet<string> = new Set([
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
@@ -46,8 +48,8 @@ export class ProxyFailure extends Error {
 }
 
 /**
- * Why a request failed, as a clause; '' if the error has no code. The clause ends with the system's code, which people
- * can look up; codes of libraries are left out.
+ * Why a request failed, as a clause; '' if the error has no code. The clause ends with the system's error code, which
+ * users can look up. Codes of libraries are left out.
  */
 export function describeConnectionFailure(error: unknown): string {
   const proxy = causes(error).find((cause) => cause instanceof ProxyFailure)
@@ -67,7 +69,7 @@ function clauseOf(error: unknown): string {
     : `${clause ?? 'the connection failed'} (${code})`
 }
 
-/** Whether a request certainly failed before any of it was sent. A broken connection does not show that. */
+/** Whether a request certainly failed before any of it was sent. A broken connection does not prove that. */
 export function isBeforeSending(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeSending)
   if (!(error instanceof Error)) return false
@@ -78,7 +80,7 @@ export function isBeforeSending(error: unknown): boolean {
   )
 }
 
-/** The `code` of a system or library error; fetch hides it in `cause`, sometimes one level deeper. */
+/** The `code` of a system or library error. fetch puts it into `cause`, sometimes one level deeper. */
 export function errorCode(error: unknown): string | undefined {
   for (const cause of causes(error)) {
     if ('code' in cause && typeof cause.code === 'string') return cause.code
@@ -86,7 +88,7 @@ export function errorCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** The error and what caused it, the latest first. */
+/** The error and its causes, the latest first. */
 function causes(error: unknown): readonly Error[] {
   const found: Error[] = []
   for (let at = error; at instanceof Error && found.length < 5; at = at.cause) found.push(at)

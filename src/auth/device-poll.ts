@@ -7,7 +7,7 @@ export interface DevicePollDeps extends RequestDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What the person needs, the code to type and where; and our secret half. */
+/** The code that the user types, its page, and the secret part for polling. */
 export interface DeviceCode {
   readonly userCode: string
   readonly verificationUri: string
@@ -21,18 +21,17 @@ export type DeviceStart =
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** RFC 8628 §3.2 and §3.5: the interval where the server names none, and what a request to slow down adds. */
+/** RFC 8628 §3.2 and §3.5: the interval if the server states none, and the seconds that a `slow_down` adds. */
 export const DEFAULT_INTERVAL_SECONDS = 5
 
-/** The meaning of one poll: the person has not decided yet, or the end of polling. */
+/** The result of one poll: still pending, or the end of polling. */
 export type PollAnswer<Result> =
   | { readonly kind: 'pending'; readonly intervalSeconds: number }
   | { readonly kind: 'done'; readonly result: Result }
 
 /**
- * Polls until `ask` is done or the code has expired (RFC 8628 §3.5). Aborting `signal` ends it at once, also during a
- * wait.
- * @param ask gets the interval that applied, and answers with the interval for all later polls
+ * Polls until `ask` is done or the code has expired (RFC 8628 §3.5). Aborting `signal` ends the wait at once.
+ * @param ask receives the current interval and returns the interval for later polls
  */
 export async function pollDevice<Result>(
   deps: DevicePollDeps,
@@ -59,7 +58,7 @@ export async function pollDevice<Result>(
   }
 }
 
-/** Whether a code can be shown to a person. */
+/** Whether a code can be shown to users. */
 export function isShowableCode(code: string): boolean {
   return /^[A-Za-z0-9-]{4,32}$/.test(code)
 }

@@ -1,11 +1,11 @@
 import { describeConnectionFailure, isBeforeSending } from './connection-failure.ts'
 
-/** Replies of the login and account endpoints are a few KB; more than this is not one of them. */
+/** Replies of the login and account endpoints are a few KB. Anything larger is not such a reply. */
 const MAX_REPLY_BYTES = 1024 * 1024
 
 export interface RequestDeps {
   readonly fetch: typeof globalThis.fetch
-  /** For one request and its reply, headers and body. */
+  /** Limit for one request and its reply, headers and body. */
   readonly timeoutMs: number
 }
 
@@ -16,12 +16,12 @@ export interface Reply {
   readonly text: string
 }
 
-/** How a request ended. `detail` is a sentence without its period; it names hosts, never a credential. */
+/** The outcome of a request. `detail` is a sentence without its period; it names hosts, never a credential. */
 export type RequestOutcome =
   | Reply
-  /** 3xx. Not followed: the request carries a credential that belongs to one host. */
+  /** 3xx. Not followed, because the request carries a credential for one host. */
   | { readonly kind: 'redirected'; readonly detail: string }
-  /** `unsent`: there was no connection, so nobody has read the request. */
+  /** `unsent`: there was no connection, so no server has read the request. */
   | { readonly kind: 'unreachable'; readonly detail: string; readonly unsent?: true }
   | { readonly kind: 'timed_out'; readonly detail: string }
   /** `signal` was aborted. */
@@ -33,7 +33,7 @@ type RequestContent =
   | { readonly json: Readonly<Record<string, string>> }
   | { readonly form: Readonly<Record<string, string>> }
 
-/** One request to a login or account endpoint; every ending is a value. */
+/** Sends one request to a login or account endpoint. Returns every outcome as a value. */
 export async function sendRequest(
   deps: RequestDeps,
   url: string,
@@ -91,12 +91,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Visible ASCII: a credential with anything else in it could not be sent in a header. */
+/** Visible ASCII. A header cannot carry a credential with any other character. */
 export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)
 }
 
-/** The target's host. Path and query may carry what was sent. */
+/** The target's host only, because path and query may contain what was sent. */
 function redirectTarget(response: Response, host: string): string {
   const target = URL.parse(response.headers.get('location') ?? '')?.host
   return target === undefined || target === host
@@ -107,9 +107,9 @@ function redirectTarget(response: Response, host: string): string {
 const inTheWay = 'the sign-in page of a network, a company proxy or firewall may be in the way'
 
 /**
- * Says that a web page came instead of an answer; undefined for any other reply.
+ * States that a web page came instead of an answer; undefined for any other reply.
  * @param whose as in “GitHub’s answer”
- * @param whatElse may have answered, besides what is in the way of every request
+ * @param whatElse other possible senders of the page, besides those on the way of every request
  */
 export function describeWebPage({ status, headers, text }: Reply, whose: string, whatElse = ''): string | undefined {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
@@ -118,7 +118,7 @@ export function describeWebPage({ status, headers, text }: Reply, whose: string,
     : undefined
 }
 
-/** Undefined when the body is larger than any honest reply. */
+/** Undefined if the body is larger than any real reply. */
 async function readText(response: Response): Promise<string | undefined> {
   if (response.body === null) return ''
   const decoder = new TextDecoder()
@@ -132,15 +132,15 @@ async function readText(response: Response): Promise<string | undefined> {
   return text + decoder.decode()
 }
 
-/** The longest upstream text that is shown to a person or logged. Characters. */
+/** The longest upstream text that is shown to users or logged. Characters. */
 const MAX_LENGTH = 300
 
-// C0, DEL, C1 and the bidirectional controls: they could repaint a terminal or reorder what a person reads.
+// C0, DEL, C1 and the bidirectional controls. They could repaint a terminal or reorder text.
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu
 
 /**
- * Upstream's text as one harmless line: control characters become spaces, `secrets` are redacted (an upstream may
- * reflect what it was sent), and the length is bounded.
+ * Sanitises upstream's text to one line: replaces control characters by spaces, redacts `secrets` (an upstream may
+ * reflect what it was sent), and bounds the length.
  */
 export function toPlainLine(text: string, secrets: readonly string[] = []): string {
   let line = text

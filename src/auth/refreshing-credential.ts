@@ -13,7 +13,7 @@ export interface RefreshDeps<Stored extends StoredRecord> {
   readonly fetch: typeof globalThis.fetch
   /** Ms since epoch. */
   readonly now: () => number
-  /** Ms; never jumps, may stand still while the machine sleeps. */
+  /** Ms. Never jumps, and may stop while the machine sleeps. */
   readonly monotonicMs: () => number
   /** 0…1, for jitter. */
   readonly random: () => number
@@ -22,7 +22,7 @@ export interface RefreshDeps<Stored extends StoredRecord> {
   readonly noteSecrets?: NoteSecrets | undefined
   /** Called with the outcome of each refresh. */
   readonly onRefresh?: ((ok: boolean) => void) | undefined
-  /** Called with work that should end before the process does, even if the process is in a hurry. */
+  /** Called with work that should end before the process exits, even if the process is in a hurry. */
   readonly beforeExit?: (work: Promise<void>) => void
 }
 
@@ -30,22 +30,22 @@ type FailureState = 'login_required' | 'no_access' | 'rate_limited' | 'unreachab
 
 export interface CredentialStatus {
   /**
-   * `starting`: nothing is known yet. `expired`: the next request refreshes the credential. `login_required`: nobody is
-   * logged in, or the login was revoked. `unreadable`: the stored login cannot be used.
+   * `starting`: the store has not been read yet. `expired`: the next request refreshes the credential.
+   * `login_required`: nobody is logged in, or the login was revoked. `unreadable`: the stored login cannot be used.
    */
   readonly state: 'starting' | 'ok' | 'expired' | FailureState
-  /** A sentence for a person; no path, no credential. */
+  /** A sentence for users, without paths and credentials. */
   readonly detail: string
-  /** The command, page or wait that helps; '' if nothing is wrong. */
+  /** The command or page that helps, or how long to wait; '' if nothing is wrong. */
   readonly fix: string
 }
 
-/** Why a refresh brought no new credential. */
+/** Why a refresh returned no new credential. */
 export interface RefreshFailure extends CredentialStatus {
   readonly state: FailureState
-  /** The next refresh comes no sooner than this. Infinity: not before the record changes. Ms. */
+  /** The shortest time to the next refresh. Infinity: not before the record changes. Ms. */
   readonly retryAfterMs?: number
-  /** The attempt used up its time limit: a caller without a credential may try again at once. */
+  /** The attempt used up its time limit, so a caller without a credential may try again at once. */
   readonly timedOut?: boolean
 }
 
@@ -55,7 +55,7 @@ type RefreshOutcome<Stored> =
   /** The signal was aborted. */
   | { readonly kind: 'aborted' }
 
-/** The credential in use, with the record it comes from and its life by the clocks of this machine. */
+/** The credential in use, the record it comes from, and its lifetime by the clocks of this machine. */
 export interface HeldCredential<Stored, Credential> {
   readonly credential: Credential
   readonly record: Stored
@@ -68,36 +68,36 @@ export interface UnsavedRecord<Stored> {
   readonly after: Stored
 }
 
-/** What one provider adds to the machine. The machine holds no host, header or wire format. */
+/** The provider-specific part. The rest of this module knows no host, header or wire format. */
 export interface CredentialRules<Stored extends StoredRecord, Credential, Account> {
-  /** Changes when somebody logs in, also with the same account. */
+  /** Changes at every login, also with the same account. */
   readonly loginKey: (record: Stored) => string
-  /** Everything secret in a record. Other secrets than before are news that ends a back-off. */
+  /** All secrets of a record. If they change, a back-off ends. */
   readonly secretsOf: (record: Stored) => readonly (string | undefined)[]
-  /** The credential to use after `record` was read, while `held` is in use. `random` is 0…1, for jitter. */
+  /** Returns the credential to use after `record` was read, while `held` is in use. `random` is 0…1, for jitter. */
   readonly hold: (
     record: Stored,
     held: HeldCredential<Stored, Credential> | undefined,
     at: Moment,
     random: number,
   ) => HeldCredential<Stored, Credential> | undefined
-  /** What listeners get; they are called when `key` changes. */
+  /** The value for listeners, which are called when `key` changes. */
   readonly accountOf: (held: HeldCredential<Stored, Credential>) => { readonly key: string; readonly account: Account }
-  /** One request for a new credential. Never throws. `closing` is aborted by `close`. */
+  /** Requests a new credential once. Never throws. `close` aborts `closing`. */
   readonly refresh: (record: Stored, closing: AbortSignal) => Promise<RefreshOutcome<Stored>>
   /**
-   * For a refresh that spends what the record holds. The record is stored in this form before the refresh; a refresh
-   * without a lock is never made.
+   * For a refresh that spends a single-use token of the record. The record is stored in the returned form before the
+   * refresh. Without a lock, no such refresh is made.
    */
   readonly begin?: (record: Stored) => Stored
-  /** A refresh could end the login, so none is made while the credential works. */
+  /** Whether a refresh could end the login. Then none is made while the credential works. */
   readonly isRisky?: (record: Stored) => boolean
-  /** Whether a refused credential is worth a refresh. `isSettled`: there was one for it already. */
+  /** Whether to refresh a rejected credential. `isSettled`: a refresh was already made for it. */
   readonly mayReplace: (
     credential: Credential,
-    past: { readonly isSettled: boolean; readonly vainReplacements: number; readonly sinceMs: number },
+    past: { readonly isSettled: boolean; readonly replacementsSinceAccepted: number; readonly sinceMs: number },
   ) => boolean
-  /** The stored record with the refreshed credential; undefined if the stored record knows better. */
+  /** The stored record with the refreshed credential; undefined if the stored record is newer. */
   readonly withUnsaved: (stored: Stored, unsaved: UnsavedRecord<Stored>) => Stored | undefined
   /** How long a caller without a credential waits for a refresh. Ms; no limit by default. */
   readonly patienceMs?: number
@@ -109,7 +109,7 @@ export interface CredentialRules<Stored extends StoredRecord, Credential, Accoun
     readonly expired: string
     readonly busy: string
     readonly unwritable: string
-    /** For callers whose patience ended before the refresh did. */
+    /** For callers whose `patienceMs` ended before the refresh did. */
     readonly underWay?: { readonly detail: string; readonly fix: string }
     /** For the log. */
     readonly refreshed: string
@@ -119,27 +119,27 @@ export interface CredentialRules<Stored extends StoredRecord, Credential, Accoun
   }
 }
 
-/** One login that is kept fresh. */
+/** A login whose credential is refreshed when needed. */
 export interface CredentialSource<Credential, Account> {
   /**
-   * A credential that is good now; refreshed first when due. While the old one works, a refresh that takes long is not
-   * waited for.
+   * Returns a credential that is valid now, after a refresh if one is due. While the old credential works, it does not
+   * wait for a slow refresh.
    * @throws Fault `copilot_unavailable` or `codex_unavailable`, `shutting_down`; the signal's reason on abort, which
    * ends this wait only
    */
   readonly get: (signal: AbortSignal) => Promise<Credential>
   /**
-   * After upstream refused `rejected`: a different credential, or the same if there is no other. There is at most one
-   * refresh for each rejected value.
+   * Call when upstream refused `rejected`. Returns a different credential, or the same if there is no other. Makes at
+   * most one refresh for each rejected value.
    * @throws as `get`
    */
   readonly replace: (rejected: string, signal: AbortSignal) => Promise<Credential>
   /**
-   * Called when the account has changed, with undefined when nobody is logged in any more. Returns the function that
-   * stops listening.
+   * Called when the account changes, with undefined when nobody is logged in any more. Returns the function that stops
+   * listening.
    */
   readonly onChange: (listener: (account: Account | undefined) => void) => () => void
-  /** Starts nothing more. Settles when the refresh under way has ended and its record is stored. */
+  /** Starts no further refresh. Settles when the refresh under way has ended and its record is stored. */
   readonly close: () => Promise<void>
 }
 
@@ -147,42 +147,41 @@ export interface RefreshingCredential<Stored, Credential, Account> extends Crede
   /** Makes the credential due now, unless it is quite new. */
   readonly markStale: (value: string) => void
   readonly markAccepted: (value: string) => void
-  /** The login has ended: nothing is tried until there is another one. */
+  /** Call when the login has ended. No refresh is made until there is another login. */
   readonly markRevoked: (value: string, detail: string) => void
-  /** Why there is no better credential than one that upstream refuses; undefined if refreshing works. */
+  /** Why a rejected credential cannot be replaced; undefined if refreshing works. */
   readonly refreshFault: () => Fault | undefined
   readonly status: () => CredentialStatus
   readonly held: () => HeldCredential<Stored, Credential> | undefined
   readonly login: () => Stored | undefined
 }
 
-/**
- * The clock is read this often: one long timer would stand still while the machine sleeps (caozhiyuan/copilot-api#170).
- */
+/** Interval for checking the clock. One long timer would stop while the machine sleeps (caozhiyuan/copilot-api#170). */
 const TICK_MS = 30_000
 /** How long a request waits for a refresh while the old credential still works. */
 const PATIENCE_MS = 2_000
-/** No two refreshes are closer than this while the credential works. Ms. */
+/** The shortest time between two refreshes while the credential works. Ms. */
 export const MIN_REFRESH_GAP_MS = 5_000
-/** A refusal that outlasts a new credential is no news: one refresh a minute is enough to notice its end. */
+/** Upstream may go on refusing a new credential too. One refresh a minute is enough to notice when that ends. */
 const STALE_GAP_MS = 60_000
 const MAX_BACK_OFF_MS = 60_000
-/** After a failure that came at once, so that a busy caller does not hammer a server that is down. Ms. */
+/** The wait after a quick failure, so that a busy caller does not flood a server that is down. Ms. */
 const FAST_FAILURE_MS = 1_000
 const MAX_RETRY_AFTER_MS = 3600_000
 
 export const RETRY_FIX = 'Check the network connection; it is tried again by itself'
 
 /**
- * Keeps the newest login of a store alive for everybody in this process, and shares it with other processes through the
- * store. Reads the store at once and refreshes if that is due. Does not keep the process alive.
+ * Keeps the newest login of a store valid for all callers in this process, and shares it with other processes through
+ * the store. Reads the store at once and refreshes if that is due. Does not keep the process alive.
  *
- * A process makes one refresh at a time, under the record's lock; nobody who waits for it can cancel it:
- * 1. the record is read again: another process may have refreshed it;
- * 2. if the refresh spends what the record holds, `rules.begin` is stored, which also shows that the folder can be
- *    written. If not, the refresh is made only if there is nothing else left;
- * 3. the provider is asked;
- * 4. the new record is stored, and only then used. If it cannot be stored, it is used from memory and stored later.
+ * A process makes one refresh at a time, under the record's lock. No caller that waits for it can cancel it:
+ * 1. It reads the record again, because another process may have refreshed it.
+ * 2. If the refresh spends a single-use token, it stores `rules.begin`, which also proves that the folder can be
+ *    written. If that fails, it continues only if no credential works.
+ * 3. It asks the provider.
+ * 4. It stores the new record and only then uses it. If the record cannot be stored, it uses the record from memory and
+ *    stores it later.
  */
 export function createRefreshingCredential<Stored extends StoredRecord, Credential extends { value: string }, Account>(
   deps: RefreshDeps<Stored>,
@@ -193,7 +192,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
   const listeners = new Set<(account: Account | undefined) => void>()
   const closing = new AbortController()
   const unsaved = new Map<string, UnsavedRecord<Stored>>()
-  let flight: { readonly work: Promise<void>; readonly startedAtMs: number; readonly isLook: boolean } | undefined
+  let flight: { readonly work: Promise<void>; readonly startedAtMs: number; readonly isFromWatch: boolean } | undefined
   let recordsChanged = false
   let refreshing = false
 
@@ -208,7 +207,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
   let lastReplacement: Moment | undefined
   let lastStaleRefresh: Moment | undefined
   /** Refreshes after a rejection since upstream last accepted a credential. */
-  let vainReplacements = 0
+  let replacementsSinceAccepted = 0
   /** The rejected value for which a refresh has been made. */
   let settledRejection: string | undefined
   let staleValue: string | undefined
@@ -234,7 +233,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
   const noteStoreFailure = (error: unknown): void => {
     const next = toStoreFailure(error, texts)
     if (failure?.state !== 'login_required') fail(next)
-    // Every request meets this failure: one line is enough. The store itself has logged a file that it cannot read.
+    // Every request meets this failure, so one line is enough. The store itself has logged a file that it cannot read.
     const message = error instanceof Error ? error.message : ''
     const isKnown = message === lastStoreMessage || (error instanceof RecordStoreError && next.state === 'unreadable')
     lastStoreMessage = message
@@ -246,12 +245,14 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     held = undefined
   }
 
-  /** Once the provider has refused the login too, a rejected credential is of no use any more. */
+  /** Once the provider has refused the login too, a rejected credential is useless. */
   const dropIfRefused = (rejected: string | undefined): void => {
     if (rejected !== undefined && isLasting(failure?.state) && held?.credential.value === rejected) kill(rejected)
   }
 
-  /** Follows the stored record: another account, a newer credential from another process, an edit, nothing at all. */
+  /**
+   * Adopts the stored record: another account, a newer credential from another process, an edit, or no record at all.
+   */
   const follow = (record: Stored | undefined): void => {
     noteSecrets(...secretsOf(record))
     const isOtherLogin = loginKeyOf(record) !== loginKeyOf(login)
@@ -259,7 +260,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
       held = undefined
       deadValue = staleValue = settledRejection = undefined
       lastRefresh = lastReplacement = lastStaleRefresh = undefined
-      vainReplacements = 0
+      replacementsSinceAccepted = 0
     }
     if (isOtherLogin || secretsOf(record).join('\n') !== secretsOf(login).join('\n')) {
       failure = undefined
@@ -290,7 +291,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     record === undefined ? [] : rules.secretsOf(record)
   const loginKeyOf = (record: Stored | undefined): string => (record === undefined ? '' : rules.loginKey(record))
 
-  /** Whether a refresh now would be in time, and allowed by back-off. `rejected`: the value that upstream refused. */
+  /** Whether a refresh is due and the back-off allows it. `rejected`: the value that upstream refused. */
   const wantsRefresh = (rejected: string | undefined): boolean => {
     if (login === undefined) return false
     const credential = usable()
@@ -302,7 +303,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     if (credential === undefined || held === undefined) return true
     if (isRefused) {
       const isSettled = settledRejection === rejected
-      return rules.mayReplace(credential, { isSettled, vainReplacements, sinceMs: since(lastReplacement) })
+      return rules.mayReplace(credential, { isSettled, replacementsSinceAccepted, sinceMs: since(lastReplacement) })
     }
     if (since(lastRefresh) < MIN_REFRESH_GAP_MS) return false
     if (isDue(held.life, moment())) return rules.isRisky?.(login) !== true
@@ -371,7 +372,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
       await save(record)
       unsaved.delete(known.id)
     } catch (error) {
-      // If several could not be stored in a row, the store still holds the record before the first.
+      // If several refreshes in a row could not be stored, the store still holds the record from before the first.
       const first = unsaved.get(known.id)
       const message = `${texts.refreshed} could not be stored; it is used from memory and stored later`
       log[first === undefined ? 'warn' : 'debug']({ err: error }, message)
@@ -380,16 +381,16 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     failures = 0
     failure = undefined
     settledRejection = rejected
-    if (rejected !== undefined) vainReplacements += 1
+    if (rejected !== undefined) replacementsSinceAccepted += 1
     deadValue = staleValue = held = undefined
     follow(record)
   }
 
-  /** @param isLook nobody asked for a credential: a record that is corrupt may be complete in a moment */
-  const refresh = async (rejected: string | undefined, isLook: boolean): Promise<void> => {
+  /** @param isFromWatch no caller asked for a credential, so a corrupt record may be left to its writer */
+  const refresh = async (rejected: string | undefined, isFromWatch: boolean): Promise<void> => {
     try {
       await saveUnsaved()
-      const stored = await store.current({ leaveCorrupt: isLook })
+      const stored = await store.current({ leaveCorrupt: isFromWatch })
       follow(stored === undefined ? undefined : overlaid(stored))
       dropIfRefused(rejected)
       if (login === undefined || !wantsRefresh(rejected)) return
@@ -400,7 +401,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
           follow(known)
           if (!wantsRefresh(rejected) || closing.signal.aborted) return undefined
           if (noLock !== undefined && rules.begin !== undefined) {
-            // Another process that could not make a lock either would spend the same record.
+            // Another process that could not get a lock either would spend the same token.
             noteStoreFailure(noLock)
           } else {
             if (flight !== undefined) deps.beforeExit?.(flight.work)
@@ -416,20 +417,20 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     }
   }
 
-  const startFlight = (rejected: string | undefined, isLook: boolean): Promise<void> => {
+  const startFlight = (rejected: string | undefined, isFromWatch: boolean): Promise<void> => {
     recordsChanged = false
-    const work = refresh(rejected, isLook).finally(() => {
+    const work = refresh(rejected, isFromWatch).finally(() => {
       flight = undefined
       if (recordsChanged && !closing.signal.aborted) void startFlight(undefined, true)
     })
-    flight = { work, startedAtMs: deps.monotonicMs(), isLook }
+    flight = { work, startedAtMs: deps.monotonicMs(), isFromWatch }
     return work
   }
 
   /** Joins the refresh under way, or starts one. Never rejects. */
   const join = (rejected?: string): Promise<void> => {
     if (flight === undefined) return startFlight(rejected, false)
-    if (flight.isLook) return flight.work.then(() => join(rejected))
+    if (flight.isFromWatch) return flight.work.then(() => join(rejected))
     return flight.work
   }
 
@@ -487,7 +488,7 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
       const startedAtMs = deps.monotonicMs()
       const leftMs = (): number | undefined =>
         patienceMs === undefined ? undefined : Math.max(0, startedAtMs + patienceMs - deps.monotonicMs())
-      // A refresh that began before the rejection was known may bring the replacement.
+      // A refresh that began before the rejection may bring the replacement.
       if (flight !== undefined) await waitFor(flight.work, signal, leftMs())
       const other = usable()
       if (other !== undefined && other.value !== rejected) return other
@@ -500,13 +501,13 @@ export function createRefreshingCredential<Stored extends StoredRecord, Credenti
     },
     markAccepted(value) {
       const credential = held?.credential
-      if (credential?.value !== value || vainReplacements === 0) return
-      // Not at once: a backend that refuses only some requests would get a refresh for each of them.
-      const past = { isSettled: false, vainReplacements, sinceMs: since(lastReplacement) }
-      if (rules.mayReplace(credential, past)) vainReplacements = 0
+      if (credential?.value !== value || replacementsSinceAccepted === 0) return
+      // Do not reset at once: a backend that refuses only some requests would get a refresh for each of them.
+      const past = { isSettled: false, replacementsSinceAccepted, sinceMs: since(lastReplacement) }
+      if (rules.mayReplace(credential, past)) replacementsSinceAccepted = 0
     },
     markRevoked(value, detail) {
-      // A credential that has come since then is another login's, or this login's after a refresh.
+      // A newer credential belongs to another login, or to this login after a refresh.
       if (held?.credential.value !== value) return
       fail({ state: 'login_required', detail, fix: texts.loginFix, retryAfterMs: Infinity })
       kill(value)
@@ -538,7 +539,7 @@ function isLasting(state: CredentialStatus['state'] | undefined): boolean {
   return state === 'login_required' || state === 'no_access'
 }
 
-/** The record cannot be read, stored or locked. The error's own message names a path, so it goes to the log only. */
+/** The record cannot be read, stored or locked. The error's own message contains a path, so it goes to the log only. */
 function toStoreFailure(
   error: unknown,
   { busy, unwritable }: { readonly busy: string; readonly unwritable: string },
@@ -560,7 +561,7 @@ function toStoreFailure(
   }
 }
 
-/** What helps against the system's error; '' for an error that is not the system's. */
+/** Advice against the system's error; '' for any other error. */
 function systemAdvice(error: unknown): string {
   const code = error instanceof Error ? errnoOf(error.cause) : ''
   if (code === '') return ''

@@ -1,8 +1,8 @@
 /** A value that is fetched on request and then kept for a while. */
 export interface SharedFetch<Value> {
-  /** @throws what the fetch threw; the signal's reason on abort, which leaves the fetch alone */
+  /** @throws the fetch's error; the signal's reason on abort, which does not cancel the fetch */
   readonly get: (signal: AbortSignal) => Promise<Value>
-  /** Drops the kept value and the fetch under way: the next caller starts another fetch. */
+  /** Drops the kept value and the fetch under way. The next caller starts another fetch. */
   readonly forget: () => void
 }
 
@@ -11,7 +11,7 @@ export interface SharedFetchOptions<Value> {
   /** Ms; never jumps. */
   readonly monotonicMs: () => number
   readonly keepMs: number
-  /** A failure is kept too: status lines ask every few seconds. */
+  /** Failures are kept too, because status lines ask every few seconds. */
   readonly keepFailureMs: number
 }
 
@@ -43,8 +43,8 @@ export function createSharedFetch<Value>(options: SharedFetchOptions<Value>): Sh
 }
 
 /**
- * Waits for work that others wait for too: ends with the work, after `limitMs`, or with the signal's reason as an error
- * as soon as this waiter's own `signal` is aborted. The work itself goes on in every case. `work` must not reject.
+ * Waits for work that other callers wait for too. Ends when the work ends, after `limitMs`, or with the signal's reason
+ * as soon as this caller's `signal` is aborted. The work itself continues in every case. `work` must not reject.
  */
 export function waitFor(work: Promise<void>, signal: AbortSignal, limitMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {

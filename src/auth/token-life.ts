@@ -1,10 +1,10 @@
-/** A moment by both clocks: wall time goes on while the machine sleeps, monotonic time never jumps. Ms. */
+/** A moment by both clocks. Wall time continues while the machine sleeps, and monotonic time never jumps. Ms. */
 export interface Moment {
   readonly wallMs: number
   readonly monotonicMs: number
 }
 
-/** The larger of both, so that neither sleep nor a clock set back hides time that has passed. */
+/** The larger difference of the two clocks, so that neither sleep nor a clock set back hides elapsed time. */
 export function elapsedMs(since: Moment, at: Moment): number {
   return Math.max(0, at.wallMs - since.wallMs, at.monotonicMs - since.monotonicMs)
 }
@@ -14,7 +14,7 @@ export interface TokenLife {
   readonly seenAt: Moment
   /** A new token should be fetched. */
   readonly dueAfterMs: number
-  /** It no longer works. */
+  /** The token no longer works. */
   readonly expiresAfterMs: number
 }
 

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises'
 import { showConfig } from '../config/secrets.ts'
 import { formatConfigError, formatSource } from '../config/problem.ts'
+import { checkAliasTargets } from './shared/alias-targets.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { findFiles, loadSettings, readSettings } from './shared/settings.ts'
@@ -19,27 +20,34 @@ export async function configPath(context: CommandContext, flags: ReportFlags): P
   return exitCode.done
 }
 
-/** Checks file and environment. @throws CommandFailure `usage`, one line per problem */
+/** Checks file and environment, and targets of aliases if a daemon runs. @throws CommandFailure `usage`, one line per problem */
 export async function configCheck(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const result = await readSettings(context, flags.config)
   const { configFile: path } = result.ok ? result.settings : result.places
+  const targets = result.ok ? await checkAliasTargets(context, result.settings) : undefined
+  const problems = result.ok ? (targets?.problems ?? []) : result.error.problems
   if (flags.json) {
-    const problems = result.ok ? [] : result.error.problems
     writeJson(context, {
-      valid: result.ok,
+      valid: problems.length === 0,
       path,
       problems: problems.map(({ source, key, detail }) => ({ source: formatSource(source), key, detail })),
+      ...(targets?.isComplete === false && { alias_targets_checked: false }),
     })
-    return result.ok ? exitCode.done : exitCode.usage
+    return problems.length === 0 ? exitCode.done : exitCode.usage
   }
-  if (!result.ok) throw new CommandFailure(exitCode.usage, formatConfigError(result.error))
+  if (!result.ok || problems.length > 0) throw new CommandFailure(exitCode.usage, formatConfigError({ problems }))
   context.stdout.write(
     result.settings.hasFile
       ? `${path} is valid.\n`
       : `There is no file at ${path}; defaults and environment are valid.\n`,
   )
+  if (targets?.isComplete === false) context.stderr.write(uncheckedTargets)
   return exitCode.done
 }
+
+const uncheckedTargets =
+  'Note: the targets of models.aliases were not checked, because no running copilot-proxy has the model list of the ' +
+  'account. Start it, then run this again.\n'
 
 /** Prints the values in force and their sources, secrets masked. */
 export async function configShow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {

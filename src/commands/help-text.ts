@@ -144,6 +144,23 @@ Examples:
   copilot-proxy usage --line
 `
 
+export const requests = `
+The daemon remembers its last 1000 requests, without prompts and answers, until
+it stops. Failed and refused requests are among them. A request is listed once
+it has ended.
+
+With an ID, or its first 8 characters, you see one request in full and a curl
+command that repeats it. The command contains the original body only while the
+setting log.bodies is on; otherwise it asks the same model to say hello.
+
+Examples:
+  copilot-proxy requests
+  copilot-proxy requests --failed --limit 5
+  copilot-proxy requests --follow --key laptop
+  copilot-proxy requests --follow --json
+  copilot-proxy requests 6f1c2a9b
+`
+
 export const doctor = `
 For when something does not work, or before you ask for help: settings, files,
 network, certificates, clock, logins, tokens, plans, models, port, and what is

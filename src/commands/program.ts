@@ -17,6 +17,7 @@ import type {
   LogoutFlags,
   LogsFlags,
   ReportFlags,
+  RequestsFlags,
   ServeFlags,
   ServiceFlags,
   SetupFlags,
@@ -184,6 +185,19 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
     .addOption(new Option('--by <what>', 'add up by this').choices(['model', 'key', 'day']).default('model'))
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
+  add(program, 'requests', 'list the last requests, or show one', helpText.requests)
+    .argument('[id]', 'show this request in full')
+    .option('-f, --follow', 'keep printing new requests')
+    .option('-n, --limit <number>', 'number of requests to list', '20')
+    .option('--failed', 'failed requests only')
+    .option('--key <name>', 'requests with this key only')
+    .option('--model <model>', 'requests for this model only')
+    .option('--json', 'print JSON; with --follow one object per line')
+    .action(
+      run(async (flags: RequestsFlags, id: string | undefined) =>
+        (await import('./requests/requests.ts')).requests(context, { ...flags, id }),
+      ),
+    )
   add(program, 'doctor', 'check what could keep it from working, and say what helps', helpText.doctor)
     .option('--json', 'print JSON')
     .option('--cache', 'tell why prompts were not read from the cache')

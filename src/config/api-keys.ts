@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isMap, isScalar, isSeq, parseDocument, YAMLMap, YAMLSeq } from 'yaml'
 import type { Document } from 'yaml'
-import { valueAt, withValue } from './settings-tree.ts'
+import { valueAt } from '../json/value-at.ts'
+import { withValue } from './settings-tree.ts'
 import { readYaml } from './yaml-document.ts'
 
 /** One entry of `server.api-keys`: a plain key, or the name and SHA-256 of a key. */

@@ -1,8 +1,8 @@
+import { valueAt } from '../json/value-at.ts'
 import {
   camelKeys,
   isTable,
   settingLeaves,
-  valueAt,
   valuePaths,
   withLowerCaseKeys,
   withoutEmptySections,

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { nearMatch } from './near-match.ts'
-import { sectionShape, valueAt } from './settings-tree.ts'
+import { valueAt } from '../json/value-at.ts'
+import { sectionShape } from './settings-tree.ts'
 import type { SettingLeaf } from './settings-tree.ts'
 
 /** Origin of a value. Lines and columns count from 1, and are absent for the file as a whole. */

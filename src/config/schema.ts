@@ -70,7 +70,11 @@ const server = section({
       'Keys of which a caller must present one, as they are or as NAME:sha256:<hash>. Empty: no key is asked for.',
     secret: true,
   }),
-  'allowed-hosts': hostList.default([]).describe('Host headers accepted besides those of this machine, by exact name.'),
+  'allowed-hosts': hostList
+    .default([])
+    .describe(
+      'Names by which callers may reach the daemon, besides those of this machine; with keys, IP addresses need no entry.',
+    ),
   'allowed-origins': originList.default([]).describe('Web origins whose pages may call the proxy, by exact origin.'),
   'body-limit-mb': positiveNumber(512).default(64).describe('Largest request body, after decompression. MB.'),
   'max-concurrent-requests': wholeNumber(1, 100_000)
@@ -115,7 +119,8 @@ const server = section({
     code: 'custom',
     path: ['host'],
     message:
-      'other machines could reach the proxy without a key: set `server.api-keys`, or keep `server.host` at 127.0.0.1',
+      'other machines could use copilot-proxy without a key. Run: copilot-proxy key add NAME ' +
+      '(or keep `server.host` at 127.0.0.1)',
   })
 })
 
@@ -238,7 +243,12 @@ const auth = section({
 })
 
 const models = section({
-  aliases: aliasTable.default({}).describe('Other names for models: the name a client uses, then the model it gets.'),
+  aliases: aliasTable
+    .default({})
+    .describe(
+      'Other names for models: the name (or a pattern with *), then the model. A list of models: the next one is asked ' +
+        'after 429, 402 or 5xx.',
+    ),
   hide: textList.default([]).describe('Models left out of the list.'),
 })
 

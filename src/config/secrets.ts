@@ -4,7 +4,8 @@ import type { Sources } from './load.ts'
 import { formatSource } from './problem.ts'
 import { configSchema } from './schema.ts'
 import type { Config } from './schema.ts'
-import { camelKey, isTable, settingLeaves, valueAt, valuePaths, withValue } from './settings-tree.ts'
+import { valueAt } from '../json/value-at.ts'
+import { camelKey, isTable, settingLeaves, valuePaths, withValue } from './settings-tree.ts'
 import type { SettingLeaf, SettingsTree } from './settings-tree.ts'
 
 const leaves = settingLeaves(configSchema)

@@ -90,14 +90,31 @@ export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((en
   }
 })
 
-const textTable = z.record(z.string().min(1, 'expected a name'), filledText, 'a table of text')
-
-export const aliasTable = textTable.superRefine((aliases, context) => {
-  for (const [name, target] of Object.entries(aliases)) {
-    if (name.trim() !== target) continue
-    context.addIssue({ code: 'custom', path: [name], message: 'this alias stands for itself: expected another name' })
-  }
+/** A model, or a list of models of which the later ones are fallbacks. */
+const aliasTarget = z.union([filledText, z.array(filledText).min(1, 'at least one model')], {
+  error: ({ input }) =>
+    Array.isArray(input) ? 'a list of model names (a number needs quotes)' : textPhrase({ input }),
 })
+
+export const aliasTable = z
+  .record(z.string().min(1, 'expected a name'), aliasTarget, 'a table of text')
+  .superRefine((aliases, context) => {
+    const names = new Set(Object.keys(aliases).map((name) => name.trim()))
+    for (const [name, value] of Object.entries(aliases)) {
+      for (const [index, target] of [value].flat().entries()) {
+        const fault = targetFault(name.trim(), target, names)
+        if (fault === undefined) continue
+        context.addIssue({ code: 'custom', path: Array.isArray(value) ? [name, index] : [name], message: fault })
+      }
+    }
+  })
+
+function targetFault(name: string, target: string, names: ReadonlySet<string>): string | undefined {
+  if (target.includes('*')) return `the target "${target}" has a *: expected the name of a model`
+  if (!names.has(target)) return undefined
+  const subject = target === name ? 'this alias is its own target' : `the target "${target}" is another alias`
+  return `${subject}: expected the name of a model, such as copilot/${target.replace(/^.*\//, '')}`
+}
 
 const perMinutePhrase = 'a whole number from 1 to 1000000'
 const creditsPhrase = 'a number above 0'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valueAt } from '../json/value-at.ts'
 
 /** How an environment variable or a flag writes the setting. */
 export type LeafKind = 'text' | 'number' | 'boolean' | 'list' | 'table'
@@ -66,14 +67,6 @@ export type SettingsTree = Readonly<Record<string, unknown>>
 
 export function isTable(value: unknown): value is SettingsTree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Undefined if the path leaves the tree. */
-export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((value, key) => {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-    return Reflect.get(value, key)
-  }, tree)
 }
 
 /** Returns a copy. A value on the path that is no table stays, for the schema to report. */

@@ -14,12 +14,12 @@ export interface AnswerCall {
   readonly arguments: string
 }
 
-/** What the model says, before a family's profiles turn it into events. Pieces concatenate to the whole text. */
+/** The model's answer before `profile` turns it into events. The pieces of a list concatenate to the whole text. */
 export interface Answer {
   readonly reasoning: readonly string[]
-  /** The reasoning is not for reading, even where it could be shown (`[demo:redacted]`). */
+  /** `[demo:redacted]`: the caller gets no readable reasoning, even if the dialect could show it. */
   readonly isRedacted: boolean
-  /** What it searched the web for; '' for no search. */
+  /** Query of a web search that the model ran; '' for no search. */
   readonly search: string
   readonly text: readonly string[]
   readonly refusal: readonly string[]
@@ -60,7 +60,7 @@ export function composeAnswer(source: AnswerSource): Answer {
   const { calls, missing } = callsOf(source)
   if (calls.length > 0) {
     const isCut = markers.asked.has('whitespace') || markers.asked.has('length')
-    // Claude announces its calls in text, which its chat stream then carries in a choice of its own.
+    // Claude announces its calls in text. Its chat stream carries this text in a separate choice.
     const text = model.profile === 'claude' ? toPieces(`I will call ${calls.map((each) => each.name).join(', ')}.`) : []
     return { ...EMPTY, ...thought, text, calls, finish: isCut ? 'length' : 'tool_calls' }
   }
@@ -97,7 +97,7 @@ function limited(words: string, { conversation, markers }: AnswerSource): Pick<A
     : { text: pieces, finish: 'stop', stopText }
 }
 
-/** The text up to the stop text that comes first in it. */
+/** The text up to the first stop text that occurs in it. */
 function stopped(text: string, stop: readonly string[]): { readonly text: string; readonly stopText: string } {
   let end = text.length
   let stopText = ''
@@ -150,14 +150,14 @@ function resultText({ text, images }: ReturnType<typeof lastResults>[number]): s
   return [...(text === '' ? [] : [text]), ...shown].join(' ')
 }
 
-/** A model whose only tool is the search uses it, whatever it is asked. */
+/** A model whose only tool is web search always searches. */
 function searchOf({ conversation, markers }: AnswerSource): string {
   const query = markers.asked.get('search')
   if (query !== undefined) return query.join(' ') || 'simulated'
   return conversation.searchOnly === undefined || conversation.choice === 'none' ? '' : promptOf(conversation)
 }
 
-/** Two pages that mention the query, cited as GPT cites. */
+/** Text about two invented pages that mention the query, with citations in GPT's form. */
 function pagesAbout(query: string, [first = 'example.com', second = 'example.org']: readonly string[]): string {
   const slug = encodeURIComponent(query.replaceAll(/\W+/g, '-').slice(0, 40).toLowerCase())
   return (
@@ -172,13 +172,13 @@ function longText(count: number): string {
   return Array.from({ length: count }, (_, at) => LONG_WORDS[at % LONG_WORDS.length]).join(' ')
 }
 
-/** A tool to call, with the arguments a marker gave for it. */
+/** A tool to call, with the arguments from a marker. */
 interface Wanted {
   readonly tool: OfferedTool
   readonly given?: string | undefined
 }
 
-/** The calls to make; `missing` says why there are none although some were asked for by name. */
+/** The calls to make. `missing` is the answer's text if a marker names a tool that the request does not offer. */
 function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[]; readonly missing: string } {
   const { conversation, markers } = source
   if (lastResults(conversation).length > 0 || conversation.choice === 'none') return { calls: [], missing: '' }
@@ -200,10 +200,10 @@ function callId({ conversation: { callsSoFar = 0 }, model, number }: AnswerSourc
   return `${model.profile === 'claude' ? 'toolu_vrtx_demo' : 'call_demo'}_${number}_${at}`
 }
 
-/** 4 characters each: far above any sane indentation, small enough to read to the end. */
+/** Each repeat has 4 characters. The result is longer than any sane indentation and short enough to read to the end. */
 const RUNAWAY_REPEATS = 1000
 
-/** What a model that is told to search would search for: the words behind “query:”, or all of them. */
+/** The query of a model that is told to search: the text after "query:", or the whole prompt. */
 function queryOf({ conversation }: AnswerSource): string {
   const prompt = promptOf(conversation)
   return JSON.stringify({ query: (prompt.split(/query: */).at(-1) ?? prompt).trim() || 'simulated' })
@@ -212,12 +212,12 @@ function queryOf({ conversation }: AnswerSource): string {
 function argumentsOf({ kind, schema }: OfferedTool, given: string | undefined): string {
   if (kind === 'function') return given ?? JSON.stringify(schema === undefined ? {} : sampleValue(schema))
   if (given === undefined) return 'example input'
-  // Checked by the marker's parser: JSON text. A text of its own is meant as it reads, not with its quotes.
+  // The marker's parser has checked that this is JSON. A JSON string becomes its value, without the quotes.
   const value: unknown = JSON.parse(given)
   return typeof value === 'string' ? value : given
 }
 
-/** The output limit strikes in the last call, whose arguments stay unfinished. */
+/** Cuts the arguments of the last call in half, because the output limit was reached there. */
 function halfOfLast(call: AnswerCall, at: number, calls: readonly AnswerCall[]): AnswerCall {
   if (at < calls.length - 1) return call
   return { ...call, arguments: call.arguments.slice(0, Math.ceil(call.arguments.length / 2)) }
@@ -235,7 +235,7 @@ function pickTools({ conversation: { tools, choice }, markers }: AnswerSource): 
   if (markers.tools.length > 0) return named(markers.tools, tools)
   if (markers.asked.has('whitespace')) return { wanted: [{ tool: first }], missing: '' }
   if (typeof choice === 'object') return { wanted: [{ tool: findTool(choice.name, tools) ?? first }], missing: '' }
-  // As a model does that has nothing but a search.
+  // A model calls its only tool if that tool is a web search.
   const isOnlySearch = tools.length === 1 && first.name === 'web_search'
   return { wanted: choice === 'required' || isOnlySearch ? [{ tool: first }] : [], missing: '' }
 }
@@ -253,7 +253,7 @@ function named(asked: Markers['tools'], tools: readonly OfferedTool[]): Picked {
   return { wanted, missing: '' }
 }
 
-/** By its own name, or by name and namespace as one, the way translations write it. */
+/** Finds a tool by its name, or by namespace and name joined as translated requests join them. */
 function findTool(name: string, tools: readonly OfferedTool[]): OfferedTool | undefined {
   return tools.find((tool) => tool.name === name || `${tool.namespace}__${tool.name}` === name)
 }

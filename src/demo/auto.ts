@@ -4,12 +4,12 @@ import { AUTO_DISCOUNT, AUTO_POOL, findModel } from './models.ts'
 import { jsonReply } from './outcome.ts'
 import type { Outcome } from './outcome.ts'
 
-/** The first model of the pool is for short prompts. */
+/** The first model of the pool answers prompts of fewer characters than this. */
 const SHORT_PROMPT = 200
-/** There is no way to lengthen it. */
+/** Upstream offers no way to extend a session. */
 const LIFE_SECONDS = 24 * 60 * 60
 
-/** What a session token is good for. */
+/** What a session token allows. */
 export interface AutoSession {
   readonly models: readonly string[]
   readonly untilSeconds: number
@@ -19,11 +19,11 @@ export interface AutoSession {
 export interface AutoMode {
   /** `POST /auto`. */
   readonly choose: (body: string) => Outcome
-  /** A session token for these models, as the replies state it. */
+  /** Issues a session token for these models and returns the members of the reply. */
   readonly issue: (models: readonly string[]) => Readonly<Record<string, unknown>>
 }
 
-/** Keeps what it issues in `sessions`, by token. */
+/** @param sessions receives every issued session, by token */
 export function createAutoMode(now: () => number, sessions = new Map<string, AutoSession>()): AutoMode {
   let count = 0
 
@@ -56,7 +56,7 @@ export function createAutoMode(now: () => number, sessions = new Map<string, Aut
   }
 }
 
-/** The members of a JSON object; none where the body is no such thing. */
+/** The members of a JSON object; none for any other text. */
 export function fieldsOf(body: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body)

@@ -13,27 +13,27 @@ export interface CatalogueRow {
   readonly limits: readonly [context: number, prompt: number, output: number]
   readonly endpoints?: readonly string[]
   readonly efforts?: readonly string[]
-  /** Most images of a request. */
+  /** Maximum number of images in a request. */
   readonly images?: number
   readonly multiplier?: number
   readonly price?: CataloguePrice
-  /** Tokens that prices are stated for, where not a million. */
+  /** The number of tokens that a price applies to. Default: a million. */
   readonly priceBatch?: number
-  /** A long context tier: `limits` are its own, and the default tier ends at this prompt, in thousands of tokens. */
+  /** A long context tier, which `limits` describes. The default tier ends at `defaultPrompt` thousands of tokens. */
   readonly long?: { readonly defaultPrompt: number; readonly price: CataloguePrice }
   readonly info?: CatalogueNotice
   readonly warning?: CatalogueNotice
   readonly thinkingBudget?: number
   readonly adaptive?: boolean
-  /** Claude's version, e.g. 4.8: what it refuses depends on it. */
+  /** Claude's version, e.g. 4.8. It decides what the model refuses. */
   readonly version?: number
-  /** Finds tools by search, for which it takes any number of them. */
+  /** Supports tool search, and then accepts any number of searchable tools. */
   readonly toolSearch?: boolean
-  /** GPT of 2025: takes function tools only, and states its reasoning summary in the done event alone. */
+  /** GPT of 2025: accepts function tools only, and sends the reasoning summary in its done event only. */
   readonly older?: boolean
   /** Claude without tool search and context editing. */
   readonly noBetas?: boolean
-  /** undefined = the entry has no policy: no gate. Any word but `enabled` closes the model. */
+  /** Absent: the entry has no policy, and the model is open. Any value but `enabled` closes the model. */
   readonly policy?: string
   readonly picker?: boolean
 }
@@ -51,7 +51,7 @@ interface CatalogueNotice {
   readonly message: string
 }
 
-/** What the models of a family have in common. */
+/** Facts that the models of a family share. */
 type Family = Pick<CatalogueRow, 'vendor' | 'profile'> & Partial<CatalogueRow>
 
 const CHAT = '/chat/completions'
@@ -59,8 +59,8 @@ const RESPONSES = ['/responses', 'ws:/responses']
 const MESSAGES = '/v1/messages'
 const LMH = ['low', 'medium', 'high']
 
-// Figures and endpoints after the catalogue captured in March 2026 (docs/copilot-wire.md, "Models"). Vendors keep their
-// real words, since a client tells families apart by them, and say that nothing real answers.
+// Figures and endpoints follow the catalogue captured in March 2026 (docs/copilot-wire.md, "Models"). Vendor names keep
+// the real words, because clients recognise families by them, and state that the answers are simulated.
 const AZURE = 'Simulated Azure OpenAI (demo)'
 const GPT_4: Family = { vendor: AZURE, profile: 'gpt-4', multiplier: 0 }
 const GPT: Family = {
@@ -90,7 +90,7 @@ const GEMINI: Family = {
 const GROK: Family = { vendor: 'Simulated xAI (demo)', profile: 'grok', multiplier: 1, policy: 'enabled' }
 const KIMI: Family = { vendor: 'Simulated Moonshot AI (demo)', profile: 'kimi', multiplier: 0.33, policy: 'enabled' }
 
-// Prices are the makers' own of 2026 (docs/copilot-wire.md, "Context tiers and prices").
+// The makers' list prices of 2026 (docs/copilot-wire.md, "Context tiers and prices").
 const GPT_5_PRICE: CataloguePrice = { input: 125, output: 1000, cacheRead: 12.5 }
 const GPT_5_2_PRICE: CataloguePrice = { input: 175, output: 1400, cacheRead: 17.5 }
 const SONNET_PRICE: CataloguePrice = { input: 300, output: 1500, cacheRead: 30, cacheWrite: 375 }
@@ -104,7 +104,7 @@ const OPUS: Family = {
 }
 const SONNET: Family = { ...CLAUDE, images: 5, price: SONNET_PRICE }
 
-/** As both makers price their long contexts. */
+/** Both makers price long contexts with these factors. */
 function longPrice({ input, output, cacheRead, cacheWrite }: CataloguePrice): CataloguePrice {
   return {
     input: 2 * input,
@@ -156,13 +156,13 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   },
   { ...GPT_4, id: 'gpt-4o', limits: [128, 64, 4], images: 1 },
   { ...GPT_4, id: 'gpt-4o-mini', limits: [128, 12, 4], picker: false },
-  // The real list repeats ids: a client must not count on them being unique.
+  // The real list repeats ids, so clients must not rely on unique ids.
   { ...GPT_4, id: 'gpt-3.5-turbo', limits: [16, 12, 4], picker: false },
   { ...GPT_4, id: 'gpt-3.5-turbo', name: 'GPT 3.5 Turbo (again)', limits: [16, 12, 4], picker: false },
   { ...OPUS, id: 'claude-opus-4.8', version: 4.8, limits: [200, 168, 64], efforts: [...LMH, 'max'], adaptive: true },
   { ...SONNET, id: 'claude-sonnet-5', version: 5, limits: [200, 168, 64], efforts: LMH, adaptive: true },
-  // Its one effort is from the time it came out (docs/copilot-wire.md, "Messages requests"). That chat is missing is
-  // made up, so that a caller of chat or responses has a model to be translated for.
+  // The model had one effort level at its release (docs/copilot-wire.md, "Messages requests"). That it lacks the chat
+  // endpoint is made up: callers of chat or responses then have a model that needs translation.
   {
     ...OPUS,
     id: 'claude-opus-4.7',
@@ -233,7 +233,7 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     price: GEMINI_3_PRICE,
     thinkingBudget: 32_000,
   },
-  // Nobody of the account's organization has agreed to these two yet.
+  // Nobody in the account's organization has enabled these two models yet.
   {
     ...GEMINI,
     id: 'gemini-3.1-pro-preview',

@@ -1,16 +1,16 @@
-/** An image as the request has it; nothing looks at its pixels. */
+/** An image in a request. Nothing reads its pixels. */
 export interface SeenImage {
-  /** E.g. `image/png`; `an address` where it is not in the request. */
+  /** E.g. `image/png`; `an address` if the request has only the URL. */
   readonly kind: string
   readonly bytes: number
 }
 
-/** One thing in a request's history, in order. System texts are not among them. */
+/** One entry of a request's history, in order. System texts are left out. */
 export type HistoryEntry =
-  /** A text of the user's: a message, or one of its parts. */
+  /** A text from the user: a message or one of its parts. */
   | { readonly by: 'user'; readonly text: string }
   | { readonly by: 'user'; readonly image: SeenImage }
-  /** Anything the model said or called; `hasOpaque` where it is, or carries, reasoning that only upstream can read. */
+  /** Any output of the model. `hasOpaque`: it contains reasoning that only upstream can read. */
   | { readonly by: 'assistant'; readonly hasOpaque: boolean }
   | { readonly by: 'tool'; readonly text: string; readonly images: readonly SeenImage[] }
 
@@ -18,40 +18,43 @@ export interface OfferedTool {
   readonly kind: 'function' | 'custom'
   readonly name: string
   readonly namespace?: string | undefined
-  /** JSON Schema of its arguments, where it has one. */
+  /** JSON Schema of the arguments, if the tool has one. */
   readonly schema?: unknown
 }
 
 export type AnswerFormat = { readonly type: 'json_object' } | { readonly type: 'json_schema'; readonly schema: unknown }
 
-/** A request in no dialect: all that an answer depends on. */
+/** A request without its dialect: everything that an answer depends on. */
 export interface Conversation {
   readonly history: readonly HistoryEntry[]
-  /** Tools the model may call by itself, in order. */
+  /** Tools that the model may choose to call, in order. */
   readonly tools: readonly OfferedTool[]
   readonly hasWebSearch: boolean
-  /** Where a web search is all there is to call: the domains it is limited to. */
+  /** Set if a web search is the only tool: the domains it is limited to. */
   readonly searchOnly?: { readonly domains: readonly string[] } | undefined
   readonly choice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly isParallel: boolean
-  /** Most tokens of the answer; Infinity where the request names none. */
+  /** Maximum number of tokens in the answer; Infinity if the request states none. */
   readonly maxOutput: number
   readonly stop: readonly string[]
   readonly format: AnswerFormat | undefined
-  /** When the model thinks aloud. */
+  /** When the model sends reasoning. */
   readonly thinks: 'never' | 'if asked' | 'always'
   readonly promptTokens: number
-  /** Calls in the history, for families that number them on; absent on routes that have none of those. */
+  /**
+   * Number of calls in the history, for families that number calls across turns. Absent on routes without such
+   * families.
+   */
   readonly callsSoFar?: number
 }
 
-/** The last thing the user wrote, which is where markers are looked for; '' where there is none. */
+/** The user's last text, which may hold markers; '' if there is none. */
 export function promptOf({ history }: Conversation): string {
-  const said = history[promptIndex(history)]
-  return said?.by === 'user' && 'text' in said ? withoutReminders(said.text) : ''
+  const prompt = history[promptIndex(history)]
+  return prompt?.by === 'user' && 'text' in prompt ? withoutReminders(prompt.text) : ''
 }
 
-/** Results of tools, where the request ends with them; [] where the user or the model had the last word. */
+/** The tool results at the end of the request; [] if the request ends with the user or the model. */
 export function lastResults({ history }: Conversation): readonly Extract<HistoryEntry, { by: 'tool' }>[] {
   const from = Math.max(
     promptIndex(history),
@@ -60,7 +63,7 @@ export function lastResults({ history }: Conversation): readonly Extract<History
   return history.slice(from + 1).filter((each) => each.by === 'tool')
 }
 
-/** Images that came after the model's last word, those of tool results left out. */
+/** Images since the model's last output, except those in tool results. */
 export function lastImages({ history }: Conversation): readonly SeenImage[] {
   const from = history.findLastIndex((each) => each.by === 'assistant') + 1
   return history.slice(from).flatMap((each) => (each.by === 'user' && 'image' in each ? [each.image] : []))
@@ -69,7 +72,7 @@ export function lastImages({ history }: Conversation): readonly SeenImage[] {
 const REPLAY = '[demo:replay]'
 
 /**
- * A prompt asked for `[demo:replay]`, was answered, and nothing of the answer's reasoning came back with the request.
+ * Whether a prompt asked for `[demo:replay]` and got an answer, and the request returns none of the answer's reasoning.
  */
 export function lacksReplay({ history }: Conversation): boolean {
   let isOwed = false
@@ -87,11 +90,11 @@ export function lacksReplay({ history }: Conversation): boolean {
   return isOwed && isAnswered
 }
 
-/** From `data:` URL to what an answer can say about it. */
+/** Reads from a `data:` URL what an answer can say about the image. */
 export function imageOfUrl(url: string): SeenImage {
-  const found = /^data:([^;,]+);base64,/.exec(url)
-  if (found === null) return { kind: 'an address', bytes: 0 }
-  return imageOfBase64(found[1] ?? '', url.slice(found[0].length))
+  const match = /^data:([^;,]+);base64,/.exec(url)
+  if (match === null) return { kind: 'an address', bytes: 0 }
+  return imageOfBase64(match[1] ?? '', url.slice(match[0].length))
 }
 
 export function imageOfBase64(kind: string, data: string): SeenImage {
@@ -113,7 +116,7 @@ function promptIndex(history: readonly HistoryEntry[]): number {
 const OPENING = '<system-reminder>'
 const CLOSING = '</system-reminder>'
 
-/** Claude Code puts notes of its own around what the user wrote; other text is left alone to the last space. */
+/** Removes the reminders that Claude Code adds around the user's text. Text without reminders is returned unchanged. */
 function withoutReminders(text: string): string {
   let from = text.indexOf(OPENING)
   if (from < 0) return text

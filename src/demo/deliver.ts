@@ -3,20 +3,20 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { HeaderMap, Outcome, StreamReply } from './outcome.ts'
 
 export interface DeliveryHooks {
-  /** Holds a streamed reply between its pieces; absent where nothing does. */
+  /** Holds a streamed reply between its pieces. Absent: nothing holds it. */
   readonly gate?: {
-    /** The headers were handed to the socket. */
+    /** Called when the headers were handed to the socket. */
     readonly opened: () => void
-    /** Resolves when the next piece may pass. The end of the reply counts as one more piece. */
+    /** Resolves when the next piece may be written. The end of the reply counts as one more piece. */
     readonly pass: () => Promise<void>
   }
-  /** Called before the server itself destroys the socket, so that this is not counted as a client that left. */
+  /** Called before the server itself destroys the socket, so that this does not count as a client disconnect. */
   readonly cut: () => void
 }
 
 /**
- * Sends an outcome, with `common` below its own headers. Resolves when nothing more will be written; a client that
- * leaves ends it early.
+ * Sends an outcome. Its own headers override `common`. Resolves when nothing more will be written; a client disconnect
+ * ends it early.
  */
 export async function deliver(
   response: ServerResponse,
@@ -48,7 +48,7 @@ export async function deliver(
 async function stream(response: ServerResponse, outcome: StreamReply, hooks?: DeliveryHooks): Promise<void> {
   const gate = hooks?.gate
   if (gate !== undefined || outcome.delayMs > 0 || outcome.pieces.length === 0) {
-    // Nothing follows at once: the headers leave alone, and before the socket may be destroyed.
+    // Send the headers now if nothing follows at once, and before the socket may be destroyed.
     response.flushHeaders()
     await turn()
   }
@@ -57,7 +57,7 @@ async function stream(response: ServerResponse, outcome: StreamReply, hooks?: De
     if (outcome.delayMs > 0) await sleep(outcome.delayMs, undefined, { ref: false })
     await gate?.pass()
     if (response.destroyed) return
-    // Writes of one turn would be joined into one chunk, hence the turn of the event loop after each.
+    // The socket joins writes of one turn into one chunk, so wait for a turn of the event loop after each write.
     if (response.write(piece)) await turn()
     else await drained(response)
   }
@@ -70,7 +70,7 @@ async function stream(response: ServerResponse, outcome: StreamReply, hooks?: De
   }
 }
 
-/** Waits until the socket takes more, or is gone. */
+/** Waits until the socket accepts more data or is closed. */
 function drained(response: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const settle = (): void => {

@@ -14,7 +14,10 @@ const embeddingsRequest = z.looseObject({
   dimensions: z.number().int().min(1).max(FULL_DIMENSIONS).optional(),
 })
 
-/** One vector per input; no `object` and `model` at the top, as upstream. Anything malformed is a bare `Bad Request`. */
+/**
+ * Answers with one vector per input. Like upstream, the body has no top-level `object` and `model`, and malformed input
+ * gets a bare `Bad Request`.
+ */
 export function answerEmbeddings(bodyText: string, headers: HeaderMap): Outcome {
   const parsed = embeddingsRequest.safeParse(parseJson(bodyText))
   if (!parsed.success) return textReply(400, 'Bad Request')
@@ -34,7 +37,7 @@ export function answerEmbeddings(bodyText: string, headers: HeaderMap): Outcome 
   )
 }
 
-/** Length 1, the same for the same text; texts that differ have unrelated vectors. */
+/** A vector of length 1. Equal texts get equal vectors; different texts get unrelated ones. */
 function unitVector(text: string, dimensions: number): readonly number[] {
   let state = hash(text)
   const raw = Array.from({ length: dimensions }, () => {
@@ -48,7 +51,7 @@ function unitVector(text: string, dimensions: number): readonly number[] {
   return raw.map((value) => Number((value / length).toFixed(8)))
 }
 
-/** FNV-1a over UTF-16 units; never 0, where xorshift would stay. */
+/** FNV-1a over UTF-16 units. Never 0, because xorshift would then return 0 for ever. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)

@@ -9,7 +9,7 @@ interface FailureFields {
   readonly type?: string
 }
 
-/** A JSON error of the Copilot API, labelled text/plain as the real one often is (docs/copilot-wire.md, "Errors"). */
+/** A JSON error of the Copilot API, labelled text/plain as real errors often are (docs/copilot-wire.md, "Errors"). */
 export function failure(status: number, error: FailureFields, headers: HeaderMap = {}): WholeReply {
   return {
     kind: 'whole',
@@ -19,17 +19,20 @@ export function failure(status: number, error: FailureFields, headers: HeaderMap
   }
 }
 
-/** Anthropic's own envelope, which shines through where its API refuses (docs/copilot-wire.md, "Messages requests"). */
+/**
+ * Anthropic's own envelope. The Copilot API passes it on if Anthropic's API refuses (docs/copilot-wire.md, "Messages
+ * requests").
+ */
 export function anthropicFailure(status: number, type: string, message: string): WholeReply {
   return jsonReply(status, { type: 'error', error: { type, message }, request_id: 'req_vrtx_demo' })
 }
 
-/** A failure in OpenAI's words, as it shines through on `/responses`. */
+/** A failure in OpenAI's wording, which the Copilot API passes on for `/responses`. */
 export function openaiFailure(error: Omit<FailureFields, 'type'>): WholeReply {
   return failure(400, { type: 'invalid_request_error', ...error })
 }
 
-/** A parameter or shape that the request validation refuses. */
+/** The refusal of a parameter or shape by Copilot's request validation. */
 export function invalidBody(message: string): WholeReply {
   return failure(400, { message, code: 'invalid_request_body' })
 }
@@ -53,8 +56,8 @@ export function wrongEndpoint(model: DemoModel, path: string): WholeReply {
 const DAY_MS = 86_400_000
 
 /**
- * A prompt that does not fit, in the words of the backend behind the model: Anthropic's, Google's, or those of the
- * Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: Anthropic's own API is what is spoken.
+ * The refusal of a prompt that does not fit. The wording is that of the backend behind the model: Anthropic, Google or
+ * the Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: the request uses Anthropic's API.
  */
 function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
   switch (profile) {
@@ -83,19 +86,22 @@ export function claudePromptTooLong(count: number, limit: number, isNative: bool
   return isNative ? anthropicFailure(400, 'invalid_request_error', message) : invalidBody(message)
 }
 
-/** What Anthropic itself reports with a status, in its own envelope. */
+/** Anthropic's own errors by status, in its own envelope. */
 const ANTHROPIC_FAILURES: ReadonlyMap<number, { readonly type: string; readonly message: string }> = new Map([
   [500, { type: 'api_error', message: 'Internal server error' }],
   [529, { type: 'overloaded_error', message: 'Overloaded' }],
 ])
 
-/** The code of a prompt that is too long. */
+/** Error code of a prompt that is too long. */
 export const OVERFLOW = 'context_length_exceeded'
 
 /** A failure that a marker asks for. */
 export interface FailureWish {
   readonly status: number
-  /** One of the several failures of that status, by its code or a word for it; absent: the usual one. */
+  /**
+   * Selects one of several failures with that status, by its code or by a key of `TEXT_FAILURES`. Absent: the usual
+   * failure.
+   */
   readonly code?: string | undefined
   /** Replaces the usual `retry-after`. */
   readonly retryAfterSeconds?: number | undefined
@@ -103,13 +109,13 @@ export interface FailureWish {
 
 interface FailureContext {
   readonly model: DemoModel
-  /** Dates the `retry-after` of 402, which is an HTTP date there and seconds on 429. */
+  /** The start of `retry-after` on 402, which is an HTTP date. On 429 it is in seconds. */
   readonly nowMs: number
-  /** Anthropic's own API is what is spoken. */
+  /** The request uses Anthropic's API. */
   readonly isNative: boolean
 }
 
-/** What the Copilot API answers with a status. */
+/** Returns the Copilot API's reply for a requested failure. */
 export function copilotFailure(wish: FailureWish, { model, nowMs, isNative }: FailureContext): WholeReply {
   const { status, code } = wish
   if (code === OVERFLOW) return promptTooLong(model, isNative)
@@ -121,14 +127,14 @@ export function copilotFailure(wish: FailureWish, { model, nowMs, isNative }: Fa
   return withRetryAfter(reply, wish)
 }
 
-/** The reply with the `retry-after` that was asked for. */
+/** Sets `retry-after` if the marker states seconds. */
 export function withRetryAfter(reply: WholeReply, { retryAfterSeconds: seconds }: FailureWish): WholeReply {
   return seconds === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(seconds) } }
 }
 
 /**
- * Failures in plain text, by a word for them: only their words tell them apart (docs/copilot-wire.md, "Errors"). Of
- * `policy` the text is made up.
+ * Failures in plain text, by a key for markers. Only the wording distinguishes them (docs/copilot-wire.md, "Errors").
+ * The text of `policy` is made up.
  */
 const TEXT_FAILURES = new Map<string, readonly [status: number, text: string]>([
   ['editor-version', [400, 'bad request: unknown Editor-Version header for IDE auth']],
@@ -145,7 +151,7 @@ const TEXT_FAILURES = new Map<string, readonly [status: number, text: string]>([
 const WEEK_MS = 7 * DAY_MS
 const SESSION_MS = 5 * 3_600_000
 
-/** What a code of 429 says, and when it ends (docs/copilot-wire.md, "Errors"). */
+/** Message and wait for each code of 429 (docs/copilot-wire.md, "Errors"). */
 const LIMITS = new Map<string, readonly [message: string, waitMs: number]>([
   ['user_weekly_rate_limited', ['Sorry, you have exceeded your weekly rate limit.', WEEK_MS]],
   ['user_global_rate_limited', ['Sorry, you have exceeded your 5 hour session limits.', SESSION_MS]],
@@ -165,7 +171,7 @@ const QUOTA_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['billing_not_configured', 'Billing is not configured'],
 ])
 
-/** A failure that shares its status with others; undefined for a name that is not known here. */
+/** Returns one of several failures that share a status; undefined for an unknown name. */
 function namedFailure(status: number, name: string | undefined, nowMs: number): WholeReply | undefined {
   const [code = '', ...plan] = (name ?? '').split(':')
   const [textStatus, text = ''] = TEXT_FAILURES.get(code) ?? []
@@ -186,7 +192,7 @@ function quotaFailure(code: string, nowMs: number): WholeReply {
   return failure(402, { message, code }, { 'retry-after': new Date(nowMs + DAY_MS).toUTCString() })
 }
 
-/** Statuses that the real service answers with a line of text or a page, and their words. */
+/** Statuses that the real service answers with a line of text or an HTML page, and the wording. */
 const TEXTS: ReadonlyMap<number, string> = new Map([
   [401, 'unauthorized: token expired'],
   [403, 'unauthorized: not authorized to use this Copilot feature'],
@@ -204,7 +210,7 @@ const PAGES: ReadonlyMap<number, string> = new Map([
   [504, '504 Gateway Time-out'],
 ])
 
-/** What the Copilot API answers with a status when nothing more is asked for. */
+/** The Copilot API's usual reply for a status. */
 export function usualFailure(status: number, nowMs = 0): WholeReply {
   const page = PAGES.get(status)
   if (page !== undefined) return htmlReply(status, page)

@@ -4,11 +4,11 @@ import type { Answer } from './answer.ts'
 export interface Frames {
   /** Frames of `content` before any output; default 0. */
   readonly leadCount?: number
-  /** Everything before the answer is finished; a broken stream stops in here. */
+  /** Everything before the answer is complete. A broken stream ends within these frames. */
   readonly content: readonly string[]
-  /** Finish reason, usage and what follows, without `[DONE]`. */
+  /** Finish reason, usage and later frames, without `[DONE]`. */
   readonly closing: readonly string[]
-  /** How this family or route reports a failure inside a stream (docs/copilot-wire.md, quirk 16). */
+  /** Encodes a failure inside a stream, as this family or route reports it (docs/copilot-wire.md, quirk 16). */
   readonly error: (failure: StreamFailure) => string
 }
 
@@ -16,9 +16,9 @@ export interface Frames {
 export interface StreamFailure {
   /** Frames sent before it. */
   readonly sent: number
-  /** The code to report; undefined = the usual one. */
+  /** The code to report. Undefined: the usual code. */
   readonly code: string | undefined
-  /** As a bare error event, where the route has two ways. */
+  /** Sends a bare error event, on routes that have two forms. */
   readonly isBare: boolean
 }
 
@@ -29,7 +29,7 @@ export function midStreamError({ code = 'server_error' }: StreamFailure): unknow
   return { error: { code, message: FAILURE_MESSAGE } }
 }
 
-/** The reasoning that may be shown. */
+/** The reasoning that the caller may read. */
 export function readable({ reasoning, isRedacted }: Answer): readonly string[] {
   return isRedacted ? [] : reasoning
 }
@@ -38,7 +38,7 @@ export function frame(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }
 
-/** An event with its type as its name on a line of its own, as Anthropic and OpenAI's `/responses` write it. */
+/** An event with an `event:` line that repeats its type, as Anthropic and OpenAI's `/responses` write it. */
 export function namedFrame(event: { readonly type: string; readonly [member: string]: unknown }): string {
   return `event: ${event.type}\n${frame(event)}`
 }
@@ -46,8 +46,8 @@ export function namedFrame(event: { readonly type: string; readonly [member: str
 const TEXT_FIELD = '@@demo-text@@'
 
 /**
- * A frame maker for events that differ in one text only: the rest is encoded once, which keeps the cost of an event
- * low enough to measure a proxy with it. `build` must put its argument in exactly one string value.
+ * Returns a frame maker for events that differ in one text only. It encodes the other members once, so that an event is
+ * cheap enough for measuring a proxy. `build` must put its argument in exactly one string value.
  */
 export function frameTemplate<Event>(
   build: (text: string) => Event,
@@ -57,18 +57,21 @@ export function frameTemplate<Event>(
   return (text) => before + JSON.stringify(text) + after
 }
 
-/** Arguments in fragments, as the families that stream them do. */
+/** Cuts arguments into fragments, as families that stream arguments do. */
 export function fragments(text: string): readonly string[] {
   return text.match(/[\s\S]{1,12}/gu) ?? []
 }
 
-/** One token a piece; calls count their characters. */
+/** Counts each piece of text as one token, and four characters of a call as one token. */
 export function outputTokens({ text, refusal, calls }: Answer): number {
   const callCharacters = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0)
   return text.length + refusal.length + Math.ceil(callCharacters / 4)
 }
 
-/** Not real ciphertext: long enough to be unwieldy and unique to the reply. Chat does not check what comes back. */
+/**
+ * Stands for ciphertext: long enough to be unwieldy, and unique to the reply. The chat route does not check replayed
+ * values.
+ */
 export function opaque(number: number): string {
   return Buffer.from(`demo-opaque-${number}-`.repeat(4)).toString('base64')
 }

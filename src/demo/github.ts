@@ -12,7 +12,7 @@ export function githubUser(login: string) {
   return { login, id: 1, type: 'User', name: 'Demo' }
 }
 
-/** `endpoints` of the token reply and of the account, all on one server. */
+/** `endpoints` of the token reply and of the account. All of them are on one server. */
 export function endpointsOf(url: string, apiUrl = url): HeaderMap {
   return { api: apiUrl, proxy: url, telemetry: url, 'origin-tracker': url }
 }

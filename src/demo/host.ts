@@ -11,28 +11,28 @@ export interface HostedRequest {
   /** Without query. */
   readonly path: string
   readonly body: string
-  /** Counts the requests of this path from 1; ids are made of it. */
+  /** Counts the requests of this path from 1. Ids contain it. */
   readonly number: number
 }
 
-/** What one simulated service answers. */
+/** The replies of one simulated service. */
 export interface Service {
   readonly answer: (hosted: HostedRequest) => Outcome
-  /** Sent with every reply, below the outcome's own headers; `number` counts all requests from 1. */
+  /** Headers of every reply; the outcome's own headers override them. `number` counts all requests from 1. */
   readonly headers: (request: IncomingMessage, number: number) => HeaderMap
 }
 
-/** Watches and steers one reply. */
+/** Observes and controls one reply. */
 interface ReplyHooks extends DeliveryHooks {
-  /** Answers in place of the service; undefined lets the service answer. */
+  /** Answers in place of the service. Undefined: the service answers. */
   readonly answer: (hosted: HostedRequest) => Promise<Outcome | undefined>
 }
 
-/** Called as a request arrives, before its body is read. The demo has none: tests watch and script replies with it. */
+/** Called when a request arrives, before its body is read. Only tests set it, to observe and script replies. */
 export type HookReplies = (request: IncomingMessage, response: ServerResponse) => ReplyHooks | undefined
 
 export interface HostOptions {
-  /** 0 or absent picks a free one. */
+  /** 0 or absent selects a free port. */
   readonly port?: number | undefined
   readonly hookReplies?: HookReplies | undefined
 }
@@ -44,21 +44,18 @@ export interface Host {
   readonly port: number
   /** Destroys every open connection, also in the middle of a reply. */
   readonly dropSockets: () => void
-  /** Stops listening and destroys what is open. */
+  /** Stops listening and destroys all connections. */
   readonly close: () => Promise<void>
 }
 
-/**
- * Listens on 127.0.0.1. Rejects with node's own error when the port is taken. `createService` gets the address, which a
- * service may need.
- */
+/** Listens on 127.0.0.1. Rejects with Node's own error if the port is taken. `createService` receives the address. */
 export async function openHost(
   { port: wantedPort = 0, hookReplies }: HostOptions,
   createService: (host: Host) => Service,
 ): Promise<Host> {
   const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 })
   await listening(server, wantedPort)
-  // A TCP server that listens has an address with a port.
+  // A listening TCP server has an address with a port.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const { port } = server.address() as AddressInfo
   const host: Host = {
@@ -80,7 +77,7 @@ export async function openHost(
     requestCount += 1
     const headers = service.headers(request, requestCount)
     const body = await text(request).catch(() => undefined)
-    // The client left before it had sent everything.
+    // The client disconnected before it had sent the whole body.
     if (body === undefined) return
     const [path = ''] = (request.url ?? '').split('?', 1)
     const number = (countsByPath.get(path) ?? 0) + 1
@@ -93,7 +90,7 @@ export async function openHost(
   server.on('request', (request, response) => {
     const hooks = hookReplies?.(request, response)
     reply(request, response, hooks).catch((error: unknown) => {
-      // A fault of the simulation itself: say so where a developer sees it.
+      // An error in the simulation itself: show it to the developer.
       hooks?.cut()
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end(`demo server fault: ${String(error)}\n`)
@@ -112,7 +109,7 @@ function listening(server: ReturnType<typeof createServer>, port: number): Promi
   return promise
 }
 
-/** The value of a header; of a repeated one node's joined or first value. */
+/** The value of a header. Node joins the values of a repeated header or keeps the first. */
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value

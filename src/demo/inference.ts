@@ -20,11 +20,11 @@ export type InferencePath = '/chat/completions' | '/responses' | '/v1/messages'
 export interface Pace {
   /** Wait between the events of an answer, unless a `[demo:slow]` marker says otherwise. */
   readonly eventDelayMs: number
-  /** Events joined into one write: 1 shows every event as a chunk of its own, more is cheaper. */
+  /** Number of events joined into one write. 1 writes each event as its own chunk; more is cheaper. */
   readonly eventsPerWrite: number
 }
 
-/** Every event at once and on its own. */
+/** Sends every event at once, each as its own chunk. */
 export const DEFAULT_PACE: Pace = { eventDelayMs: 0, eventsPerWrite: 1 }
 
 /** One request to a route that answers prompts. */
@@ -38,36 +38,36 @@ export interface InferenceCall {
   readonly models: DemoModels
 }
 
-/** What a stricter upstream does otherwise. The demo has none of it: it answers whatever it can read. */
+/** Additional behaviour of a stricter upstream. The demo sets none of it and answers whatever it can read. */
 export interface Checks<Request> {
   /** The error reply for a body that does not match the schema. */
   readonly wrongShape?: (issues: readonly z.core.$ZodIssue[], body: unknown) => Outcome
-  /** Judges a request whose shape is right. */
+  /** Returns a refusal for a request with a valid shape. */
   readonly refuse?: (subject: InferenceSubject<Request>) => Outcome | undefined
-  /** Writes the answer in place of the route. */
+  /** Encodes the answer in place of the route. */
   readonly encode?: InferenceRoute<Request>['encode']
-  /** Names of markers that the demo does not know. */
+  /** Names of additional markers. */
   readonly markers?: readonly string[]
 }
 
 /** A route with its dialect: reads a request and writes answers. */
 export interface InferenceRoute<Request> {
   readonly path: InferencePath
-  /** What every stream ends with; '' for nothing. */
+  /** The last frame of every stream; '' for none. */
   readonly done: string
   readonly schema: z.ZodType<Request>
   readonly conversation: (request: Request, model: DemoModel) => Conversation
-  /** The refusal that `[demo:replay]` asks for. */
+  /** Returns the refusal that `[demo:replay]` asks for. */
   readonly refuse: (subject: InferenceSubject<Request>) => Outcome | undefined
-  /** The failure that a marker asks for. Default: as the Copilot API has it. */
+  /** Returns the failure that a marker asks for. Default: the Copilot API's. */
   readonly fail?: (wish: FailureWish, subject: InferenceSubject<Request>) => Outcome
   /** Headers of an answer. Default: those of the Copilot API. */
   readonly headers?: (subject: InferenceSubject<Request>) => HeaderMap
-  /** Answers are always streamed, as the proxy always asks for. */
+  /** Encodes an answer. Answers are always streamed, because the proxy always asks for a stream. */
   readonly encode: (answer: Answer, subject: InferenceSubject<Request>) => Frames
 }
 
-/** Everything known of a request before it is answered. */
+/** Everything that is known of a request before it is answered. */
 export interface InferenceSubject<Request> {
   readonly call: InferenceCall
   readonly request: Request
@@ -76,7 +76,7 @@ export interface InferenceSubject<Request> {
   readonly markers: Markers
 }
 
-/** An answer in the way of route and model, broken where the markers of the prompt ask for it. */
+/** Answers in the form of the route and the model, with the failures that markers in the prompt ask for. */
 export function answerInference<Request extends { readonly model: string }>(
   route: InferenceRoute<Request>,
   call: InferenceCall,
@@ -114,7 +114,7 @@ export type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Outcome }
 
-/** The body in its schema's type, or a 400. */
+/** Parses the body with the schema; the refusal is a 400. */
 export function parseRequest<Request>(
   schema: z.ZodType<Request>,
   bodyText: string,
@@ -132,7 +132,7 @@ export function parseRequest<Request>(
   return { ok: false, refusal: checks?.wrongShape?.(issues, body) ?? invalidBody(describeIssue(issues)) }
 }
 
-/** What is wrong with a body, e.g. `messages: Invalid input: expected array, received undefined`. */
+/** Describes an error in a body, e.g. `messages: Invalid input: expected array, received undefined`. */
 export function describeIssue([issue]: readonly z.core.$ZodIssue[]): string {
   return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`
 }
@@ -140,11 +140,11 @@ export function describeIssue([issue]: readonly z.core.$ZodIssue[]): string {
 interface Served {
   readonly path: InferencePath
   readonly apiVersion?: string
-  /** The path that a refusal names. */
+  /** The path that a refusal names. Default: `path`. */
   readonly shownPath?: string
 }
 
-/** The chat model with this id, where it serves the path. */
+/** Finds the chat model with this id, if it serves the path. */
 export function servingModel(
   models: DemoModels,
   id: string,
@@ -170,13 +170,13 @@ function failAtOnce<Request>(
   return fail?.(wish, subject) ?? copilotFailure(wish, { model, nowMs: call.nowMs, isNative: path === '/v1/messages' })
 }
 
-/** What `[demo:silent]` and `[demo:html]` ask for, which are nobody's failures. */
+/** Outcomes of `[demo:silent]` and `[demo:html]`, which simulate the network and not an upstream error. */
 export function failInTransit({ asked }: Markers): Outcome | undefined {
   if (asked.has('silent')) return { kind: 'silent' }
   return asked.has('html') ? htmlReply(200, 'Sign in to the network') : undefined
 }
 
-/** What `[demo:overflow]` and `[demo:error STATUS SECONDS|CODE]` ask for. */
+/** The failure that `[demo:overflow]` or `[demo:error STATUS SECONDS|CODE]` asks for. */
 export function failureOf(markers: Markers): FailureWish | undefined {
   if (markers.asked.has('overflow')) return { status: 400, code: OVERFLOW }
   const given = markers.asked.get('error')
@@ -202,7 +202,9 @@ function answer<Request>(
   })
 }
 
-/** What leaks through from behind the real service on Claude (docs/copilot-wire.md, "Response headers"). */
+/**
+ * Headers that the real service passes on from the backend behind Claude (docs/copilot-wire.md, "Response headers").
+ */
 function familyHeaders({ profile }: DemoModel, number: number): HeaderMap {
   if (profile !== 'claude') return {}
   return { 'request-id': `req_vrtx_demo_${number}`, 'anthropic-ratelimit-requests-remaining': '999', via: '1.1 google' }
@@ -216,7 +218,7 @@ interface StreamOptions {
   readonly headers: HeaderMap
 }
 
-/** The frames as a reply that is slow, or breaks, where a marker asks for it. */
+/** Builds the reply from the frames; markers can delay or break it. */
 export function streamFrames(frames: Frames, { done, markers, pace, headers }: StreamOptions): Outcome {
   const { sent, ending } = breakStream(frames, done, markers)
   return streamReply(joined(sent, pace.eventsPerWrite), { headers, ending, delayMs: delayOf(markers, pace) })
@@ -253,7 +255,7 @@ function breakStream(
   return { sent: [...content, ...closing, ...end], ending: 'end' }
 }
 
-/** The frames as writes of so many each. */
+/** Joins the frames into writes of `perWrite` frames each. */
 function joined(frames: readonly string[], perWrite: number): readonly string[] {
   if (perWrite <= 1) return frames
   const pieces: string[] = []
@@ -261,7 +263,7 @@ function joined(frames: readonly string[], perWrite: number): readonly string[] 
   return pieces
 }
 
-/** Longest wait between two events that a marker may ask for. */
+/** Maximum wait between two events that a marker may ask for. */
 const MAX_DELAY_MS = 60_000
 
 export function delayOf(markers: Markers, { eventDelayMs }: Pace): number {

@@ -1,12 +1,12 @@
 interface MarkerRow {
   readonly name: string
-  /** Shown after the name, '' for none; a question mark means that it can be left out. */
+  /** Arguments shown after the name; '' for none. A question mark marks an optional one. */
   readonly argument: string
   readonly effect: string
 }
 
 /**
- * Every behaviour that a marker in the last user message asks for. README, help text and parser read this table.
+ * All markers and their behaviours. A marker in the last user message selects one. The help text and the parser read this table.
  * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that answers prompts.
  */
 export const DEMO_MARKERS = [
@@ -76,24 +76,24 @@ interface ToolMarker {
 }
 
 export interface Markers {
-  /** Arguments by marker; an empty list where there were none. A repeated marker: the last one counts. */
+  /** Arguments by marker; an empty list for a marker without arguments. The last of repeated markers counts. */
   readonly asked: ReadonlyMap<MarkerName, readonly string[]>
   /** Every `tool` marker, in order. */
   readonly tools: readonly ToolMarker[]
-  /** Arguments of markers that only the caller of `parseMarkers` knows. */
+  /** Arguments of markers in `otherNames`. */
   readonly others: ReadonlyMap<string, readonly string[]>
-  /** As written, e.g. `[demo:tol]`: unknown name, a number missing or out of range, or JSON that is none. */
+  /** As written, e.g. `[demo:tol]`: an unknown name, a missing number or one out of range, or invalid JSON. */
   readonly unknown: readonly string[]
 }
 
 const OPENING = /\[demo:([^\s\]]+)/g
 
-/** Highest number of a marker. A typing error must not fill the memory. */
+/** Highest number of a marker. It keeps a typing error from filling the memory. */
 const MAX_NUMBER = 1_000_000
 
 const NO_MARKERS: Markers = { asked: new Map(), tools: [], others: new Map(), unknown: [] }
 
-/** @param otherNames markers beyond those of the table */
+/** @param otherNames markers in addition to the table */
 export function parseMarkers(text: string, otherNames: readonly string[] = []): Markers {
   if (!text.includes('[demo:')) return NO_MARKERS
   const asked = new Map<MarkerName, readonly string[]>()
@@ -123,12 +123,12 @@ export function parseMarkers(text: string, otherNames: readonly string[] = []): 
   return { asked, tools, others, unknown }
 }
 
-/** The number given to a marker, `fallback` where the marker or that argument is absent. */
+/** The marker's number; `fallback` if the marker or this argument is absent. */
 export function markerNumber(markers: Markers, name: MarkerName, fallback: number, position = 0): number {
   return numberOf(markers.asked.get(name)?.[position], fallback)
 }
 
-/** The number that a word is, up to `MAX_NUMBER`; `fallback` where it is none. */
+/** Parses a number up to `MAX_NUMBER`; `fallback` for any other word. */
 export function numberOf(word: string | undefined, fallback: number): number {
   return isNumber(word) ? Math.min(Number(word), MAX_NUMBER) : fallback
 }
@@ -140,7 +140,7 @@ export function describeMarkers(): string {
   ).join('\n')
 }
 
-/** Arguments of a marker, and the index after its bracket: -1 if the bracket is missing. */
+/** Arguments of a marker, and the index after its closing bracket; -1 if the bracket is missing. */
 interface MarkerEnd {
   readonly given: readonly string[]
   readonly end: number
@@ -178,10 +178,10 @@ function withJson(text: string, from: number): MarkerEnd | undefined {
   return { given: [head[1] ?? '', text.slice(start, end)], end: end + bracket[0].length }
 }
 
-/** Longest JSON argument, in characters. Bounds the time to parse a text that is full of openings. */
+/** Longest JSON argument. Bounds the time to parse a text with many opening brackets. Characters. */
 const LONGEST_JSON = 100_000
 
-/** Index after the object or string that begins at `start`, found by brackets and quotes alone; -1 if it does not end. */
+/** Index after the object or string that begins at `start`; -1 if it does not end. Reads brackets and quotes only. */
 function endOfJson(text: string, start: number): number {
   let depth = 0
   let isInText = false
@@ -199,7 +199,7 @@ function endOfJson(text: string, start: number): number {
   return -1
 }
 
-/** The least and most that a marker's number may be. `numberOf` bounds those without an upper limit. */
+/** Lower and upper limit of a marker's number. `numberOf` bounds those without an upper limit. */
 const NUMBERS = new Map<MarkerName, readonly [least: number, most: number]>([
   ['long', [1, Infinity]],
   ['slow', [0, Infinity]],

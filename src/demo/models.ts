@@ -1,44 +1,44 @@
 import { CATALOGUE } from './catalogue.ts'
 import type { CataloguePrice, CatalogueRow, ProfileId } from './catalogue.ts'
 
-/** Largest image of every model with vision. Bytes. */
+/** Largest image that every model with vision accepts. Bytes. */
 export const LARGEST_IMAGE = 3_145_728
 
-/** A model of the catalogue as requests meet it. */
+/** A model of the catalogue, with the facts that requests need. */
 export interface DemoModel {
   readonly id: string
   readonly type: 'chat' | 'embeddings' | 'completion'
   readonly profile: ProfileId
-  /** Absent in the entry = chat only (docs/copilot-wire.md, "Models"). */
+  /** From the catalogue entry; chat only if the entry has none (docs/copilot-wire.md, "Models"). */
   readonly endpoints: readonly string[]
   readonly isEnabled: boolean
   readonly contextTokens: number
   readonly maxPromptTokens: number
   readonly efforts: readonly string[]
-  /** Claude's; 0 elsewhere. */
+  /** Claude's version; 0 for other models. */
   readonly version: number
   readonly row: CatalogueRow
-  /** Its element of `GET /models`. */
+  /** The model's entry in `GET /models`. */
   readonly entry: Readonly<Record<string, unknown>>
 }
 
 /**
- * The models of a server, as clients of a version of the API get them (`x-github-api-version`): '' is the oldest one,
- * and to leave it out the newest.
+ * The models of a server for one API version (`x-github-api-version`). '' means the oldest version, undefined the
+ * newest.
  */
 export interface DemoModels {
   readonly list: (version: string) => readonly DemoModel[]
-  /** The first one where the list has the id twice. */
+  /** Finds a model by id: the first one if the list repeats the id. */
   readonly find: (id: string, version?: string) => DemoModel | undefined
 }
 
-/** The models that may be chosen for `auto`, and how much cheaper they are then. */
+/** The models that `auto` may choose, and the discount for choosing them. */
 export const AUTO_POOL: readonly string[] = ['gpt-5-mini', 'claude-sonnet-5', 'gpt-5.4', 'claude-haiku-4.5']
 export const AUTO_DISCOUNT = 0.1
 
 const MODELS: readonly DemoModel[] = CATALOGUE.map(toModel)
 
-/** Every version of the API gets what the newest one does. */
+/** Every API version gets the newest list. */
 export const DEMO_MODELS: DemoModels = { list: () => MODELS, find: findModel }
 
 export function findModel(id: string): DemoModel | undefined {

@@ -9,15 +9,15 @@ export interface WholeReply {
   readonly body: string | Uint8Array
 }
 
-/** A reply sent piece by piece; each piece is one write, so a test can place chunk boundaries where it wants them. */
+/** A reply sent in pieces. Each piece is one write, so a test can choose the chunk boundaries. */
 export interface StreamReply {
   readonly kind: 'stream'
   readonly status: number
   readonly headers: HeaderMap
   readonly pieces: readonly (string | Uint8Array)[]
-  /** Wait before each piece, ms; 0 lets the event loop turn once between pieces. */
+  /** Wait before each piece. 0 waits for one turn of the event loop. Ms. */
   readonly delayMs: number
-  /** After the last piece: a clean end, a destroyed socket, or silence until the client leaves. */
+  /** What follows the last piece: a clean end, a destroyed socket, or silence until the client disconnects. */
   readonly ending: 'end' | 'cut' | 'hold'
 }
 
@@ -33,7 +33,7 @@ export function jsonReply(status: number, value: unknown, headers: HeaderMap = {
   }
 }
 
-/** A text body as the Copilot API writes it: with a line feed at its end (docs/copilot-wire.md, "Errors"). */
+/** A text body with a final line feed, as the Copilot API writes it (docs/copilot-wire.md, "Errors"). */
 export function textReply(status: number, line: string, headers: HeaderMap = {}): WholeReply {
   return {
     kind: 'whole',
@@ -52,7 +52,7 @@ export function htmlReply(status: number, title: string, headers: HeaderMap = {}
   }
 }
 
-/** An event stream of ready-made pieces that arrive without delay and end cleanly, unless `change` says otherwise. */
+/** An event stream of ready-made pieces without delays and with a clean end, unless `change` says otherwise. */
 export function streamReply(
   pieces: readonly (string | Uint8Array)[],
   change: Partial<Omit<StreamReply, 'kind' | 'pieces'>> = {},

@@ -26,7 +26,7 @@ export interface CopilotRoutesDeps {
   readonly tokens: TokenStore
   readonly auto: AutoMode
   readonly now: () => number
-  /** Default: those of the demo. */
+  /** Default: the models of the demo. */
   readonly models?: DemoModels
   readonly checks?: {
     readonly chat: Checks<ChatRequest>
@@ -35,7 +35,7 @@ export interface CopilotRoutesDeps {
   }
 }
 
-/** What the simulated GitHub and Copilot answer: GitHub by GitHub token, the Copilot API by Copilot token. */
+/** The replies of the simulated GitHub and Copilot. GitHub requires a GitHub token, the Copilot API a Copilot token. */
 export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedRequest) => Outcome {
   const { url, tokens, now, auto, pace, models = DEMO_MODELS, checks } = deps
 
@@ -56,7 +56,7 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
 
   const answerCopilot = (route: string, { request, path, body, number }: HostedRequest): Outcome | undefined => {
     const header = (name: string): string | undefined => headerOf(request, name)
-    // A version that is left out counts as the oldest.
+    // An absent version counts as the oldest.
     const apiVersion = header('x-github-api-version') ?? ''
     const call: InferenceCall = { bodyText: body, header, number, nowMs: now(), pace: pace(), models }
     switch (route) {
@@ -100,7 +100,7 @@ function answerModel(model: DemoModel | undefined): Outcome {
 }
 
 /**
- * On every reply: ids to log, and what a proxy must not pass on (cookie, CORS, diagnostics;
+ * Headers of every reply: ids for logs, and headers that a proxy must not pass on (cookie, CORS, diagnostics;
  * docs/copilot-wire.md, "Response headers").
  */
 export function copilotHeaders(request: IncomingMessage, number: number): HeaderMap {

@@ -1,11 +1,11 @@
 type Schema = Readonly<Record<string, unknown>>
 
-/** Deep or self-referring schemas end here. */
+/** Limit for deep or recursive schemas. */
 const MAX_DEPTH = 8
 
 /**
- * A value that fits a JSON schema, always the same one: the required properties, the first allowed value, the smallest
- * array. For tool arguments and structured outputs of the simulated models; unusual keywords are ignored.
+ * Returns a value that fits a JSON schema, always the same one: the required properties, the first allowed value, the
+ * smallest array. Serves as tool arguments and structured output of the simulated models. Ignores unusual keywords.
  */
 export function sampleValue(schema: unknown): unknown {
   return sample(schema, { root: isSchema(schema) ? schema : {}, name: 'value', depth: 0 })
@@ -51,7 +51,7 @@ function sampleObject(schema: Schema, position: Position): Record<string, unknow
   return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {}, { ...position, name })]))
 }
 
-/** The first type that is not null; by its keywords where the schema states none. */
+/** The first type that is not null. If the schema states no type, its keywords decide. */
 function typeOf(schema: Schema): unknown {
   const { type } = schema
   if (isList(type)) return type.find((each) => each !== 'null') ?? 'null'
@@ -65,7 +65,7 @@ function resolve(reference: string, root: Schema): unknown {
   return target
 }
 
-/** A schema's own number where it states one within reason. */
+/** The schema's own minimum, if it is reasonably small. */
 function atLeast(minimum: unknown, fallback: number): number {
   return typeof minimum === 'number' && minimum < 1000 ? minimum : fallback
 }

@@ -7,7 +7,7 @@ import { copilotHeaders, createCopilotRoutes } from './routes.ts'
 import { createTokenStore } from './tokens.ts'
 import type { TokenStore } from './tokens.ts'
 
-/** One server that plays GitHub, GitHub's REST API and the Copilot API, told apart by path. */
+/** One server that plays GitHub, GitHub's REST API and the Copilot API. The path decides which one answers. */
 export interface DemoServer extends Host {
   readonly tokens: TokenStore
 }

@@ -12,7 +12,7 @@ export interface IssuedCopilotToken {
   readonly expiresAtSeconds: number
 }
 
-/** Who may do what. The fake keeps the real rule that only tokens this service issued are good, each until its end. */
+/** Issues and checks tokens. Like the real service, it accepts only tokens that it issued, until they expire. */
 export interface TokenStore {
   readonly issueGithub: (prefix?: 'ghu_' | 'gho_' | 'github_pat_') => string
   readonly isGithubLive: (token: string) => boolean
@@ -22,15 +22,15 @@ export interface TokenStore {
 
 export interface TokenStoreOptions {
   readonly now: () => number
-  /** Keeps the tokens of two servers apart. */
+  /** Part of every token, so that two servers issue different ones. */
   readonly scope: string
-  /** The GitHub tokens that are good. */
+  /** The valid GitHub tokens. */
   readonly github?: Set<string>
-  /** End of each Copilot token. Ms since epoch. */
+  /** Expiry of each Copilot token. Ms since epoch. */
   readonly copilotExpiryMs?: Map<string, number>
 }
 
-/** Names are counted, so a run is reproducible. */
+/** Tokens contain a counter, so that runs are reproducible. */
 export function createTokenStore({
   now,
   scope,

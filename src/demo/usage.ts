@@ -15,8 +15,8 @@ const UNLIMITED = {
 }
 
 /**
- * Body of `GET /copilot_internal/user` (docs/copilot-wire.md, "Account and quota"). Numbers are fixed; the month resets
- * on the first of the month after `nowMs`.
+ * Body of `GET /copilot_internal/user` (docs/copilot-wire.md, "Account and quota"). The numbers are fixed. The quota
+ * resets on the first of the month after `nowMs`.
  */
 export function accountUsage(login: string, nowMs: number, endpoints: HeaderMap) {
   const resetsAt = nextMonth(nowMs)
@@ -53,7 +53,7 @@ export function accountUsage(login: string, nowMs: number, endpoints: HeaderMap)
   }
 }
 
-/** A quota that is used in part. */
+/** A partly used quota. */
 export function quotaOf(entitlement: number) {
   return {
     entitlement,
@@ -63,11 +63,11 @@ export function quotaOf(entitlement: number) {
   }
 }
 
-/** What a model costs, by its catalogue row. */
+/** The catalogue members that determine a model's price. */
 type Billed = Pick<CatalogueRow, 'profile' | 'price' | 'long'>
 
 interface ReplyTokens {
-  /** Without those that the cache took part in. */
+  /** Without cached tokens. */
   readonly input: number
   readonly cacheRead?: number
   readonly cacheWrite?: number
@@ -75,8 +75,8 @@ interface ReplyTokens {
 }
 
 /**
- * What a reply says of its credits (docs/copilot-wire.md, "Credits"), as a member to spread. Nothing for Grok and for
- * models without prices: nobody promises that every reply states its credits.
+ * A reply's statement of its credits (docs/copilot-wire.md, "Credits"), as a member to spread. Empty for Grok and for
+ * models without prices, because upstream does not promise this member on every reply.
  */
 export function copilotUsage({ profile, price: normal, long }: Billed, tokens: ReplyTokens) {
   if (profile === 'grok' || normal === undefined) return {}
@@ -98,7 +98,7 @@ export function copilotUsage({ profile, price: normal, long }: Billed, tokens: R
         cost_per_batch: cost,
         batch_size: 1_000_000,
       })),
-      // Credits a million tokens are thousands of billionths a token.
+      // One credit per million tokens is 1,000 billionths of a credit per token.
       total_nano_aiu: counted.reduce((sum, [, count, cost]) => sum + count * cost * 1000, 0),
     },
   }
@@ -116,7 +116,7 @@ export function quotaHeaders(nowMs: number): HeaderMap {
   }
 }
 
-/** The same in the last event of a stream over `/responses`, where the numbers are partly texts. */
+/** The same quota in the last event of a `/responses` stream, where some numbers are strings. */
 export function quotaSnapshots(nowMs: number): unknown {
   return {
     premium_interactions: {

@@ -1,5 +1,6 @@
 import type { StoredRecord } from '../auth/records/record-kind.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
+import { OpenRequests } from './open-requests.ts'
 
 /** Closes one request and rejects it with this reason. */
 type End = (reason: Error) => void
@@ -18,16 +19,16 @@ export interface AccountRequests {
 
 export function createAccountRequests(): AccountRequests {
   // An empty set stays: a machine has a handful of accounts.
-  const running = new Map<string, Set<End>>()
+  const running = new Map<string, OpenRequests<End>>()
   return {
     begin: (account) => (end) => {
-      const open = running.get(account) ?? new Set()
-      running.set(account, open.add(end))
-      return () => void open.delete(end)
+      const open = running.get(account) ?? new OpenRequests()
+      running.set(account, open)
+      return open.add(end)
     },
     accounts: () => [...running].filter(([, open]) => open.size > 0).map(([account]) => account),
     endAll(account, reason) {
-      for (const end of running.get(account) ?? []) end(reason)
+      for (const end of running.get(account)?.members() ?? []) end(reason)
     },
   }
 }

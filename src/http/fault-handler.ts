@@ -8,15 +8,19 @@ import type { CallerDialect } from '../translate/caller-dialect.ts'
 import { addressIdentity } from './caller-identity.ts'
 import type { Metrics } from '../usage/metrics.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
-import { flatHeaders } from './serve.ts'
+import type { RequestList } from '../usage/requests.ts'
+import { flatHeaders, originOf } from './serve.ts'
 
 export interface FaultHandlerDeps {
   readonly log: Logger
   /** Removes known credentials: upstream may echo them in messages and headers. */
   readonly redact: (text: string) => string
   readonly metrics: Pick<Metrics, 'refused'>
+  readonly requests: Pick<RequestList, 'note'>
   /** Ms, monotonic. */
   readonly now: () => number
+  /** Ms since epoch. */
+  readonly dateNow: () => number
 }
 
 /** Refusals of callers without access; only some are logged. */
@@ -42,7 +46,7 @@ function dialectOf(request: FastifyRequest): CallerDialect {
 }
 
 /** Turns every failure before the first byte into a status and an envelope. */
-export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDeps) {
+export function createFaultHandler({ log, redact, metrics, requests, now, dateNow }: FaultHandlerDeps) {
   const suppressedBefore = createRefusalLines(now)
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const fault = toFault(thrown)
@@ -57,19 +61,21 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
     const isLimited = accessRefusals.has(error.kind) && request.keyName === undefined
     const suppressed = isLimited ? suppressedBefore(addressIdentity(request.raw.socket.remoteAddress)) : 0
     if (suppressed !== undefined) {
-      log[severityOf(error, status)](
-        {
-          requestId: request.id,
-          status,
-          ...faultFields(fault),
-          ...routeField(request),
-          ...warningsField(reply),
-          ...request.meter?.facts(),
-          ...(request.keyName !== undefined && { key: request.keyName }),
-          ...(suppressed > 0 && { unsaid: suppressed }),
-        },
-        status >= 500 ? 'request failed' : 'request refused',
-      )
+      const line = {
+        requestId: request.id,
+        status,
+        ...faultFields(fault),
+        ...routeField(request),
+        ...warningsField(reply),
+        ...request.meter?.facts(),
+        ...(request.keyName !== undefined && { key: request.keyName }),
+        ...(suppressed > 0 && { unsaid: suppressed }),
+      }
+      log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
+      if (request.meter !== undefined) request.meter.record(line)
+      else if (isLimited || !isAboutRequests(request)) {
+        requests.note({ startedAtMs: dateNow(), origin: originOf(request), line })
+      }
     }
     const retryAfter = retryAfterOf(error)
     if (retryAfter !== undefined) reply.header('retry-after', redact(retryAfter))
@@ -87,12 +93,17 @@ export function createFaultHandler({ log, redact, metrics, now }: FaultHandlerDe
   }
 }
 
+/** Whoever reads the list would fill it with wrong questions about it. */
+function isAboutRequests({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url === '/requests' || url === '/requests/:id'
+}
+
 /** E.g. `POST /v1/messages`. The error of an unknown route names the path itself. */
 function routeField({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
   return url === undefined ? {} : { asked: `${method} ${url}` }
 }
 
-function warningsField(reply: FastifyReply): Record<string, unknown> {
+function warningsField(reply: FastifyReply): { readonly warnings?: string } {
   const { 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
   return warnings === undefined ? {} : { warnings }
 }

@@ -77,7 +77,9 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
     check(request, reply, next) {
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
-      const verdict = checkOrigin(request.headers, request.raw.rawHeaders, { host, port, allowedHosts, allowedOrigins })
+      const known = keys()
+      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0 }
+      const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
       if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
       if (verdict.origin !== undefined) {
         reply.header('access-control-allow-origin', verdict.origin)
@@ -86,7 +88,6 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
       }
       // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
-      const known = keys()
       if (known.length === 0 || request.routeOptions.config.public === true) return next()
       const presented = presentedKeys(request.headers)
       if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))
@@ -112,6 +113,7 @@ const exposedHeaders = [
   'x-request-id',
   'request-id',
   'x-copilot-proxy-route',
+  'x-copilot-proxy-fallback',
   'x-copilot-proxy-warnings',
   'x-copilot-proxy-token-count',
   'x-copilot-proxy-credits',

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
+import { OpenRequests } from '../executors/open-requests.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerLeft } from '../pipeline/request-meter.ts'
 import type { EngineMemory } from './engine-memory.ts'
@@ -30,7 +31,7 @@ export interface Lifetimes {
 
 /** @param memory notified when the first request begins and the last ends */
 export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
-  const open = new Set<Open>()
+  const open = new OpenRequests<Open>()
   return {
     async whileCallerStays({ id, keyName: key, meter }, reply, run) {
       const response = reply.raw
@@ -38,7 +39,7 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
       const { signal } = controller
       const opened: Open = { controller, response, closed: Promise.withResolvers() }
       if (open.size === 0) memory.busy()
-      open.add(opened)
+      const leave = open.add(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
@@ -48,24 +49,23 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
         return await run(signal)
       } catch (error) {
         if (!signal.aborted || signal.reason instanceof Fault) throw error
-        log.info(
-          { requestId: id, status: callerLeft, ...meter?.facts(), key },
-          'the caller left before the answer was complete',
-        )
+        const line = { requestId: id, status: callerLeft, ...meter?.facts(), key }
+        log.info(line, 'the caller left before the answer was complete')
+        meter?.record(line)
         reply.hijack()
         return undefined
       } finally {
-        open.delete(opened)
+        leave()
         if (open.size === 0) memory.idle()
         opened.closed.resolve()
         response.off('close', onClose)
       }
     },
     end(reason, matches = () => true) {
-      for (const { controller, response } of open) if (matches(response)) controller.abort(reason)
+      for (const { controller, response } of open.members()) if (matches(response)) controller.abort(reason)
     },
     async drained() {
-      await Promise.all(Array.from(open, ({ closed }) => closed.promise))
+      await Promise.all(Array.from(open.members(), ({ closed }) => closed.promise))
     },
   }
 }

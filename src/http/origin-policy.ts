@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isIPv4, isIPv6 } from 'node:net'
 import { isLoopbackHost } from '../config/loopback.ts'
 
 export interface OriginPolicyOptions {
@@ -9,6 +10,8 @@ export interface OriginPolicyOptions {
   readonly allowedHosts: readonly string[]
   /** Exact origins, e.g. `http://localhost:5173`. */
   readonly allowedOrigins: readonly string[]
+  /** Every route that acts asks for a key. */
+  readonly hasKeys: boolean
 }
 
 /** `origin` is set when the caller is a web page that may read the answer. */
@@ -27,11 +30,11 @@ export function checkOrigin(
 ): OriginVerdict {
   if (countOf(rawHeaders, 'host') !== 1) return { ok: false, detail: 'exactly one Host header is required' }
   const host = parseHost(headers.host ?? '')
-  if (host === undefined || !isAllowedHost(host, options)) {
-    return {
-      ok: false,
-      detail: 'this Host is not allowed; use 127.0.0.1 or localhost, or list it under server.allowed-hosts',
-    }
+  if (host === undefined) return { ok: false, detail: 'the Host header is malformed' }
+  if (!isAllowedHost(host, options)) {
+    const { name, port = 80 } = host
+    const entry = port === options.port ? name : `${name}:${port}`
+    return { ok: false, detail: `this Host is not allowed; to allow it, add "${entry}" to server.allowed-hosts` }
   }
   const { origin } = headers
   if (origin !== undefined) {
@@ -62,10 +65,16 @@ function isAllowedHost(host: Host, options: OriginPolicyOptions): boolean {
   // Any port: a forwarded port (ssh -L, a container) keeps the loopback name, and rebinding cannot forge the name.
   if (isLoopbackHost(host.name)) return true
   if (host.name === bare(options.host)) return true
+  if (options.hasKeys && isAddress(host.name) && !isLoopbackHost(options.host)) return true
   return options.allowedHosts.some((text) => {
     const allowed = parseHost(text)
     return allowed?.name === host.name && (allowed.port ?? options.port) === (host.port ?? 80)
   })
+}
+
+/** DNS rebinding needs a name: a page at an address has that address as its origin. */
+function isAddress(name: string): boolean {
+  return isIPv4(name) || (name.startsWith('[') && isIPv6(name.slice(1, -1)))
 }
 
 /** IPv6 addresses are bracketed in a Host header and bare in the configuration. */

@@ -16,6 +16,7 @@ import { stringify } from '../translate/parts/json.ts'
 import type { ReplyReader } from '../translate/translated-call.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
+import type { RequestList, RequestOrigin } from '../usage/requests.ts'
 import { presentedKeys } from './api-keys.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
@@ -35,6 +36,7 @@ declare module 'fastify' {
 }
 
 export interface ModelRouteDeps extends MeterDeps {
+  readonly requests: Pick<RequestList, 'note' | 'noteBody'>
   readonly log: Logger
   readonly lifetimes: Lifetimes
   readonly config: () => Config
@@ -62,7 +64,7 @@ export async function callModel<Result>(
   reply: FastifyReply,
   handle: (call: HttpCall) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const meter = createRequestMeter(deps, kind, request.keyName)
+  const meter = createRequestMeter(deps, kind, request.keyName, originOf(request))
   // The fault handler counts refusals on it, because it knows their status.
   request.meter = meter
   const { server } = deps.config()
@@ -87,8 +89,12 @@ export async function callModel<Result>(
           statement: statementIn(request.headers),
           meter,
         },
-        readBody: () =>
-          readBody(request.raw, { limitBytes: server.bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs, signal }),
+        async readBody() {
+          const limitBytes = server.bodyLimitMb * 1024 * 1024
+          const body = await readBody(request.raw, { limitBytes, idleMs: deps.uploadIdleMs, signal })
+          deps.requests.noteBody(request.id, 'request', body.text)
+          return body
+        },
       })
     } catch (error) {
       if (signal.aborted && !(signal.reason instanceof Fault)) meter.end(callerLeft)
@@ -105,6 +111,10 @@ function rateRuleOf(server: Config['server'], keyName: string | undefined): Rate
   if (ofKey !== undefined) return { perMinute: ofKey, setting: 'server.key-limits, requests-per-minute' }
   const perMinute = server.maxRequestsPerMinute
   return perMinute > 0 ? { perMinute, setting: 'server.max-requests-per-minute' } : undefined
+}
+
+export function originOf({ method, routeOptions, url, headers }: FastifyRequest): RequestOrigin {
+  return { method, path: routeOptions.url ?? url.split('?', 1)[0] ?? '', userAgent: headers['user-agent'] }
 }
 
 /** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */
@@ -128,7 +138,11 @@ async function serve(
 ): Promise<unknown> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
-  const onText = bodies ? (text: string) => deps.log.info({ requestId: request.id, text }, 'answer') : undefined
+  const noteAnswer = (text: string): void => {
+    deps.log.info({ requestId: request.id, text }, 'answer')
+    deps.requests.noteBody(request.id, 'answer', text)
+  }
+  const onText = bodies ? noteAnswer : undefined
   let stream: EventStream | undefined
   let wantsStream = false
 
@@ -148,9 +162,14 @@ async function serve(
         wantsStream = decoded.stream
         return { dialect, request: decoded }
       },
-      onRouted({ route, warnings }) {
-        // Set before upstream answers, so that a refusal carries them too.
-        reply.headers({ 'x-copilot-proxy-route': route, ...warningHeader(warnings) })
+      onRouted({ route, warnings, fallback }) {
+        // Set before upstream answers, so that a refusal carries them too. The model before a fallback had its own.
+        reply.removeHeader('x-copilot-proxy-warnings')
+        reply.headers({
+          'x-copilot-proxy-route': route,
+          ...warningHeader(warnings),
+          ...(fallback !== undefined && { 'x-copilot-proxy-fallback': plainAscii(fallback) }),
+        })
         if (wantsStream && stream === undefined) startStream()
       },
     })
@@ -191,11 +210,12 @@ const maxWarningHeader = 2000
 /** Replaces characters outside ASCII, which header values cannot carry. The log has the original warnings. */
 function warningHeader(warnings: readonly Warning[]): Record<string, string> {
   if (warnings.length === 0) return {}
-  const value = warnings
-    .map(formatWarning)
-    .join(', ')
-    .replaceAll(/[^\x20-\x7e]/g, '?')
+  const value = plainAscii(warnings.map(formatWarning).join(', '))
   return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
+}
+
+function plainAscii(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
 type Answer = Pick<ModelAnswer<ReplyReader>, 'read' | 'reader' | 'seed' | 'upstream'>

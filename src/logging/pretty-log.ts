@@ -1,4 +1,4 @@
-import { shortCount, shortCredits } from '../terminal/format.ts'
+import { shortCount, shortCredits, shortMs } from '../terminal/format.ts'
 import { createStyle } from '../terminal/output.ts'
 import type { Style } from '../terminal/output.ts'
 import { visible } from '../terminal/visible.ts'
@@ -108,13 +108,13 @@ function formatRequest(message: string, fields: Fields, style: Style): Formatted
     typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',
     typeof route === 'string' ? visible(route) : '',
     (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),
-    typeof ttfbMs === 'number' ? `first byte ${seconds(ttfbMs)}` : '',
+    typeof ttfbMs === 'number' ? `first byte ${shortMs(ttfbMs)}` : '',
     tokens(tokensIn, tokensOut, tokensCached),
     typeof credits === 'number' ? `${shortCredits(credits, estimated === true)} credits` : '',
     typeof searchCredits === 'number' ? `${shortCredits(searchCredits, estimated === true)} for searches` : '',
-    typeof ms === 'number' ? seconds(ms) : '',
+    typeof ms === 'number' ? shortMs(ms) : '',
   ].filter((step) => step !== '')
-  const failure = formatError(error)
+  const failure = describeError(error)
   const shownWarnings = listOf(warnings).map((warning) => visible(warning))
   const isPlain = ending === '' && shownWarnings.length === 0
   const notes = [
@@ -150,10 +150,6 @@ function tokens(read: unknown, written: unknown, cached: unknown): string {
   return `${shortCount(read)} in${fromCache}, ${shortCount(written)} out`
 }
 
-function seconds(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
-}
-
 /** Fields that say what happened, best first. */
 const descriptions = ['message', 'detail', 'upstreamMessage'] as const
 /** Fields that say what to do. */
@@ -162,7 +158,7 @@ const advices = ['advice', 'fix'] as const
 const idHeaders = ['x-github-request-id', 'x-copilot-service-request-id', 'x-oai-request-id'] as const
 
 /** Formats a ProxyError: what happened, what to do, and upstream's request id. '' for anything else. */
-function formatError(error: unknown): string {
+export function describeError(error: unknown): string {
   if (!isObject(error) || typeof error['kind'] !== 'string') return ''
   const { kind, path, code, retryAfter, headers } = error
   const description = textsOf(error, descriptions)[0]

@@ -27,6 +27,7 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
     maxOutputTokens: limits.max_output_tokens ?? undefined,
     maxInputs: limits.max_inputs ?? undefined,
     endpoints: toEndpoints(type, entry.supported_endpoints ?? []),
+    version: entry.version ?? undefined,
     // A policy without a state does not open the model.
     policy: entry.policy ? (entry.policy.state ?? 'unconfigured') : undefined,
     prices,

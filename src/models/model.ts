@@ -10,6 +10,8 @@ export interface Model extends ModelTraits {
   /** For people, e.g. `Claude Opus 4.6`. */
   readonly name: string
   readonly type: ModelType
+  /** Upstream's exact name for it, often with a date. */
+  readonly version?: string | undefined
   /** The widest `contextWindow` that a client may set. Tokens. */
   readonly maxContextWindow?: number | undefined
   /** Texts per embeddings request. */

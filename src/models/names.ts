@@ -21,50 +21,113 @@ export type NameResult<Found> =
     }
 
 /**
- * Looks up the exact name, else the target of its alias, else its normal forms (`nameForms`). The target of an alias is
- * never another alias, so there are no loops. An alias without its target fails: the user asked for no other model.
+ * Looks up the name in its normal forms (`nameForms`), or the target of its alias in theirs. An alias without its target
+ * fails: the user asked for no other model. A name with a provider's prefix means the provider's model first.
  */
 export function resolveName<Found>(
   name: string,
-  aliases: ReadonlyMap<string, string>,
+  target: string | undefined,
   find: (form: NameForm) => Found | undefined,
 ): NameResult<Found> {
-  const exact = find({ name })
-  if (exact !== undefined) return { ok: true, value: exact }
-  const target = aliases.get(name) ?? markedTarget(name, aliases)
-  for (const form of nameForms(target ?? name)) {
+  const own = target === undefined || providerOfName(name) === undefined ? [] : [{ name }]
+  for (const form of [...own, ...nameForms(target ?? name)]) {
     const value = find(form)
     if (value !== undefined) return { ok: true, value }
   }
   return { ok: false, wanted: target ?? name, viaAlias: target !== undefined }
 }
 
-/** The provider in `copilot/…` or `codex/…`. */
-export function providerOfName(name: string): ProviderId | undefined {
-  return providers.find((provider) => name.startsWith(`${provider}/`))
+/** `models.aliases`: the target of each name or pattern with `*`, or a list of targets: the first, then its fallbacks. */
+export type Aliases = Readonly<Record<string, string | readonly string[]>>
+
+export interface AliasTable {
+  readonly all: readonly (readonly [name: string, targets: readonly string[]])[]
+  /**
+   * The targets of the alias that a name matches: that of the exact name, else of the longest pattern. Never aliases
+   * themselves. Patterns do not match names with a provider's prefix.
+   */
+  readonly targetsOf: (name: string) => readonly string[] | undefined
 }
 
-/** An alias with a long context mark stands for the long tier of its target. */
-function markedTarget(name: string, aliases: ReadonlyMap<string, string>): string | undefined {
-  const mark = longContextMarks.find((end) => name.endsWith(end))
-  const target = mark && aliases.get(name.slice(0, -mark.length))
-  return target && !longContextMarks.some((end) => target.endsWith(end)) ? `${target}${mark}` : target
+export function createAliasTable(aliases: Aliases): AliasTable {
+  const all = Object.entries(aliases).map(([name, target]) => [name, [target].flat()] as const)
+  // A Map, because `constructor` of a plain object would be an alias.
+  const exact = new Map(all.filter(([name]) => !isPattern(name)))
+  const patterns = all.filter(([name]) => isPattern(name)).toSorted(([a], [b]) => b.length - a.length)
+
+  function matched(name: string, end = ''): readonly string[] | undefined {
+    if (providerOfName(name) !== undefined) return undefined
+    return patterns.find(([pattern]) => pattern.endsWith(end) && matchesGlob(pattern, name))?.[1]
+  }
+
+  return {
+    all,
+    targetsOf(name) {
+      const mark = markOf(name)
+      if (mark === undefined) return exact.get(name) ?? matched(name)
+      // An alias with a long context mark means the long tier of its target.
+      const plain = name.slice(0, -mark.length)
+      const addMark = (target: string) => (markOf(target) === undefined ? `${target}${mark}` : target)
+      return exact.get(name) ?? exact.get(plain)?.map(addMark) ?? matched(name, mark) ?? matched(plain)?.map(addMark)
+    },
+  }
+}
+
+export function isPattern(alias: string): boolean {
+  return alias.includes('*')
+}
+
+/** `*` matches any run of characters. Case-sensitive, as model ids are. */
+export function matchesGlob(pattern: string, text: string): boolean {
+  const [head = '', ...rest] = pattern.split('*')
+  const tail = rest.pop()
+  if (tail === undefined) return pattern === text
+  if (!text.startsWith(head)) return false
+  let position = head.length
+  for (const part of rest) {
+    const found = text.indexOf(part, position)
+    if (found < 0) return false
+    position = found + part.length
+  }
+  return text.length - tail.length >= position && text.endsWith(tail)
+}
+
+/** The provider in `copilot/…` or `codex/…`; `github_copilot/…` and `github-copilot/…` are Copilot's too, in any case. */
+export function providerOfName(name: string): ProviderId | undefined {
+  const start = canonicalPrefix(name)
+  return providers.find((provider) => start.startsWith(`${provider}/`))
+}
+
+function canonicalPrefix(name: string): string {
+  return name.replace(/^(?:(?:github[-_])?copilot|codex)\//i, (found) => found.toLowerCase().replace(/^github./, ''))
+}
+
+/** Clients write these before the name of a model. A name means one model, whoever hosts it. */
+const hosts = /^(?:anthropic|azure|gemini|google|moonshotai|openai|x-?ai)\//i
+
+function markOf(name: string): (typeof longContextMarks)[number] | undefined {
+  return longContextMarks.find((end) => name.endsWith(end))
 }
 
 /** Suffixes that name the long context tier: Claude Code's, and one for clients that cannot send brackets. */
 export const longContextMarks = ['[1m]', '-long-context'] as const
 
 /**
- * The name and its normal forms, nearest first. Anthropic's clients write `claude-haiku-4-5-20251001`,
- * `claude-opus-4-6-latest` or `claude-opus-4-6[1m]` for Copilot's `claude-haiku-4.5` and `claude-opus-4.6`. Dated OpenAI
- * names stay: there the undated name may be another snapshot. A long context mark means the model's long tier, else
- * Copilot's older `…-1m`, else a model whose only window is that long.
+ * The name and its normal forms, nearest first: as given, then without the prefix of a maker or host (`openai/…`,
+ * `anthropic/…`), then in lower case. Anthropic's clients write `claude-haiku-4-5-20251001`, `claude-opus-4-6-latest` or
+ * `claude-opus-4-6[1m]` for Copilot's `claude-haiku-4.5` and `claude-opus-4.6`. Dated OpenAI names keep their date: the
+ * undated name may be another snapshot. A long context mark means the model's long tier, else Copilot's older `…-1m`,
+ * else a model whose only window is that long.
  */
 export function nameForms(name: string): readonly NameForm[] {
-  const provider = providerOfName(name)
-  const prefix = provider === undefined ? '' : `${provider}/`
+  const plain = canonicalPrefix(name.replace(hosts, ''))
+  return [...new Set([name, plain, plain.toLowerCase()])].flatMap(formsAsSpelled)
+}
+
+function formsAsSpelled(name: string): readonly NameForm[] {
+  const prefix = providers.map((provider) => `${provider}/`).find((start) => name.startsWith(start)) ?? ''
   const id = name.slice(prefix.length)
-  const mark = longContextMarks.find((end) => id.endsWith(end))
+  const mark = markOf(id)
   const plainId = mark === undefined ? id : id.slice(0, -mark.length)
   const plain = (plainId.startsWith('claude-') ? claudeForms(plainId) : [plainId]).map((form) => prefix + form)
   if (mark === undefined) return [...new Set([name, ...plain])].map((form) => ({ name: form }))
@@ -80,7 +143,7 @@ const longContextTokens = 1_000_000
 
 /** The id as given, without its date, with a dotted version, and both. */
 function claudeForms(id: string): readonly string[] {
-  const undated = id.replace(/-(\d{8}|latest)$/, '')
+  const undated = id.replace(/[-@](\d{8}|latest)$/, '')
   return [...new Set([id, undated, dotted(id), dotted(undated)])]
 }
 

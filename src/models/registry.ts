@@ -3,12 +3,12 @@ import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
 import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
 import { isOpen, type Model, type ModelNotice } from './model.ts'
-import { nearMisses, providerOfName, resolveName } from './names.ts'
+import { createAliasTable, nearMisses, providerOfName, resolveName } from './names.ts'
+import type { Aliases } from './names.ts'
 
 /** The `models` section of the configuration. */
 export interface ModelNaming {
-  /** Targets by name. */
-  readonly aliases: Readonly<Record<string, string>>
+  readonly aliases: Aliases
   /** Names or patterns with `*` to leave out of the list; the models still answer to their names. */
   readonly hide: readonly string[]
 }
@@ -45,8 +45,15 @@ export interface ModelRegistry {
   readonly listSwitchedOff: () => readonly ListedModel[]
   /** The model of a name, hidden ones included, or `model_not_found`. */
   readonly resolve: (name: string) => ModelResult
-  /** As `resolve`, plus the upstream path; `invalid_request` if this route cannot reach the model. */
-  readonly route: (name: string, ask: EndpointAsk) => RouteResult
+  /**
+   * As `resolve`, plus the upstream path; `invalid_request` if this route cannot reach the model.
+   * @param target the target of the alias `name` to route to; default: its first
+   */
+  readonly route: (name: string, ask: EndpointAsk, target?: string) => RouteResult
+  /** What the alias of that name asks in turn after its first target fails; empty without an alias. */
+  readonly fallbacksOf: (name: string) => readonly string[]
+  /** Targets of aliases that the accounts' lists do not have. Without such a list of a provider, nothing is dead. */
+  readonly deadTargets: () => readonly { readonly alias: string; readonly target: string }[]
 }
 
 /**
@@ -61,27 +68,27 @@ export function createModelRegistry(
   const warned = new Set<string>()
   const clients = new Map<string, readonly Model[]>()
   let naming = initialNaming
-  // A Map, because `constructor` of a plain object would be an alias.
-  let aliases: ReadonlyMap<string, string> = new Map()
+  let aliases = createAliasTable({})
   let catalogue: Catalogue = buildCatalogue([], [], aliases)
 
   function rebuild(): void {
-    aliases = new Map(Object.entries(naming.aliases))
+    aliases = createAliasTable(naming.aliases)
     catalogue = buildCatalogue([...clients.values()].flat(), naming.hide, aliases)
   }
 
   /** @param suits narrows the suggestions to models that would serve the request */
-  function resolve(name: string, suits: (entry: ListedModel) => boolean): ModelResult {
-    const result = resolveName(name, aliases, (form) => {
-      const entry = catalogue.byName.get(form.name)
-      return (entry?.model.contextWindow ?? 0) >= (form.minContextWindow ?? 0) ? entry : undefined
-    })
+  function resolve(
+    name: string,
+    suits: (entry: ListedModel) => boolean = () => true,
+    target = aliases.targetsOf(name)?.[0],
+  ): ModelResult {
+    const result = resolveName(name, target, catalogue.find)
     const suggest = (wanted: string) => nearMisses(wanted, idsOf(catalogue.visible.filter(suits)))
     if (!result.ok) {
       const { wanted, viaAlias } = result
       const absence = absenceBehind(wanted)
       const sentences = [
-        ...(viaAlias ? [`The alias ${quote(name)} stands for ${quote(wanted)}, which is not available.`] : []),
+        ...(viaAlias ? [`The alias ${quote(name)} names the model ${quote(wanted)}, which is not available.`] : []),
         ...(absence && !viaAlias ? [`The model ${quote(wanted)} is not available.`] : []),
         ...(absence ? [`${absence.detail.replace(/\.$/, '')}.`, ...(absence.fix === '' ? [] : [absence.fix])] : []),
       ]
@@ -117,9 +124,9 @@ export function createModelRegistry(
     }
   }
 
-  function route(name: string, ask: EndpointAsk): RouteResult {
+  function route(name: string, ask: EndpointAsk, target?: string): RouteResult {
     const isReachable = (entry: ListedModel) => chooseEndpoint(entry.model, ask) !== undefined
-    const result = resolve(name, isReachable)
+    const result = resolve(name, isReachable, target)
     if (!result.ok) return result
     const path = chooseEndpoint(result.value.model, ask)
     if (path !== undefined) {
@@ -128,6 +135,13 @@ export function createModelRegistry(
     }
     const others = idsOf(catalogue.visible.filter(isReachable))
     return { ok: false, error: unreachable(result.value, ask, others) }
+  }
+
+  function isDead(target: string): boolean {
+    const provider = providerOfName(target)
+    const candidates = provider === undefined ? [...catalogue.providers] : [provider]
+    const isKnown = candidates.length > 0 && candidates.every((one) => catalogue.liveProviders.has(one))
+    return isKnown && !resolveName(target, undefined, catalogue.find).ok
   }
 
   rebuild()
@@ -153,8 +167,19 @@ export function createModelRegistry(
     },
     list: () => catalogue.visible,
     listSwitchedOff: () => catalogue.switchedOff,
-    resolve: (name) => resolve(name, () => true),
+    resolve: (name) => {
+      const result = resolve(name)
+      const alias = catalogue.aliases.get(name)
+      return result.ok && alias !== undefined ? { ok: true, value: alias } : result
+    },
     route,
+    fallbacksOf: (name) => {
+      // The name of a model with its provider is no alias.
+      const isModel = providerOfName(name) !== undefined && catalogue.find({ name }) !== undefined
+      return isModel ? [] : (aliases.targetsOf(name)?.slice(1) ?? [])
+    },
+    deadTargets: () =>
+      aliases.all.flatMap(([alias, targets]) => targets.filter(isDead).map((target) => ({ alias, target }))),
   }
 }
 

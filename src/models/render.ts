@@ -29,6 +29,9 @@ export function renderModel(entry: ListedModel, setting: EndpointAsk['setting'])
     owned_by: model.vendor ?? ownerOf[model.provider],
     /** Our own fields, under one key that OpenAI will not use. */
     copilot_proxy: {
+      /** The id is an alias of the user's: the model that it names first, and those asked in turn if that one fails. */
+      alias_of: entry.aliasOf ?? null,
+      fallbacks: entry.fallbacks ?? [],
       provider: model.provider,
       name: model.name,
       type: model.type,
@@ -101,8 +104,9 @@ export function renderModelList(models: readonly ListedModel[], setting: Endpoin
 }
 
 /** One model in the Messages API. Source: Anthropic API reference, models, 2026-11. */
-export function renderAnthropicModel({ id, model }: ListedModel) {
+export function renderAnthropicModel({ id, model, aliasOf }: ListedModel) {
   return {
+    ...(aliasOf !== undefined && { alias_of: aliasOf }),
     type: 'model' as const,
     id,
     display_name: model.name,
@@ -149,13 +153,14 @@ export function renderCodexCatalogue(models: readonly ListedModel[]) {
   return { models: withLongContext(chat, '-long-context').map(renderCodexModel) }
 }
 
-function renderCodexModel({ id, model }: ListedModel, priority: number) {
+function renderCodexModel({ id, model, aliasOf }: ListedModel, priority: number) {
   const { supports } = model
   // Codex compacts by the window, and a prompt may be no longer than its own limit.
   const window = model.maxPromptTokens ?? model.contextWindow ?? null
   const efforts = supports.reasoningEffort ?? []
   const isListed = (effort: string | undefined) => effort !== undefined && efforts.includes(effort)
   return {
+    ...(aliasOf !== undefined && { alias_of: aliasOf }),
     slug: id,
     display_name: model.name,
     description: model.name,

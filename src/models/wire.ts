@@ -41,6 +41,8 @@ export const copilotModelEntry = z.looseObject({
   id: modelId,
   name: text,
   vendor: filledText,
+  /** Of some models a dated id (`gpt-4.1-2025-04-14` of `gpt-4.1`), of others the id again. */
+  version: lenient(modelId),
   preview: flag,
   model_picker_enabled: flag,
   /** GitHub's clients use it by default. */

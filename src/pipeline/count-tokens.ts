@@ -39,8 +39,9 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
   const leave = await state.admission.enter(call.flow ?? '', signal)
   try {
     const request = await call.request()
+    meter.asked(request.model)
     const { path: upstreamPath } = upstreamDialects.messages
-    const routed = await routeModel(state, request.model, upstreamPath, signal, call.keyName)
+    const routed = await routeModel(state, request.model, upstreamPath, { signal, keyName: call.keyName })
     // A token count does not make upstream choose a model; without a cached choice it is an estimate.
     const chosen = isAutoModel(routed.model) ? state.autoChoices.cached(request)?.model : routed.model
     const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, upstreamPath)
@@ -54,6 +55,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
     const key = call.keyName
     const line = { requestId: id, ...meter.facts(), status: 200, tokenCount: source, ...(key !== undefined && { key }) }
     state.log.info(line, 'request served')
+    meter.record(line)
     meter.end(200)
     return { inputTokens, source }
   } finally {

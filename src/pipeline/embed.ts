@@ -20,7 +20,8 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
   const leave = await state.admission.enter(call.flow ?? '', signal)
   try {
     const request = await call.request()
-    const { model } = await routeModel(state, request.model, upstreamPath, signal, call.keyName)
+    meter.asked(request.model)
+    const { model } = await routeModel(state, request.model, upstreamPath, { signal, keyName: call.keyName })
     const route = `${model.provider}/embeddings`
     meter.routed(model, route)
     call.onRouted({ route })
@@ -33,7 +34,9 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
     }
     const answer = encodeEmbeddingsReply(request, model, replies)
     meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
-    state.log.info({ requestId: id, ...meter.facts(), status: 200, key: call.keyName }, 'request served')
+    const line = { requestId: id, ...meter.facts(), status: 200, key: call.keyName }
+    state.log.info(line, 'request served')
+    meter.record(line)
     meter.end(200)
     return answer
   } finally {

@@ -1,3 +1,6 @@
+import { createLruMap } from '../cache/lru-map.ts'
+import type { LruMap } from '../cache/lru-map.ts'
+
 /** What upstream refused for each model, so that later requests omit it. Kept in memory only. */
 export interface LearnedRefusals {
   /** Keys as the dialect's `recover` names them, the newest last. */
@@ -12,19 +15,19 @@ const none: ReadonlySet<string> = new Set()
 
 export function createLearnedRefusals(): LearnedRefusals {
   // One entry for each model that ever refused something: bounded by the model list.
-  const byModel = new Map<string, Set<string>>()
+  const byModel = new Map<string, LruMap<true>>()
   return {
-    of: (route, modelId) => byModel.get(`${route} ${modelId}`) ?? none,
+    of(route, modelId) {
+      const learned = byModel.get(`${route} ${modelId}`)
+      return learned === undefined ? none : new Set(learned.keys())
+    },
     learn(route, modelId, key) {
       const model = `${route} ${modelId}`
-      const learned = byModel.get(model) ?? new Set<string>()
+      const learned = byModel.get(model) ?? createLruMap<true>({ maxEntries: mostPerModel })
       byModel.set(model, learned)
-      // A key that is learned again moves to the end. The newer of two contradictory keys then wins, and keys that every
-      // request needs outlive those of a single caller.
-      learned.delete(key)
-      const [oldest] = learned
-      if (learned.size >= mostPerModel && oldest !== undefined) learned.delete(oldest)
-      learned.add(key)
+      // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
+      // every request needs outlive those of a single caller.
+      learned.set(key, true)
     },
   }
 }

@@ -26,7 +26,10 @@ export interface AnswerEvent {
   readonly rawText?: string
 }
 
-/** An answer that upstream has started. Read it once, with `events` or with `read`. */
+/**
+ * An answer that upstream has started. Read it once, with `events` or with `read`. An answer that nobody reads counts as a
+ * running request until its signal is aborted.
+ */
 export interface ModelAnswer<Reader extends EventReader = EventReader> {
   readonly model: Model
   /** `copilot/chat` */
@@ -76,6 +79,11 @@ export function createAnswer<Reader extends EventReader>(
 ): ModelAnswer<Reader> {
   const { target, upstream: firstUpstream, reader, seed, warnings, meter } = parts
   let skipped = 0
+  const abandon = (): void => {
+    parts.leave()
+    settle({ status: callerLeft })
+  }
+  target.signal.addEventListener('abort', abandon, { once: true })
 
   async function read<Out, End>(
     reply: Reply<Out, End>,
@@ -83,6 +91,7 @@ export function createAnswer<Reader extends EventReader>(
     flush: () => ChunkVerdict,
     signal?: AbortSignal,
   ): Promise<End> {
+    target.signal.removeEventListener('abort', abandon)
     let upstream = firstUpstream
     try {
       await readReply(upstream, reply, take, flush, signal)
@@ -152,10 +161,13 @@ export function settleTurn(
 ): void {
   const line = { requestId, ...meter.facts(), status: 200, ...fields, key }
   meter.end(failure === undefined ? line.status : statusOf(failure.error))
-  if (failure === undefined) log.info(line, 'request served')
-  else {
+  if (failure === undefined) {
+    log.info(line, 'request served')
+    meter.record(line)
+  } else {
     const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
     log.warn(ending, 'stream ended in an error event')
+    meter.record(ending)
   }
 }
 

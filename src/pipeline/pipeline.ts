@@ -28,7 +28,7 @@ import type { ReplyReader } from '../translate/translated-call.ts'
 
 export interface PipelineDeps extends MeterDeps {
   readonly config: () => Config
-  readonly registry: Pick<ModelRegistry, 'route' | 'list' | 'resolve'>
+  readonly registry: Pick<ModelRegistry, 'route' | 'fallbacksOf' | 'list' | 'resolve'>
   /**
    * Fetches the model lists that may contain the name and were never fetched. Returns the error of a failed fetch.
    * `retry`: also retries lists whose last fetch failed.

@@ -3,6 +3,7 @@ import { addCredits, creditsOf } from '../models/credits.ts'
 import type { Credits } from '../models/credits.ts'
 import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../usage/recorder.ts'
+import type { EndedRequest, RequestList, RequestOrigin } from '../usage/requests.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { DialectId } from '../translate/dialect.ts'
 import type { Metrics, TokenCounts } from '../usage/metrics.ts'
@@ -13,6 +14,8 @@ export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens'
 export interface MeterDeps {
   readonly metrics: Metrics
   readonly totals: Pick<UsageRecorder, 'note'>
+  /** The last requests. */
+  readonly requests: Pick<RequestList, 'note'>
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -22,8 +25,10 @@ type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplie
 
 /** Measures one model request. */
 export interface RequestMeter {
-  /** The request was routed to this model. */
-  readonly routed: (model: MeteredModel, route: string) => void
+  /** The request names this model. */
+  readonly asked: (model: string) => void
+  /** The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`). */
+  readonly routed: (model: MeteredModel, route: string, fallback?: string) => void
   /** Upstream accepted the request, which it bills by the initiator. */
   readonly accepted: (initiator: Initiator) => void
   /** The head of the caller's stream was sent. */
@@ -38,9 +43,28 @@ export interface RequestMeter {
   /** The request ended; later calls are ignored. */
   readonly end: (status: number) => void
   /** Fields for the request's log line, which omits undefined ones. Times start at the request's arrival. */
-  readonly facts: () => Readonly<Record<string, unknown>>
+  readonly facts: () => MeterFacts
+  /** Adds the request to the list of the last ones. Takes its log line, which is kept. */
+  readonly record: (line: EndedRequest['line']) => void
   /** The header with the cost of the reply and its web searches; none if unknown. Call when the answer is complete. */
   readonly creditsHeader: () => Readonly<Record<string, string>>
+}
+
+interface MeterFacts {
+  readonly model: string | undefined
+  readonly route: string | undefined
+  readonly ttfbMs: number | undefined
+  readonly tokensIn: number | undefined
+  readonly tokensOut: number | undefined
+  readonly tokensCached: number | undefined
+  /** Copilot's id of the answer. */
+  readonly serviceRequestId: string | undefined
+  readonly credits: number | undefined
+  /** Upstream did not state all credits; some are computed from prices. */
+  readonly estimated: true | undefined
+  /** Searches also have their own log lines. */
+  readonly searchCredits: number | undefined
+  readonly ms: number
 }
 
 /** More than any model reads in one request. */
@@ -56,15 +80,21 @@ function toCount(stated: number, max = maxTokens): number {
 /** The status in logs and metrics for a caller that disconnected before its answer; from nginx. */
 export const callerLeft = 499
 
-/** @param keyName the accepted API key */
+/**
+ * @param keyName the accepted API key
+ * @param origin undefined for a program in this process
+ */
 export function createRequestMeter(
-  { metrics, totals, now }: MeterDeps,
+  { metrics, totals, requests, now }: MeterDeps,
   kind: RequestKind,
   keyName: string | undefined,
+  origin?: RequestOrigin,
 ): RequestMeter {
   const startedAt = now()
+  let askedModel: string | undefined
   let model: MeteredModel | undefined
   let route: string | undefined
+  let fallback: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
   let serviceRequestId: string | undefined
@@ -73,9 +103,13 @@ export function createRequestMeter(
   let premiumRequests: number | undefined
   let hasEnded = false
   return {
-    routed(chosenModel, chosenRoute) {
+    asked(name) {
+      askedModel = name
+    },
+    routed(chosenModel, chosenRoute, fallbackOf) {
       model = chosenModel
       route = chosenRoute
+      fallback = fallbackOf
     },
     accepted(initiator) {
       if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
@@ -134,19 +168,20 @@ export function createRequestMeter(
     facts: () => ({
       model: model?.id,
       route,
+      fallback,
       ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
-      // Copilot's id of the answer.
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,
-      // Upstream did not state all credits; some are computed from prices.
       estimated: addCredits(credits, searchCredits)?.estimated || undefined,
-      // Searches also have their own log lines.
       searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
     }),
+    record(line) {
+      requests.note({ startedAtMs: startedAt, kind, origin, askedModel, line })
+    },
     creditsHeader() {
       const total = addCredits(credits, searchCredits)
       if (total === undefined) return {}

@@ -10,27 +10,34 @@ import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
 import type { PipelineDeps } from './pipeline.ts'
 
+export interface RouteOptions {
+  readonly signal: AbortSignal
+  /** The caller's key, which may be limited to some models. */
+  readonly keyName?: string | undefined
+  /** The target of an alias. Default: its first. */
+  readonly target?: string | undefined
+}
+
 /**
  * Routes a model name to a model and an upstream path. If the name is unknown, waits for model lists that were never
  * fetched.
- * @param keyName the caller's key, which may be limited to some models
  * @throws Fault `model_not_found`, `invalid_request`; the reason why a list could not be fetched if the name may be on it
  */
 export async function routeModel(
   deps: PipelineDeps,
   name: string,
   callerPath: string | undefined,
-  signal: AbortSignal,
-  keyName?: string,
+  { signal, keyName, target }: RouteOptions,
 ): Promise<Route> {
   const ask = askFrom(deps, callerPath)
-  let route = deps.registry.route(name, ask)
+  let route = deps.registry.route(name, ask, target)
   // A bare name that both providers have means Copilot's model, so wait for Copilot's list. If that list cannot be
   // fetched, the other provider's model answers.
-  const mayBeCopilot = route.ok && route.value.model.provider !== 'copilot' && providerOfName(name) === undefined
+  const mayBeCopilot =
+    route.ok && route.value.model.provider !== 'copilot' && providerOfName(target ?? name) === undefined
   if (!route.ok || mayBeCopilot) {
-    const problem = await deps.completeModels(name, { retry: !route.ok, signal })
-    route = deps.registry.route(name, ask)
+    const problem = await deps.completeModels(target ?? name, { retry: !route.ok, signal })
+    route = deps.registry.route(name, ask, target)
     if (!route.ok && problem !== undefined) throw new Fault(problem)
   }
   if (!route.ok) throw new Fault(route.error)

@@ -1,7 +1,8 @@
 import { Fault, statusOf } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
-import type { Initiator } from '../executors/executor.ts'
+import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { isAutoModel } from '../models/auto-model.ts'
+import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
 import type { CallerRequest, EncodeContext } from '../translate/dialect.ts'
@@ -22,7 +23,7 @@ import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
-import { createRequestMeter } from './request-meter.ts'
+import { callerLeft, createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
@@ -46,12 +47,19 @@ interface DecodedCall {
   readonly request: CallerRequest
 }
 
+interface Routed {
+  readonly route: string
+  readonly warnings: readonly Warning[]
+  /** The model is a fallback of the alias: its id, and the statuses of the models before it, as `gpt-4.1 (429)`. */
+  readonly fallback: string | undefined
+}
+
 /** A call with a request in a wire dialect. */
 export interface DialectCall extends CallOptions {
   /** Reads and decodes the request. Called after admission, so that queued requests hold no body in memory. */
   readonly request: () => Promise<DecodedCall>
   /** Called before the upstream call, and again if the warnings change. */
-  readonly onRouted?: ((routed: { readonly route: string; readonly warnings: readonly Warning[] }) => void) | undefined
+  readonly onRouted?: ((routed: Routed) => void) | undefined
 }
 
 /** A call with a `Turn` from a program inside the daemon. */
@@ -66,7 +74,8 @@ export function runTurn(state: PipelineState, call: DialectCall): Promise<ModelA
 export function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer>
 /**
  * Runs one model turn: waits for admission, routes the model, encodes the request and sends it, again without the parts
- * that upstream refuses. Resolves when upstream has accepted the request.
+ * that upstream refuses, and to the fallbacks of the alias after 402, 429 or 5xx. Resolves when upstream has accepted the
+ * request.
  * @throws Fault; the signal's reason on abort
  */
 export async function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer> {
@@ -81,9 +90,18 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
     }
   } catch (error) {
     // A caller that passed a meter ends it with the status it answers.
-    if (call.meter === undefined) meter.end(error instanceof Fault ? statusOf(error.error) : 500)
+    if (call.meter === undefined) {
+      const status = statusOfEnd(error, call.signal)
+      meter.end(status)
+      meter.record({ requestId: call.id, ...meter.facts(), status, key: call.keyName })
+    }
     throw error
   }
+}
+
+function statusOfEnd(error: unknown, signal: AbortSignal): number {
+  if (error instanceof Fault) return statusOf(error.error)
+  return signal.aborted ? callerLeft : 500
 }
 
 /** A decoded request, ready for routing. */
@@ -104,14 +122,79 @@ async function openAnswer(
   const { id, signal } = call
   const ready = { call, meter, leave, ...(await readRequest(state, call)) }
   const { request, source } = ready
+  meter.asked(request.model)
   const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
-  const routed = await routeModel(state, request.model, ownPath, signal, call.keyName)
-  if (!isAutoModel(routed.model)) return openRouted(state, ready, routed)
+  const routed = await routeModel(state, request.model, ownPath, call)
+  const fallbacks = [...state.registry.fallbacksOf(request.model)]
+  const asked = [routed.model.provider]
+  const statuses: number[] = []
+  for (let next: Route = routed; ;) {
+    try {
+      return await openRoute(state, ready, next, ownPath, statuses)
+    } catch (error) {
+      const status = signal.aborted ? undefined : passingStatus(error)
+      const fallback = status && (await routeFallback(state, call, request.model, ownPath, { fallbacks, asked }))
+      if (status === undefined || !fallback) throw error
+      state.log.info(
+        { requestId: id, model: next.model.id, status, next: fallback.model.id },
+        'asking the next model of the alias',
+      )
+      next = fallback
+      asked.push(next.model.provider)
+      statuses.push(status)
+    }
+  }
+}
+
+/** The status of a failure after which another model may answer. Undefined for other failures. */
+function passingStatus(error: unknown): number | undefined {
+  if (!(error instanceof Fault)) return undefined
+  const { kind } = error.error
+  const status = kind === 'upstream_status' || kind === 'upstream_failed' ? statusOf(error.error) : 0
+  return status === 402 || status === 429 || status >= 500 ? status : undefined
+}
+
+/**
+ * The next fallback that this request can use, removed from `fallbacks` with those before it. A request goes to another
+ * provider than those asked before only if the fallback states its provider.
+ */
+async function routeFallback(
+  state: PipelineState,
+  { id, signal, keyName }: Pick<CallOptions, 'id' | 'signal' | 'keyName'>,
+  alias: string,
+  ownPath: string | undefined,
+  { fallbacks, asked }: { readonly fallbacks: string[]; readonly asked: readonly ProviderId[] },
+): Promise<Route | undefined> {
+  for (let target = fallbacks.shift(); target !== undefined; target = fallbacks.shift()) {
+    try {
+      const route = await routeModel(state, alias, ownPath, { signal, keyName, target })
+      if (providerOfName(target) !== undefined || asked.includes(route.model.provider)) return route
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof Fault)) throw error
+    }
+    state.log.warn({ requestId: id, target }, 'a fallback of the alias cannot serve the request')
+  }
+  return undefined
+}
+
+/** @param statuses of the models of the alias that were asked before */
+async function openRoute(
+  state: PipelineState,
+  ready: ReadyCall,
+  routed: Route,
+  ownPath: string | undefined,
+  statuses: readonly number[],
+): Promise<ModelAnswer> {
+  if (!isAutoModel(routed.model)) return openRouted(state, ready, routed, statuses)
+  const { request, call } = ready
+  const { id, signal } = call
 
   const openChosen = async (stale?: AutoChoice) => {
     const choice = await state.autoChoices.choose(request, id, stale)
     signal.throwIfAborted()
-    return { choice, open: () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), choice) }
+    const open = () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), statuses, choice)
+    return { choice, open }
   }
   const first = await openChosen()
   try {
@@ -139,6 +222,7 @@ async function openRouted(
   state: PipelineState,
   { call, request, source, meter, leave }: ReadyCall,
   { model, path }: Route,
+  statuses: readonly number[],
   choice?: AutoChoice,
 ): Promise<ModelAnswer> {
   const executor = state.executorOf(model.provider)
@@ -147,12 +231,13 @@ async function openRouted(
   const dialect = dialectOfPath(path, profile && { profile, lite: codex.responsesLite })
   if (dialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${dialect.id}`
-  meter.routed(model, route)
+  const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined
+  meter.routed(model, route, fallback)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
   const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
   const announce = (): void => {
-    if ('request' in call) call.onRouted?.({ route, warnings: warningsNow() })
+    if ('request' in call) call.onRouted?.({ route, warnings: warningsNow(), fallback })
   }
   announce()
 
@@ -202,8 +287,8 @@ async function openRouted(
         createdSeconds: nowSeconds(),
         nowSeconds,
         model: model.id,
-        // For `auto`, the caller reads here which model answers.
-        requestedModel: choice === undefined ? request.model : model.id,
+        // For `auto` and a fallback, the caller reads here which model answers.
+        requestedModel: choice === undefined && fallback === undefined ? request.model : model.id,
         traits: model,
         wantsUsage: request.wantsUsage,
         notes: reader.notes,

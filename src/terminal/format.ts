@@ -17,6 +17,11 @@ export function shortCredits(credits: number, estimated: boolean): string {
   return `${estimated ? '~' : ''}${text.includes('.') ? text.replace(/\.?0+$/, '') : text}`
 }
 
+/** `840 ms`, `3.1 s`. */
+export function shortMs(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
 const units = ['', 'k', 'M', 'G'] as const
 
 /** `950`, `1.2k`, `34k`, `1.2M`: at most three digits. */

@@ -37,7 +37,10 @@ export interface CallerDialect {
   readonly heartbeat: string
   /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
   readonly mandatory?: ReadonlySet<string> | undefined
-  /** A dialect without images has an empty list of items here, and `mapItems` returns the request. */
+  /**
+   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. Nothing reads `member` and `textType`
+   * then: any value does.
+   */
   readonly conversation: ConversationShape
 
   /**

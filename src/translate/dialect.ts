@@ -18,7 +18,7 @@ export type CallerHeaders = Readonly<Record<string, string | readonly string[] |
 
 /**
  * A caller's request, checked. Only the dialect that decoded it reads `body`, which is an instance of a class of that
- * dialect (`chatBodyOf` in `chat/wire.ts`).
+ * dialect (`chatBodyOf` in `chat/wire.ts`). In a request of this process (`requestOfTurn`), `body` is the Turn.
  */
 export interface CallerRequest<Body = unknown> {
   readonly model: string

@@ -31,7 +31,10 @@ export function userMessage(text: string): TurnItem {
   return { type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }
 }
 
-/** The request of a program in this process. Derives from the Turn the facts that dialects read from a caller's body. */
+/**
+ * The request of a program in this process. Derives from the Turn the facts that dialects read from a caller's body. A
+ * dialect that decodes with it replaces `stream` and `body` by its own.
+ */
 export function requestOfTurn(turn: Turn, model: string): CallerRequest<Turn> {
   const { items } = turn
   const prompts = items.map((item) => ({ isUser: isFromUser(item), content: 'parts' in item ? item.parts : undefined }))

@@ -37,7 +37,7 @@ test('the reason is found some levels down, a code that is no text is passed ove
   expect(describeConnectionFailure(circle)).toBe('')
 })
 
-test('a proxy that is the one in trouble is named', () => {
+test('names the proxy if the connection to it failed', () => {
   const failed = new TypeError('fetch failed', {
     cause: new ProxyFailure('http://proxy.example:3128', failedFetch('ENOTFOUND')),
   })

@@ -110,7 +110,7 @@ describe('serve --detach', () => {
     }
   })
 
-  test('tells what the daemon said, and ends as it did, where it does not start', async () => {
+  test('prints the output of a daemon that does not start, and exits with its code', async () => {
     const user = await createBackgroundUser()
     const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
     onTestFinished(() => void other.close())

@@ -131,7 +131,7 @@ describe('certificates', () => {
     ])
   })
 
-  test('a file that NODE_EXTRA_CA_CERTS names in vain', async () => {
+  test('a missing file in NODE_EXTRA_CA_CERTS', async () => {
     const { env } = await openSecured(createCertificate())
     const { of } = await ask({ ...env, NODE_EXTRA_CA_CERTS: '/nowhere/authority.pem' })
     expect(of('trust')).toMatchObject([

@@ -160,7 +160,7 @@ describe('a daemon that runs', () => {
     }
   })
 
-  test('can use no login: no client is started, and the reason is said', async () => {
+  test('can use no login: it starts no client and prints the reason', async () => {
     const proxy = await openProxy()
     proxy.demo.tokens.revokeAll()
     proxy.demo.tokens.expireAll()

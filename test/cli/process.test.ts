@@ -59,7 +59,7 @@ test('works in a working directory that has been deleted', async () => {
   expect(await cli.ended).toEqual({ code: 0, stdout: `${home}/config.yaml\n`, stderr: '' })
 })
 
-test('needs no home folder where it is told another one', async () => {
+test('needs no home folder if another folder is configured', async () => {
   const { home } = await createUser()
   const told = startCli(['config', 'path'], { COPILOT_PROXY_HOME: home, ...withoutHome })
   expect(await told.ended).toMatchObject({ code: 0, stderr: '' })
@@ -118,7 +118,7 @@ test('a second signal lets a renewal of the ChatGPT login be stored first, and w
   expect(issuer.presented).toEqual(['rt-example-0'])
 })
 
-test('F09 a defect ends the process with 1, told without secrets', async () => {
+test('F09 a defect ends the process with 1 and a message without secrets', async () => {
   const { home } = await createUser()
   const defect = `data:text/javascript,setTimeout(() => Promise.reject(new Error('lost ghu_example')), 500)`
   const github = await openGithub()

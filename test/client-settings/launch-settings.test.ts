@@ -61,7 +61,7 @@ describe('Claude Code', () => {
     expect(settings('claude').file?.text).not.toContain('NO_PROXY')
   })
 
-  test('is told the size of a model that is not Claude’s', () => {
+  test('gets the context size of a model other than Claude', () => {
     const list = [model('gpt-5.4', ['responses'], { contextTokens: 272_000 })]
     const { env } = launchSettings('claude', { target: target('claude', { models: list }), env: {}, claudeEnv: {} })
     expect(env['CLAUDE_CODE_MAX_CONTEXT_TOKENS']).toBe('272000')
@@ -91,7 +91,7 @@ function tieredSettings(client: ClientId, id: string) {
   return { env, args: args.join(' ') }
 }
 
-describe('of two context tiers a client is told the one that it asks for', () => {
+describe('a client gets the context tier that it requests', () => {
   test.each([
     ['claude-opus-5', 'claude-opus-5', 'CLAUDE_CODE_AUTO_COMPACT_WINDOW', '200000'],
     ['claude-opus-5-long-context', 'claude-opus-5[1m]', 'CLAUDE_CODE_AUTO_COMPACT_WINDOW', '922000'],

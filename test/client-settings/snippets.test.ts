@@ -35,17 +35,17 @@ test.each(Object.entries<Snippet>(snippets))('golden: %s', async (id, { text }) 
   await expect(printed).toMatchFileSnapshot(`../golden/snippets/${id}.txt`)
 })
 
-/** The README sets these up by hand, in words of its own. */
+/** docs/clients.md sets these up by hand, with settings of its own. */
 const inOtherWords: ReadonlySet<string> = new Set(['claude', 'codex', 'opencode', 'curl'])
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8')
 
-// Word for word: the README keeps the formatter off what it would quote in another way.
+// Word for word: the page keeps the formatter off what it would quote in another way.
 test.each(Object.entries<Snippet>(snippets).filter(([id]) => !inOtherWords.has(id)))(
-  'the README has what is printed for %s, under its name',
+  'docs/clients.md has the printed settings of %s, under its name',
   (_id, { name, text }) => {
     const printed = text(target('opencode', { models: [model('gpt-5-mini')] }))
-    const [, block] = /^```\w+\n(.*?)^```$/ms.exec(readme.slice(readme.indexOf(`\n**${name}**`))) ?? []
-    expect(readme).toContain(`\n**${name}**`)
+    const [, block] = /^```\w+\n(.*?)^```$/ms.exec(page.slice(page.indexOf(`\n## ${name}\n`))) ?? []
+    expect(page).toContain(`\n## ${name}\n`)
     expect(block).toBe(printed)
   },
 )

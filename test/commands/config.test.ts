@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
 import { createUser } from './harness.ts'
 
 async function userWith(yaml: string) {
@@ -75,5 +76,35 @@ describe('config show', () => {
   test('refuses an invalid configuration with 2', async () => {
     const user = await userWith('nonsense: 1\n')
     expect(await user.run('config show')).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+describe('the targets of aliases', () => {
+  const yaml = 'models:\n  aliases:\n    fast: gpt-4.1\n    old: [gpt-5-mini, gpt-4.11]\n    other: codex/gpt-9\n'
+
+  test('are not checked without a model list, and config check says so', async () => {
+    const user = await userWith(yaml)
+    user.env['COPILOT_PROXY_SERVER_PORT'] = '1'
+    const { code, stderr } = await user.run('config check')
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Note: the targets of models\.aliases were not checked/)
+    const json = JSON.parse((await user.run('config check --json')).stdout)
+    expect(json).toMatchObject({ valid: true, problems: [], alias_targets_checked: false })
+  })
+
+  test('are looked up in the list of the running daemon, whatever its own aliases are', async () => {
+    const proxy = await openProxy({ file: 'models: { aliases: { gpt-4.11: gpt-4.1, "*": gpt-4.1 } }' })
+    await proxy.chat({ model: 'gpt-4.1' })
+    const user = await userWith(yaml)
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(proxy.port)
+    const { code, stderr } = await user.run('config check')
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      `${user.home}/config.yaml:4:10  models.aliases.old  no model is named "gpt-4.11", did you mean "gpt-4.1"?\n`,
+    )
+    const json = JSON.parse((await user.run('config check --json')).stdout)
+    // Codex has no login, so its list is not known.
+    expect(json).toMatchObject({ valid: false, alias_targets_checked: false })
+    expect(json.problems).toMatchObject([{ key: 'models.aliases.old' }])
   })
 })

@@ -217,7 +217,7 @@ describe('a key that reaches nobody is not stored', () => {
     expect(await readdir(home)).toEqual([])
   })
 
-  test('and one that was written out and could not be stored is said to open nothing', async () => {
+  test('and one that was printed but not stored is reported as useless', async () => {
     const { run, file, read } = await userWith('log: { level: warn }\n')
     const stdout = {
       ...recordOutput(),
@@ -284,7 +284,7 @@ describe('key remove', () => {
     const { code, stderr } = await run('key remove laptop')
     expect(code).toBe(2)
     expect(stderr).toContain('Nothing is changed')
-    expect(stderr).toContain('other machines could reach the proxy without a key')
+    expect(stderr).toContain('other machines could use copilot-proxy without a key')
     expect(await read()).toBe(open)
   })
 })

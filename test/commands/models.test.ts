@@ -212,6 +212,19 @@ describe('the table of models', () => {
     for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
   })
 
+  test('shows an alias as a row of its own that names its model', () => {
+    const registry = createModelRegistry({ aliases: { best: ['gpt-5.4', 'gpt-4.1'], gpt: 'gpt-4.1' }, hide: [] })
+    const notices = [{ level: 'warning', message: 'Ends soon' }] as const
+    registry.register('record-1', [sample('gpt-5.4', tieredFacts), sample('gpt-4.1', { notices })])
+    const rows = modelList.parse(renderModelList(registry.list(), 'auto')).data
+    const text = modelsText(rows, [], { columns: 200, style: createStyle(false) })
+    expect(text).toMatch(/^best -> gpt-5\.4 +Anthropic +272k/m)
+    expect(text).toMatch(/^best\[1m\] -> gpt-5\.4\[1m\] +922k/m)
+    expect(text).toMatch(/^gpt -> gpt-4\.1 /m)
+    expect(text).toContain('NAME -> MODEL: an alias (models.aliases).')
+    expect(text.match(/Ends soon/g)).toHaveLength(1)
+  })
+
   test('dims what is switched off, on a terminal only', () => {
     const dim = createStyle(true).dim('x').split('x')[0] ?? ''
     const lines = modelsText(...lists, { columns: 200, style: createStyle(true) }).split('\n')

@@ -19,6 +19,7 @@ const commands = [
   'status',
   'models',
   'usage',
+  'requests',
   'doctor',
   'key',
   'key add',
@@ -65,7 +66,7 @@ describe('wrong usage exits with 2', () => {
   })
 })
 
-test('without a command and a terminal, somebody who is not logged in is told how to', async () => {
+test('without a command and a terminal, prints how to log in if nobody is logged in', async () => {
   const user = await createUser()
   expect(await user.run('')).toEqual({
     code: 3,

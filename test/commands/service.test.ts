@@ -139,7 +139,7 @@ describe('with systemd', () => {
     await expect(stat(unit)).rejects.toThrow('ENOENT')
   })
 
-  test('no secret of the terminal goes into the unit, and what is missing there is told', async () => {
+  test('no secret of the terminal goes into the unit, and the output names missing variables', async () => {
     const { run, user } = await createServiceUser()
     Object.assign(user.env, {
       COPILOT_GITHUB_TOKEN: 'ghu_example',
@@ -177,7 +177,7 @@ describe('with systemd', () => {
     },
   )
 
-  test('what systemd refuses is told in its words', async () => {
+  test('prints systemd’s own message if systemd refuses', async () => {
     const { run } = await createServiceUser()
     const machine = createMachine({ 'systemctl --user enable': { code: 1, stderr: 'Failed to enable unit: masked\n' } })
     await expect(run(serviceInstall, machine)).rejects.toThrow(
@@ -293,7 +293,7 @@ describe('with launchd', () => {
   })
 })
 
-test('a system without either is told what to use instead', async () => {
+test('a system without either gets a suggestion', async () => {
   const { run } = await createServiceUser({ platform: 'win32' })
   await expect(run(serviceUninstall, createMachine())).rejects.toThrow('copilot-proxy serve --detach')
 })

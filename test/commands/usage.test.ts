@@ -259,7 +259,7 @@ describe('usage of a ChatGPT plan', () => {
     toldAt: '2026-11-22T02:53:04.000Z',
   }
 
-  test('is a bar for each window, and when that was told', async () => {
+  test('is a bar for each window, with the time of the report', async () => {
     const text = planUseText(use, nowMs, { style: createStyle(false) })
     await expect(text).toMatchFileSnapshot('../golden/usage/plan.txt')
   })

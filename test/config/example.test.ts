@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { configSchema } from '../../src/config/schema.ts'
-import { settingLeaves, valueAt, valuePaths } from '../../src/config/settings-tree.ts'
+import { valueAt } from '../../src/json/value-at.ts'
+import { settingLeaves, valuePaths } from '../../src/config/settings-tree.ts'
 import { loaded } from './loading.ts'
 
 const example = readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')

@@ -30,7 +30,7 @@ describe('maskConfig', () => {
 })
 
 describe('showConfig', () => {
-  test('as YAML gives the settings in the words of the file, each with its source', () => {
+  test('as YAML has the names of the file, each setting with its source', () => {
     const { config, sources } = loaded(secrets)
     const shown = showConfig(config, sources, 'yaml')
     expect(shown.split('\n')).toEqual(

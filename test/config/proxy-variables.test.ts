@@ -45,7 +45,7 @@ describe('a proxy that cannot be used', () => {
     expect(refused({ env: { [name]: text } })).toBe(`${name}  ${detail}`)
   })
 
-  test('is told beside everything else that is wrong', () => {
+  test('is reported together with all other errors', () => {
     const env = { HTTPS_PROXY: '::::', COPILOT_PROXY_SERVER_PORT: 'x' }
     expect(refused({ env, file: 'log: {level: loud}' }).split('\n')).toEqual([
       `HTTPS_PROXY  ${noAddress}`,

@@ -42,7 +42,7 @@ test('every setting has a description', () => {
   expect(leaves.filter(({ description }) => description === '').map(({ key }) => key)).toEqual([])
 })
 
-test('what a value of 0 or less means is said where it is set', () => {
+test('describes what 0 or less means', () => {
   const margin = leaves.find(({ key }) => key === 'copilot.refresh-safety-margin-seconds')
   expect(margin?.description).toContain('0 or less: 60')
   expect(readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')).toContain('0 or less means 60')
@@ -67,6 +67,7 @@ describe('bounds', () => {
     ['copilot: {base-url: "http://[::1]:8080"}'],
     ['codex: {base-url: "http://localhost:1"}'],
     ['models: {aliases: {gpt-4.1: gpt-5, "a b": c}, hide: [gpt-4]}'],
+    ['models: {aliases: {claude-*: claude-haiku-4.5, gpt-4.1: [copilot/gpt-4.1, gpt-5-mini]}}'],
     ['chat: {history-window: 20, strict: true}'],
   ])('accept %s', (file) => {
     expect(loaded({ file }).config).toBeDefined()
@@ -123,12 +124,24 @@ describe('bounds', () => {
     ['copilot: {timeouts: {idle-seconds: .inf}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
     ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text (a number needs quotes), got 5'],
     ['models: {aliases: {a: ""}}', 'models.aliases.a  expected text that is not empty, got ""'],
-    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias stands for itself'],
-    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias stands for itself'],
+    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias is its own target'],
+    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias is its own target'],
     ['models: {hide: [4]}', 'models.hide.0  expected text (a number needs quotes), got 4'],
     ['server: {api-keys: [1234, a]}', 'config.yaml:1:21  server.api-keys.0  expected text (a number needs quotes)'],
     ['server: {api-keys: [null]}', 'server.api-keys.0  expected text'],
     ['copilot-oauth: {client-id: 5}', 'copilot-oauth.client-id  expected text (a number needs quotes), got 5'],
+    [
+      'models: {aliases: {a: b, b: c}}',
+      'models.aliases.a  the target "b" is another alias: expected the name of a model',
+    ],
+    ['models: {aliases: {a: [c, b], b: c}}', 'config.yaml:1:27  models.aliases.a.1  the target "b" is another alias'],
+    ['models: {aliases: {a: "b*"}}', 'models.aliases.a  the target "b*" has a *: expected the name of a model'],
+    ['models: {aliases: {a: []}}', 'models.aliases.a  expected at least one model, got a list'],
+    [
+      'models: {aliases: {a: [5]}}',
+      'models.aliases.a  expected a list of model names (a number needs quotes), got a list',
+    ],
+    ['models: {aliases: {a: {b: c}}}', 'models.aliases.a  expected text, got a table'],
     ['models: {aliases: [a]}', 'models.aliases  expected a table of text, got a list'],
     ['chat: {history-window: -1}', 'chat.history-window  expected a whole number from 0 to 1000000, got -1'],
   ])('refuse %s', (file, message) => {
@@ -242,10 +255,10 @@ describe('copilot.headers', () => {
 
 describe('listening beyond this machine', () => {
   const hosts = ['0.0.0.0', '::', '[::]', '0', '0x0', '', '::ffff:0.0.0.0', '192.168.1.5', 'workstation', '0.0.0.0.']
-  test.each(hosts)('at %j is refused without keys, naming both settings', (host) => {
+  test.each(hosts)('at %j is refused without keys, naming the command that makes one', (host) => {
     const message = refused({ file: `server: {host: ${JSON.stringify(host)}}` })
     expect(message).toContain('config.yaml:1:16  server.host')
-    expect(message).toContain('`server.api-keys`')
+    expect(message).toContain('copilot-proxy key add NAME')
     expect(message).toContain('`server.host`')
   })
 

@@ -77,7 +77,7 @@ function follow(options: Partial<WatchOptions> = {}) {
   return { next, told, close: open.close }
 }
 
-describe('a change is told', () => {
+describe('reports a change', () => {
   test('when the file is written in place', async () => {
     writeFileSync(path, withPort(1))
     const { next } = follow({ current: loaded({ file: withPort(1) }).config })
@@ -174,7 +174,7 @@ describe('a change is told', () => {
   })
 })
 
-describe('nothing is told', () => {
+describe('reports nothing', () => {
   test('when the file says what is in force already', async () => {
     writeFileSync(path, withPort(1))
     const { next } = follow({ current: loaded({ file: withPort(1) }).config })
@@ -209,7 +209,7 @@ describe('nothing is told', () => {
 describe('a file that is not valid', () => {
   const fault = 'config.yaml:1:16  server.port  expected a whole number from 0 to 65535, got "x"'
 
-  test('is told once for each fault, and the next valid one counts against the settings in force', async () => {
+  test('is reported once for each error, and the next valid file is compared with the settings in force', async () => {
     writeFileSync(path, withPort(1))
     const { next } = follow()
     expect(await next()).toBe(1)
@@ -227,7 +227,7 @@ describe('a file that is not valid', () => {
     expect(await next()).toBe(2)
   })
 
-  test('is told again when it comes back after a valid one', async () => {
+  test('is reported again when it returns after a valid one', async () => {
     const { next } = follow()
     for (const [text, news] of [
       ['server: {port: x}', fault],
@@ -239,7 +239,7 @@ describe('a file that is not valid', () => {
     }
   })
 
-  test('F04 is told to be valid again, also when it then says what is in force already', async () => {
+  test('F04 is reported as valid again, even if it only repeats the settings in force', async () => {
     writeFileSync(path, withPort(1))
     const arrival = new EventEmitter()
     const { next, told } = follow({

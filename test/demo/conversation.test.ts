@@ -47,7 +47,7 @@ test.for<[string, string, string]>([
   expect(promptOf(of(says('before'), says(text)))).toBe(prompt)
 })
 
-test('there is no prompt where the user said nothing', () => {
+test('there is no prompt if the user wrote nothing', () => {
   expect(promptOf(of(answer, result))).toBe('')
 })
 

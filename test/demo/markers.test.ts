@@ -57,7 +57,7 @@ test('a huge number is bounded', () => {
   expect(markerNumber(parseMarkers('[demo:long 99999999999999999999]'), 'long', 0)).toBe(1_000_000)
 })
 
-test('every marker of the table is understood wherever it stands in a text', () => {
+test('every marker of the table works at any position in a text', () => {
   const row = fc.constantFrom(...DEMO_MARKERS)
   fc.assert(
     fc.property(fc.string(), row, fc.string(), (before, { name }, after) => {

@@ -121,7 +121,7 @@ test.for<[string, Body, Body]>([
   expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta })
 })
 
-test('a stop text and what follows is not said', () => {
+test('the answer ends before a stop text', () => {
   expect(answerTo({ stop_sequences: [' simulated'] })).toEqual([
     { type: 'text', text: 'Hello from claude-sonnet-4.5,' },
   ])
@@ -674,7 +674,7 @@ test('its errors have three envelopes, as the real ones', () => {
   expect(refusalOf(vertex).body).toEqual({ message: 'invalid beta flag' })
 })
 
-test('the first of two faults is the one that is told', () => {
+test('reports the first of two errors', () => {
   expect(messageOf(messages({ thread: {}, max_tokens: undefined }))).toContain('thread')
 })
 
@@ -730,7 +730,7 @@ test('calls a held-back tool once a search of the client has found it', () => {
   expect(blocksOf(eventsOf(events)).at(-1)).toMatchObject({ type: 'tool_use', name: 'Read' })
 })
 
-test('an older model goes on with what the caller began', () => {
+test('an older model continues a prefill', () => {
   expect(messages({ messages: [user, { role: 'assistant', content: 'I' }] }).kind).toBe('stream')
 })
 

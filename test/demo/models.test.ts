@@ -12,7 +12,7 @@ interface Entry {
 
 const list: { readonly object: string; readonly data: readonly Entry[] } = JSON.parse(MODEL_LIST)
 
-test('lists the models a newcomer knows, all of them said to be simulated', () => {
+test('lists well-known models, each described as simulated', () => {
   expect(list.object).toBe('list')
   const ids = list.data.map((entry) => entry.id)
   for (const id of ['gpt-5-mini', 'gpt-5', 'gpt-4.1', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1']) {

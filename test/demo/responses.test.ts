@@ -492,7 +492,7 @@ test('an item reference is 401, though nothing is wrong with the token', () => {
   expect(body).toEqual({ error: { message: 'input item ID does not belong to this connection', code: '' } })
 })
 
-test('the first of two faults is the one that is told', () => {
+test('reports the first of two errors', () => {
   expect(messageOf(responses({ store: true, input: [output] }))).toContain("'store'")
 })
 

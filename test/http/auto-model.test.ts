@@ -199,7 +199,9 @@ test('an alias of that name goes before the model, which keeps its full name', a
   expect(choicesOf(proxy)).toEqual([])
   const listed = (await proxy.send('/v1/models')).text
   expect(listed).toContain('"id":"copilot/auto"')
-  expect(listed).not.toContain('"id":"auto"')
+  expect(JSON.parse(listed).data.filter(({ id }: { id: string }) => id === 'auto')).toMatchObject([
+    { copilot_proxy: { alias_of: 'gpt-4.1' } },
+  ])
   expect((await proxy.chat({ model: 'copilot/auto' })).json()).toMatchObject({
     model: expect.stringContaining('gpt-5-mini'),
   })

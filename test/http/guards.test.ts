@@ -104,6 +104,71 @@ describe.each(surfaces)('%s', (_name, open) => {
     expect(await statusFor('evil-proxy.example:8443')).toBe(403)
   })
 
+  test.each([
+    ['proxy.example:8443', 'add "proxy.example:8443" to server.allowed-hosts'],
+    ['Proxy.Example', 'add "proxy.example:80" to server.allowed-hosts'],
+    ['10.0.0.1', 'add "10.0.0.1:80" to server.allowed-hosts'],
+  ])('A04 says which entry admits the Host %s, and that entry does', async (host, advice) => {
+    const refused = await (await open()).send('/v1/models', { headers: { host } })
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining(JSON.stringify(advice).slice(1, -1))])
+    const [, entry = ''] = /"(.+)"/.exec(advice) ?? []
+    const { send } = await open(`server: { allowed-hosts: [${JSON.stringify(entry)}] }`)
+    expect((await send('/v1/models', { headers: { host } })).status).toBe(200)
+  })
+
+  describe('A03 beyond loopback, with keys', () => {
+    const lan = 'server: { host: 0.0.0.0, api-keys: [example-key] }'
+    const headers = { authorization: 'Bearer example-key' }
+
+    test.each(['10.0.0.1', '192.168.1.5:4141', '203.0.113.9:8080', '[fe80::1]:4141', '[2001:db8::7]'])(
+      'serves a caller with a key at the address %s, and no caller without one',
+      async (host) => {
+        const { send, upstreamCalls } = await open(lan)
+        expect((await send(chat, { body: chatBody(), headers: { ...headers, host } })).status).toBe(200)
+        expect(upstreamCalls()).toBe(1)
+        expect((await send('/v1/models', { headers: { host } })).status).toBe(401)
+        expect((await send('/v1/models', { headers: { host, authorization: 'Bearer wrong' } })).status).toBe(401)
+        expect(upstreamCalls()).toBe(1)
+      },
+    )
+
+    test.each([
+      'evil.example',
+      '10.0.0.1.evil.example',
+      '10.0.0.1.nip.io:4141',
+      '10.0.0',
+      '10.0.0.256',
+      '010.0.0.1',
+      '0x0a000001',
+      '167772161',
+      '[::ffff:10.0.0.1',
+      '[10.0.0.1]',
+      '[1:2]',
+    ])('refuses the name %s, also with a key', async (host) => {
+      const { send } = await open(lan)
+      expect((await send('/v1/models', { headers: { ...headers, host } })).status).toBe(403)
+    })
+
+    test('refuses a web page at an address', async () => {
+      const { send } = await open(lan)
+      const host = '10.0.0.1:4141'
+      for (const page of [
+        { origin: 'http://10.0.0.1:4141' },
+        { origin: foreign },
+        { 'sec-fetch-site': 'cross-site' },
+      ]) {
+        expect((await send('/v1/models', { headers: { ...headers, ...page, host } })).status).toBe(403)
+      }
+    })
+
+    test('refuses an address on loopback, with or without a key', async () => {
+      const host = '10.0.0.1'
+      const { send } = await open('server: { api-keys: [example-key] }')
+      expect((await send('/v1/models', { headers: { ...headers, host } })).status).toBe(403)
+      expect((await (await open()).send('/v1/models', { headers: { host } })).status).toBe(403)
+    })
+  })
+
   test('believes no forwarding header', async () => {
     const { send } = await open()
     const headers = {

@@ -34,7 +34,14 @@ function openGuarded() {
   fastify.decorateRequest('meter', undefined)
   fastify.addHook('onRequest', guard.check)
   fastify.setErrorHandler(
-    createFaultHandler({ log, redact: (text) => text, metrics: createMetrics(), now: () => nowMs }),
+    createFaultHandler({
+      log,
+      redact: (text) => text,
+      metrics: createMetrics(),
+      requests: { note: () => {} },
+      now: () => nowMs,
+      dateNow: () => nowMs,
+    }),
   )
   fastify.get('/', () => 'in')
   onTestFinished(() => fastify.close())

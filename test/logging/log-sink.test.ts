@@ -52,7 +52,7 @@ describe('log sink', () => {
     expect(fd.written).toEqual(['a\n', 'b\nc\n'])
   })
 
-  test('writes nothing while what was told of the last write is busy', async () => {
+  test('writes nothing while the last write was reported as busy', async () => {
     const fd = heldFd()
     const pause = Promise.withResolvers<void>()
     const told: number[] = []
@@ -75,7 +75,7 @@ describe('log sink', () => {
     expect(told).toEqual([6, 7])
   })
 
-  test('goes on where a partial write stopped', async () => {
+  test('continues where a partial write stopped', async () => {
     const fd = heldFd()
     const sink = openSink(fd)
     sink.write('long line\n')

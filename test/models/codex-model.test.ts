@@ -46,7 +46,7 @@ describe('the catalogue of a ChatGPT login', () => {
     expect(JSON.stringify(codexModels())).not.toContain('PROMPT')
   })
 
-  test('what it states as absent is told from what it does not state', () => {
+  test('distinguishes members stated as absent from members not stated', () => {
     expect(byId('gpt-6.1-sol')).toMatchObject({
       responsesLite: false,
       supports: { parallelToolCalls: false, vision: false },

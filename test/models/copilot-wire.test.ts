@@ -38,6 +38,7 @@ test('a complete entry becomes a model with all its facts', () => {
     type: 'chat',
     family: 'claude-opus-4.6',
     vendor: 'Anthropic',
+    version: 'claude-opus-4.6',
     contextWindow: 200_000,
     maxPromptTokens: 168_000,
     maxOutputTokens: 32_000,
@@ -178,7 +179,7 @@ test.each([
   expect(model.endpoints).toEqual(endpoints)
 })
 
-test('an entry without a type is told from its id', () => {
+test('the id decides the type of an entry without one', () => {
   expect(toCopilotModel({ id: 'text-embedding-ada-002' }).type).toBe('embeddings')
   expect(toCopilotModel({ id: 'gpt-4.1' }).type).toBe('chat')
 })

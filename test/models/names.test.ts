@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { nameForms, resolveName, type NameForm } from '../../src/models/names.ts'
+import { createAliasTable, nameForms, resolveName, type Aliases, type NameForm } from '../../src/models/names.ts'
 
 const windows = new Map([
   ['claude-haiku-4.5', 200_000],
@@ -24,8 +24,8 @@ const find = ({ name, minContextWindow = 0 }: NameForm) => {
   return (windows.get(id) ?? -1) >= minContextWindow ? id : undefined
 }
 
-function resolve(name: string, aliases: Record<string, string> = {}): string | undefined {
-  const result = resolveName(name, new Map(Object.entries(aliases)), find)
+function resolve(name: string, aliases: Aliases = {}): string | undefined {
+  const result = resolveName(name, createAliasTable(aliases).targetsOf(name)?.[0], find)
   return result.ok ? result.value : undefined
 }
 
@@ -52,6 +52,15 @@ describe('normal forms', () => {
     ['claude-sonnet-4-6-long-context', 'claude-sonnet-4.6[1m]'],
     ['gpt-5.4[1m]', 'gpt-5.4[1m]'],
     ['copilot/gpt-5.4-long-context', 'gpt-5.4[1m]'],
+    ['Claude-Haiku-4.5', 'claude-haiku-4.5'],
+    ['GPT-4.1', 'gpt-4.1'],
+    ['anthropic/claude-haiku-4.5', 'claude-haiku-4.5'],
+    ['Anthropic/Claude-Haiku-4-5-20251001', 'claude-haiku-4.5'],
+    ['claude-haiku-4-5@20251001', 'claude-haiku-4.5'],
+    ['openai/gpt-4.1', 'gpt-4.1'],
+    ['openai/copilot/gpt-4.1', 'gpt-4.1'],
+    ['github_copilot/claude-haiku-4-5', 'claude-haiku-4.5'],
+    ['GitHub-Copilot/gpt-5.4[1m]', 'gpt-5.4[1m]'],
   ])('%s is %s', (name, id) => {
     expect(resolve(name)).toBe(id)
   })
@@ -65,13 +74,13 @@ describe('normal forms', () => {
     ['a long context where there is none', 'gpt-4.1[1m]'],
     ['a long context in another spelling', 'gpt-5.4-1m'],
     ['two marks', 'gpt-5.4[1m][1m]'],
-    ['another case', 'Claude-Haiku-4.5'],
     ['another version', 'claude-haiku-5-5'],
     ['another variant', 'claude-haiku-4-5-fast'],
     ['a dated OpenAI name', 'gpt-4.1-2025-04-14'],
     ['an OpenAI name with -latest', 'gpt-4.1-latest'],
     ['another provider', 'codex/claude-haiku-4-5'],
-    ['an unknown prefix', 'anthropic/claude-haiku-4.5'],
+    ['an unknown prefix', 'somebody/claude-haiku-4.5'],
+    ['two prefixes', 'openai/anthropic/claude-haiku-4.5'],
     ['nothing', ''],
   ])('%s is never taken for a known model', (_what, name) => {
     expect(resolve(name)).toBeUndefined()
@@ -84,8 +93,39 @@ describe('normal forms', () => {
 })
 
 describe('aliases', () => {
-  test('an exact name wins over an alias of the same name', () => {
-    expect(resolve('gpt-4.1', { 'gpt-4.1': 'claude-haiku-4.5' })).toBe('gpt-4.1')
+  test('an alias wins over the model of that name, which its provider’s prefix still reaches', () => {
+    const aliases = { 'gpt-4.1': 'claude-haiku-4.5', 'copilot/gpt-5.4': 'gpt-4.1', 'copilot/old': 'gpt-4.1' }
+    expect(resolve('gpt-4.1', aliases)).toBe('claude-haiku-4.5')
+    expect(resolve('copilot/gpt-4.1', aliases)).toBe('gpt-4.1')
+    expect(resolve('github_copilot/gpt-4.1', aliases)).toBe('gpt-4.1')
+    expect(resolve('copilot/gpt-5.4', aliases)).toBe('gpt-5.4')
+    expect(resolve('copilot/old', aliases)).toBe('gpt-4.1')
+  })
+
+  test.each([
+    ['claude-x-latest', 'claude-sonnet-4'],
+    ['claude-haiku-4.5', 'gpt-4.1'],
+    ['claude-opus-4-6-fast', 'gpt-4-1'],
+    ['claude-exact', 'claude-opus-4.8'],
+    ['gpt-x', 'gpt-5.4'],
+    ['gpt-x[1m]', 'gpt-5.4[1m]'],
+    ['gpt-x-long-context', 'gpt-5.4[1m]'],
+    ['some[1m]', 'claude-sonnet-4.6[1m]'],
+    ['copilot/claude-haiku-4.5', 'claude-haiku-4.5'],
+    ['copilot/claude-x-latest', undefined],
+    ['Claude-x-latest', undefined],
+    ['other', undefined],
+  ])('with patterns, the exact alias wins, then the longest pattern: %s is %s', (name, id) => {
+    const aliases = {
+      'claude-*': 'gpt-4.1',
+      'claude-*-latest': 'claude-sonnet-4',
+      'claude-opus*fast': ['gpt-4-1', 'gpt-4.1'],
+      'claude-exact': 'claude-opus-4.8',
+      'gpt-*': 'gpt-5.4',
+      '*[1m]': 'claude-sonnet-4.6[1m]',
+    }
+    const wins = name === 'gpt-x[1m]' ? { 'gpt-*': 'gpt-5.4' } : aliases
+    expect(resolve(name, wins)).toBe(id)
   })
 
   test('an alias wins over normalisation', () => {
@@ -112,7 +152,7 @@ describe('aliases', () => {
   })
 
   test('an alias whose target is missing fails instead of falling back to the name', () => {
-    const result = resolveName('claude-haiku-4-5', new Map([['claude-haiku-4-5', 'gpt-9']]), find)
+    const result = resolveName('claude-haiku-4-5', 'gpt-9', find)
     expect(result).toEqual({ ok: false, wanted: 'gpt-9', viaAlias: true })
   })
 })
@@ -168,7 +208,7 @@ describe('properties', () => {
         (name, major, minor, variant, suffix) => {
           const id = `claude-${name}-${major}.${minor}${variant}`
           const asked = `claude-${name}-${major}-${minor}${variant}${suffix}`
-          const result = resolveName(asked, new Map(), (form) => (form.name === id ? id : undefined))
+          const result = resolveName(asked, undefined, (form) => (form.name === id ? id : undefined))
           expect(result).toEqual({ ok: true, value: id })
         },
       ),
@@ -179,7 +219,7 @@ describe('properties', () => {
     fc.assert(
       fc.property(someName, (name) => {
         const asked: string[] = []
-        resolveName(name, new Map(), (form) => {
+        resolveName(name, undefined, (form) => {
           asked.push(form.name)
           return undefined
         })

@@ -222,7 +222,7 @@ describe('a failure', () => {
     expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000])
   })
 
-  test('that lasts is told once, and its end too', async () => {
+  test('that lasts is logged once, and so is its end', async () => {
     const { refresh, fail, answer, logged } = setup()
     refresh.tokenChanged()
     await fail(status(500))

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { withLongContext } from '../../src/models/catalogue.ts'
 import { createModelRegistry, type ModelNaming } from '../../src/models/registry.ts'
 import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
-import { codexModel, codexModels, liveModels, model } from './samples.ts'
+import { codexModel, codexModels, liveModels, model, tieredFacts } from './samples.ts'
 
 const noNaming: ModelNaming = { aliases: {}, hide: [] }
 
@@ -149,7 +149,7 @@ describe('long context tiers', () => {
   })
 })
 
-test('a warning of upstream’s is told once, when the first request is routed to its model', () => {
+test('upstream’s warning is logged once, when the first request is routed to its model', () => {
   const told: unknown[] = []
   const registry = createModelRegistry(noNaming, undefined, ({ id }, { message }) => told.push([id, message]))
   const notices = [
@@ -368,11 +368,13 @@ describe('Copilot and Codex side by side', () => {
     ['gpt-6-sol', 'codex'],
     ['copilot/gpt-5.5', 'copilot'],
     ['gpt-5.5', 'copilot'],
+    ['Codex/GPT-5.5', 'codex'],
+    ['openai/gpt-5.5', 'copilot'],
   ])('an alias to %s is %s’s', (target, provider) => {
     expect(bothWith({ aliases: { fast: target } }).resolve('fast')).toMatchObject({ value: { model: { provider } } })
   })
 
-  test.each(['Codex/gpt-5.5', 'codex/GPT-5.5', 'codex//gpt-5.5', 'codex/codex/gpt-5.5', 'openai/gpt-5.5'])(
+  test.each(['codex//gpt-5.5', 'codex/codex/gpt-5.5', 'somebody/gpt-5.5'])(
     '%s is nobody’s name, and both models are suggested',
     (name) => {
       expect(bothWith().resolve(name)).toMatchObject({
@@ -410,13 +412,13 @@ describe('a provider without a login', () => {
     expect(absent({ aliases: { fast: 'codex/gpt-6-sol' } }).resolve('fast')).toMatchObject({
       error: {
         detail:
-          'The alias "fast" stands for "codex/gpt-6-sol", which is not available. Nobody is logged in to Codex. ' +
+          'The alias "fast" names the model "codex/gpt-6-sol", which is not available. Nobody is logged in to Codex. ' +
           'Log in with: copilot-proxy login codex',
       },
     })
   })
 
-  test.each(['gpt-6-sol', 'copilot/gpt-6-sol', 'codex', 'Codex/gpt-5.5'])('is no matter to who asks for %s', (name) => {
+  test.each(['gpt-6-sol', 'copilot/gpt-6-sol', 'codex'])('is no matter to who asks for %s', (name) => {
     const result = absent().resolve(name)
     expect(result).toMatchObject({ ok: false, error: { kind: 'model_not_found', model: name } })
     expect(result).not.toHaveProperty('error.detail')
@@ -437,11 +439,11 @@ describe('a provider without a login', () => {
 
 describe('resolving', () => {
   test('an unknown name is not found and comes with near misses', () => {
-    expect(registryWith().resolve('GPT-5-mini')).toEqual({
+    expect(registryWith().resolve('gpt-5-mni')).toEqual({
       ok: false,
       error: {
         kind: 'model_not_found',
-        model: 'GPT-5-mini',
+        model: 'gpt-5-mni',
         suggestions: ['gpt-5-mini', 'gpt-4.1', 'gpt-5.3-codex'],
       },
     })
@@ -475,7 +477,7 @@ describe('resolving', () => {
         kind: 'model_not_found',
         model: 'small',
         suggestions: expect.arrayContaining(['gpt-5-mini']),
-        detail: 'The alias "small" stands for "gpt-5-mni", which is not available.',
+        detail: 'The alias "small" names the model "gpt-5-mni", which is not available.',
       },
     })
   })
@@ -484,7 +486,7 @@ describe('resolving', () => {
     const registry = registryWith()
     expect(registry.resolve('small').ok).toBe(false)
     registry.setNaming({ aliases: { small: 'gpt-5-mini' }, hide: ['claude-*'] })
-    expect(registry.resolve('small')).toMatchObject({ value: { id: 'gpt-5-mini' } })
+    expect(registry.resolve('small')).toMatchObject({ value: { id: 'small', aliasOf: 'gpt-5-mini' } })
     expect(idsOf(registry).filter((id) => id.startsWith('claude-'))).toEqual([])
   })
 
@@ -587,4 +589,81 @@ describe('routing', () => {
       300,
     )
   })
+})
+
+const aliasRows = (registry: ReturnType<typeof registryWith>) =>
+  registry.list().flatMap(({ id, aliasOf, fallbacks }) => (aliasOf === undefined ? [] : [{ id, aliasOf, fallbacks }]))
+
+describe('aliases in the list', () => {
+  const both = [...liveModels(), codexModel('gpt-6-sol')]
+
+  test('come last, with their model and its fallbacks; patterns, hidden, closed and dead ones are left out', () => {
+    const aliases = {
+      fast: 'gpt-5-mini',
+      best: ['codex/gpt-6-sol', 'gpt-4.1'],
+      'any-*': 'gpt-4.1',
+      secret: 'gpt-4.1',
+      dead: 'gpt-9',
+    }
+    const registry = registryWith(both, { aliases, hide: ['secret', 'gpt-5-mini'] })
+    expect(aliasRows(registry)).toEqual([
+      { id: 'fast', aliasOf: 'gpt-5-mini', fallbacks: undefined },
+      { id: 'best', aliasOf: 'gpt-6-sol', fallbacks: ['gpt-4.1'] },
+    ])
+    expect(idsOf(registry).slice(-2)).toEqual(['fast', 'best'])
+    expect(registry.fallbacksOf('best')).toEqual(['gpt-4.1'])
+    expect(registry.fallbacksOf('fast')).toEqual([])
+    const shadowed = registryWith(both, { aliases: { 'copilot/gpt-4.1': ['gpt-5-mini', 'gpt-4'] } })
+    expect([aliasRows(shadowed), shadowed.fallbacksOf('copilot/gpt-4.1')]).toEqual([[], []])
+    expect(registry.resolve('any-thing')).toMatchObject({ value: { id: 'gpt-4.1' } })
+  })
+
+  test('take the name of a model, which is listed under its provider then', () => {
+    const aliases = { 'gpt-4.1': 'gpt-5-mini', 'claude-*': 'claude-haiku-4.5' }
+    const registry = registryWith(both, { aliases })
+    expect(aliasRows(registry)).toMatchObject([{ id: 'gpt-4.1', aliasOf: 'gpt-5-mini' }])
+    const ids = idsOf(registry)
+    expect(ids).toEqual(expect.arrayContaining(['copilot/gpt-4.1', 'claude-haiku-4.5', 'gpt-5-mini']))
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.filter((id) => id.startsWith('claude-'))).toEqual(['claude-haiku-4.5'])
+    expect(registry.resolve('copilot/gpt-4.1')).toMatchObject({ value: { model: { id: 'gpt-4.1' } } })
+    expect(registry.resolve('claude-whatever')).toMatchObject({ value: { model: { id: 'claude-haiku-4.5' } } })
+  })
+
+  test('have the long context tier of their model', () => {
+    const aliases = { big: 'gpt-5.4', long: 'gpt-5.4[1m]' }
+    const registry = registryWith([model('gpt-5.4', tieredFacts)], { aliases })
+    const rows = withLongContext(registry.list()).map(({ id, aliasOf }) => [id, aliasOf])
+    expect(rows).toEqual([
+      ['gpt-5.4', undefined],
+      ['gpt-5.4[1m]', undefined],
+      ['big', 'gpt-5.4'],
+      ['big[1m]', 'gpt-5.4[1m]'],
+      ['long', 'gpt-5.4[1m]'],
+    ])
+  })
+
+  test('with targets that a known list does not have are dead', () => {
+    const aliases = { a: 'gpt-9', b: ['gpt-4.1', 'codex/gpt-8'], c: 'gpt-5-mini' }
+    expect(registryWith(liveModels(), { aliases }).deadTargets()).toEqual([{ alias: 'a', target: 'gpt-9' }])
+    expect(registryWith(both, { aliases }).deadTargets()).toEqual([
+      { alias: 'a', target: 'gpt-9' },
+      { alias: 'b', target: 'codex/gpt-8' },
+    ])
+    expect(registryWith(copilotSeeds, { aliases }).deadTargets()).toEqual([])
+  })
+})
+
+test('a dated name is the model that states it as its version, if no other does', () => {
+  const version = 'gpt-4.1-2025-04-14'
+  const one = registryWith([model('gpt-4.1', { version }), model('gpt-4o', { version: 'gpt-4-turbo' })])
+  for (const name of [version, `copilot/${version}`, `openai/${version}`]) {
+    expect(one.resolve(name)).toMatchObject({ value: { id: 'gpt-4.1' } })
+  }
+  expect(one.resolve('gpt-4.1-2026-01-01')).toMatchObject({ ok: false })
+  expect(one.resolve('gpt-4-turbo')).toMatchObject({ ok: false })
+  const two = registryWith([model('gpt-4.1', { version }), model('gpt-4.1-fast', { version })])
+  expect(two.resolve(version)).toMatchObject({ ok: false })
+  const own = registryWith([model('gpt-4.1', { version }), model(version)])
+  expect(own.resolve(version)).toMatchObject({ value: { id: version } })
 })

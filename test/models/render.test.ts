@@ -19,6 +19,8 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
     created: 0,
     owned_by: 'Anthropic',
     copilot_proxy: {
+      alias_of: null,
+      fallbacks: [],
       provider: 'copilot',
       name: 'Claude Haiku 4.5',
       type: 'chat',

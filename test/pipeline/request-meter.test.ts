@@ -11,7 +11,7 @@ function measure(times: readonly number[]) {
   const metrics = createMetrics()
   const now = (): number => clock.shift() ?? times.at(-1) ?? 0
   const meter = createRequestMeter(
-    { metrics, totals: { note: (entry) => void noted.push(entry) }, now },
+    { metrics, totals: { note: (entry) => void noted.push(entry) }, requests: { note: () => {} }, now },
     'chat',
     'work',
   )
@@ -93,7 +93,7 @@ test.each([
   expect(counted.map(({ labels, value }) => [labels['kind'], value])).toEqual(
     credits === undefined ? [] : [[kind, credits]],
   )
-  const nanoAiu = credits === undefined ? null : expect.closeTo(Number(credits) * 1e9, 3)
+  const nanoAiu = credits === undefined ? null : expect.closeTo(credits * 1e9, 3)
   expect(noted).toEqual([
     expect.objectContaining({
       measuredNanoAiu: kind === 'measured' ? nanoAiu : null,

@@ -91,6 +91,16 @@ test('leaving the loop early cancels the upstream request and ends the admission
   expect(stop).toBe('end')
 })
 
+test('an abort ends the admission of an answer that nobody reads', async () => {
+  const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1 }' })
+  const controller = new AbortController()
+  await call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
+  controller.abort()
+  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
+  expect(stop).toBe('end')
+})
+
 test('a refusal of upstream is thrown before there is an answer', async () => {
   const proxy = await openProxy()
   proxy.demo.script('/chat/completions', {
@@ -121,4 +131,6 @@ test('an abort ends the turn', async () => {
   const asking = call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
   controller.abort()
   await expect(asking).rejects.toMatchObject({ name: 'AbortError' })
+  const { text } = await proxy.send('/metrics')
+  expect(text).toMatch(/^copilot_proxy_requests_total\{dialect="turn".*status="499"\} 1$/m)
 })

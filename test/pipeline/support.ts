@@ -4,6 +4,7 @@ import type { ModelRegistry } from '../../src/models/registry.ts'
 import { createPipeline } from '../../src/pipeline/pipeline.ts'
 import { createMetrics } from '../../src/usage/metrics.ts'
 import { createUsageRecorder } from '../../src/usage/recorder.ts'
+import { createRequestList } from '../../src/usage/requests.ts'
 import type { recordingLog } from '../recording-log.ts'
 
 export interface PartsOptions {
@@ -24,6 +25,7 @@ export function pipelineParts({ config, registry, log, executorOf }: PartsOption
     redact: (text: string) => text,
     now: Date.now,
     metrics: createMetrics(),
+    requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: (text) => text }),
     totals: createUsageRecorder({ file: undefined, now: Date.now, setTimer: () => () => {}, log }),
   }
   return { ...common, pipeline: createPipeline({ ...common, completeModels, executorOf, salt: 'salt' }) }

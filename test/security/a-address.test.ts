@@ -67,7 +67,7 @@ describe('A02 a wildcard, however it is spelt', () => {
       const { code, stdout, stderr } = await startCli(['serve', '--demo'], { COPILOT_PROXY_HOME: home }).ended
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toContain('server.host')
-      expect(stderr).toContain('server.api-keys')
+      expect(stderr).toContain('copilot-proxy key add NAME')
       expect(stderr).not.toMatch(/\n\s+at /)
     },
   )
@@ -75,13 +75,31 @@ describe('A02 a wildcard, however it is spelt', () => {
   test('with a key, it starts and says who can reach it', async () => {
     const { cli, port } = await serve(['--host', '0.0.0.0'], { COPILOT_PROXY_SERVER_API_KEYS: 'right-key-0123456789' })
     await cli.seen('stderr', /WARN other machines can reach copilot-proxy at 0\.0\.0\.0 \(server\.host\)/)
+    await cli.seen(
+      'stderr',
+      /WARN other machines must use an IP address; to allow a name, add it to server\.allowed-hosts/,
+    )
     const ask = (headers: Readonly<Record<string, string>>) => fetch(`http://127.0.0.1:${port}/v1/models`, { headers })
+    for (const address of outsideAddresses().filter((each) => !each.includes(':'))) {
+      const headers = { authorization: 'Bearer right-key-0123456789' }
+      expect((await fetch(`http://${address}:${port}/v1/models`, { headers })).status).toBe(200)
+      expect((await fetch(`http://${address}:${port}/v1/models`)).status).toBe(401)
+    }
     expect((await ask({})).status).toBe(401)
     expect((await ask({ authorization: 'Bearer right-key-0123456789' })).status).toBe(200)
     cli.child.kill('SIGTERM')
     const { stderr } = await cli.ended
     expect(stderr).not.toContain('right-key')
     expect(stderr).not.toContain('short enough')
+  })
+
+  test('with a key and a name in server.allowed-hosts, it starts without a warning about names', async () => {
+    const { cli } = await serve(['--host', '0.0.0.0'], {
+      COPILOT_PROXY_SERVER_API_KEYS: 'right-key-0123456789',
+      COPILOT_PROXY_SERVER_ALLOWED_HOSTS: 'proxy.example',
+    })
+    cli.child.kill('SIGTERM')
+    expect((await cli.ended).stderr).not.toContain('must use an IP address')
   })
 
   test('with a key that can be guessed, it says that too', async () => {

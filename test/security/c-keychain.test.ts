@@ -128,7 +128,7 @@ describe('C19 with auth.store: keychain', () => {
     expect(await user.run('')).toMatchObject({ code: 1, stderr: expect.stringContaining('auth.store: file') })
   })
 
-  test('one that is locked while the daemon starts is told, and used as soon as it is open', async () => {
+  test('one that is locked while the daemon starts is reported, and used as soon as it is open', async () => {
     const user = await createKeychainUser()
     await user.login()
     const entries = new Set(user.keychain.entries.keys())
@@ -200,7 +200,7 @@ describe('C12 from one store to the other', () => {
     expect([await user.files(), user.keychain.entries.size]).toEqual([[], 0])
   })
 
-  test('a key that cannot be removed is told, and the login is gone all the same', async () => {
+  test('a key that cannot be removed is reported, and the login is removed all the same', async () => {
     const user = await createKeychainUser()
     await user.login()
     user.keychain.break('locked')

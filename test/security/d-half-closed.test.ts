@@ -137,7 +137,7 @@ test('D17 a client of HTTP/1.0 may not be spoken to in between, and counts as go
   await expectClean(proxy)
 })
 
-test('D17 a client that closes its side in the middle of its upload is told so', async () => {
+test('D17 a client that closes its side in the middle of its upload gets an error', async () => {
   const proxy = await openProxy()
   const client = await proxy.socket()
   client.end(

@@ -41,12 +41,12 @@ describe.each(combinations)('a $caller caller of $name', ({ caller, upstream }) 
 
   const said = [...begin, say('"one "'), say('"two "')]
 
-  test('E06 a connection that breaks in mid-answer is an error, after what was said', async () => {
+  test('E06 a connection that breaks in mid-answer is an error after the emitted text', async () => {
     const { whole } = await expectFailure(said, { ending: 'cut' })
     expect(whole.status).toBe(502)
   })
 
-  test('E07 a stream that just ends is an error, after what was said', async () => {
+  test('E07 a stream that just ends is an error after the emitted text', async () => {
     const { whole } = await expectFailure(said)
     expect(whole.status).toBe(502)
   })

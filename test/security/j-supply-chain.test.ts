@@ -234,7 +234,7 @@ describe('J06 a version', () => {
     expect(runtimeWarning(version)).toBe(warning)
   })
 
-  test('of Node.js below the patched ones is told when the daemon starts, and nothing of one that is patched', async () => {
+  test('of Node.js below the patched ones is reported when the daemon starts, and a patched one is not', async () => {
     const { home } = await createUser()
     const start = (version: string) =>
       startCli(['serve', '--demo', '--port', '0'], {

@@ -55,7 +55,7 @@ describe('lines', () => {
   })
 })
 
-test('an indented line belongs to the event it stands in', () => {
+test('an indented line belongs to its event', () => {
   expect(decode(['event: e\ndata: a\n data: b\n\n event: f\n data: c\n\n'])).toEqual([
     { event: 'e', data: 'a\nb' },
     { event: 'f', data: 'c' },

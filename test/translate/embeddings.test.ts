@@ -51,7 +51,7 @@ describe('the caller’s body', () => {
     })
   })
 
-  test('null stands for the default', () => {
+  test('null means the default', () => {
     expect(decode({ model: 'm', input: 'a', encoding_format: null, dimensions: null })).toMatchObject({
       encoding: 'float',
       otherMembers: {},
@@ -176,7 +176,7 @@ describe('the reply', () => {
     expect(encodeEmbeddingsReply(two, model, [reply]).model).toBe('text-embedding-3-small-inference')
   })
 
-  test('is sorted by index; an entry without one stands where it is', () => {
+  test('is sorted by index; an entry without an index keeps its position', () => {
     const shuffled = {
       data: [
         { index: 1, embedding: [2] },

@@ -28,7 +28,7 @@ test('an error is one of the SDK’s', () => {
   expectTypeOf<ChatErrorBody['error']>().toExtend<ErrorObject>()
 })
 
-test('what is not a completion is told apart', () => {
+test('rejects values that are not completions', () => {
   expectTypeOf<Omit<ours.ChatCompletion, 'created'>>().not.toExtend<Whole>()
   expectTypeOf<Swap<ours.ChatCompletionChunk, { object: 'chat.completion' }>>().not.toExtend<Chunk>()
 })

@@ -46,7 +46,7 @@ test('an error is one of the SDK’s', () => {
   >()
 })
 
-test('what is not an event is told apart', () => {
+test('rejects values that are not events', () => {
   type Stop = Extract<MessagesEvent, { type: 'content_block_stop' }>
   expectTypeOf<Omit<Stop, 'index'>>().not.toExtend<RawMessageStreamEvent>()
   expectTypeOf<Omit<StartedMessage, 'usage'>>().not.toExtend<Message>()

@@ -29,7 +29,7 @@ test('an error is one of the SDK’s', () => {
   expectTypeOf<ResponsesErrorBody['error']>().toExtend<ErrorObject>()
 })
 
-test('what is not of the SDK is told apart', () => {
+test('rejects values that the SDK does not define', () => {
   type Call = Extract<ours.OutputItem, { type: 'function_call' }>
   expectTypeOf<Omit<Call, 'arguments'>>().not.toExtend<ResponseOutputItem>()
   expectTypeOf<Omit<ours.ResponseObject, 'tools'>>().not.toExtend<WireResponse>()

@@ -4,7 +4,7 @@ import { asIs } from '../as-is.ts'
 
 const webPage = 'The answer was a web page, not the API (a sign-in page, a firewall or an outage page).'
 
-test('passes plain words on', () => {
+test('passes plain text on', () => {
   expect(toUpstreamMessage(' The requested model is not supported.\n', asIs)).toBe(
     'The requested model is not supported.',
   )
@@ -19,7 +19,7 @@ test.each([
   expect(toUpstreamMessage(text, asIs)).toBe(webPage)
 })
 
-test('leaves words about markup alone', () => {
+test('leaves text about markup unchanged', () => {
   expect(toUpstreamMessage('unexpected tag <html> in messages[0]', asIs)).toBe('unexpected tag <html> in messages[0]')
 })
 

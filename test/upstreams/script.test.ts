@@ -3,7 +3,7 @@ import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
 import { startCopilot } from './copilot.ts'
 import { ask, readPiece, openCopilot } from '../demo/client.ts'
 
-test('scripted replies come first, in order, as often as said, ahead of every check', async () => {
+test('scripted replies come in order, the stated number of times, before every check', async () => {
   const demo = await openCopilot()
   demo.script(
     '/user',

@@ -34,7 +34,7 @@ describe('the text format', () => {
     )
   })
 
-  test('gives back whatever stands in a label', () => {
+  test('reproduces any label value', () => {
     const marks = ['a', '"', '\\', '\n', 'n', ',', '}', '=', ' ']
     const anyText = fc.string({ unit: fc.constantFrom(...marks) })
     const pairsOfText = fc.uniqueArray(fc.tuple(anyText, anyText), { selector: (pair) => JSON.stringify(pair) })

@@ -257,7 +257,7 @@ test('two processes add to one file', async () => {
   ).toEqual([80, 80])
 })
 
-test('what Node says of SQLite while it is loaded is not told, and other warnings are', async () => {
+test('hides Node’s warning about SQLite while loading it, and no other warning', async () => {
   const file = await newFile()
   const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockImplementation(() => {

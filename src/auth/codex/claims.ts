@@ -2,13 +2,13 @@ import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { isHeaderSafe, parseJson } from '../http-json.ts'
 
-/** What a token of a ChatGPT login says about itself. Nothing is verified: upstream does that. */
+/** The claims of a ChatGPT login's token. They are not verified here, because upstream verifies the token. */
 export interface CodexClaims {
-  /** Of the header `chatgpt-account-id`. */
+  /** Value of the header `chatgpt-account-id`. */
   readonly accountId?: string
   readonly userId?: string
   readonly email?: string
-  /** An open set, shown as it is. */
+  /** An open set, shown as received. */
   readonly plan?: string
   readonly isFedramp: boolean
   /** Seconds since epoch, both by upstream's clock. */
@@ -16,12 +16,12 @@ export interface CodexClaims {
   readonly issuedAtSeconds?: number
 }
 
-/** Longer than any token upstream gives. Characters. */
+/** Longer than any token that upstream issues. Characters. */
 const MAX_TOKEN_LENGTH = 64 * 1024
 const MAX_TEXT_LENGTH = 320
 
 const text = z.string().min(1).max(MAX_TEXT_LENGTH).nullish().catch(null)
-/** Within the years that dates can be made of; anything else is a mistake. */
+/** Dates are limited to years that `Date` can represent. A value outside is a mistake. */
 const seconds = z.number().positive().max(8.64e12).nullish().catch(null)
 
 /** Payload of an id or access token (docs/codex-wire.md, "Login"). */
@@ -63,8 +63,8 @@ export function readClaims(token: string): CodexClaims {
 }
 
 /**
- * What both tokens of one login say about the account. The access token goes first, because it is what is sent; times
- * are its own.
+ * The account's claims from both tokens of one login. The access token's claims win, because it is the token that is
+ * sent. Times come from the access token only.
  */
 export function readLoginClaims(accessToken: string, idToken: string | undefined): CodexClaims {
   const access = readClaims(accessToken)

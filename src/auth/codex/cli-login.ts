@@ -14,13 +14,13 @@ import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { readLoginClaims } from './claims.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource, CodexLoginStatus } from './credentials.ts'
 
-/** The part of node:fs/promises that is used; nothing in it can change a file. */
+/** The part of node:fs/promises that is used. Nothing in it can change a file. */
 export type CliFileFs = Pick<typeof nodeFs, 'open' | 'stat'>
 
 export interface CliLoginDeps {
   /** Ms since epoch. */
   readonly now: () => number
-  /** Ms; never jumps, may stand still while the machine sleeps. */
+  /** Ms. Never jumps, and may stop while the machine sleeps. */
   readonly monotonicMs: () => number
   /** Waits before a half-written file is read again. Always resolves. */
   readonly sleep: (ms: number) => Promise<void>
@@ -31,18 +31,16 @@ export interface CliLoginDeps {
 }
 
 export interface CliLoginOptions {
-  /** `$CODEX_HOME`, by default `~/.codex`; as a path. */
+  /** The path `$CODEX_HOME`, by default `~/.codex`. */
   readonly codexHome: string
   /** How often the file is checked with one stat. Ms; 2,000 by default. */
   readonly watchEveryMs?: number
 }
 
-/** The file is a few KB; more than this is not one of Codex CLI's. Bytes. */
+/** The file is a few KB. A larger file is not Codex CLI's. Bytes. */
 const MAX_FILE_BYTES = 1024 * 1024
 
-/**
- * The CLI writes its file in place, which takes no longer than this (docs/codex-wire.md, "Stored login of Codex CLI").
- */
+/** The CLI writes its file in place, which takes less than this (docs/codex-wire.md, "Stored login of Codex CLI"). */
 const PARTIAL_WAITS_MS: readonly number[] = [50, 100, 250]
 
 interface Login {
@@ -54,18 +52,18 @@ interface Login {
   readonly life: TokenLife
 }
 
-/** Why the file gives no login. */
+/** Why the file contains no usable login. */
 interface Nothing extends CredentialStatus {
   readonly kind: 'nothing'
-  /** Of the file system, for the log. */
+  /** The file system's error, for the log. */
   readonly code?: string
 }
 
 type Found = Login | Nothing
 
 /**
- * The login that Codex CLI keeps in its `auth.json`, read-only: the file is never written, and its refresh token never
- * redeemed, because that would end the CLI's own login. The file is read again when it changes.
+ * The login that Codex CLI keeps in its `auth.json`, read-only. The file is never written and its refresh token never
+ * redeemed, because redeeming it would end the CLI's own login. The file is read again when it changes.
  */
 export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOptions): CodexCredentialSource {
   const { fs = nodeFs, log, noteSecrets = noteNothing } = deps
@@ -96,7 +94,7 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
   }
 
   const read = async (): Promise<void> => {
-    // First, so that the next check notices a change during the read.
+    // Read the signature first, so that the next check notices a change during the read.
     const signature = await signCliFile(fs, path)
     const now = await readWhole()
     if (now.kind === 'login') noteSecrets(now.credential.value)
@@ -164,12 +162,12 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
       signal.throwIfAborted()
       const other = usable()
       if (other !== undefined && other.value !== rejected) return other
-      // Ignore the file's times: a coarse clock, or a copy that keeps them, must not hide a new token.
+      // Do not compare the file's times: a coarse clock, or a copy that keeps them, must not hide a new token.
       if (!closed) await waitFor(flight === undefined ? readOnce() : flight.then(readOnce), signal)
       return usableOrThrow()
     },
     markAccepted() {},
-    // Upstream's advice to log in again does not apply: the CLI renews its token.
+    // Upstream's advice to log in again does not apply, because the CLI renews its token.
     refused: () =>
       new Fault({
         kind: 'codex_unavailable',
@@ -241,12 +239,12 @@ const authFile = z.looseObject({
 })
 
 /**
- * Reads the file at `path`, also through a link: people link their dotfiles. Never writes, and does not look at the
- * refresh token, which belongs to the CLI. Every ending is a value.
+ * Reads the file at `path`. Follows a link, because users link their dotfiles. Never writes, and ignores the refresh
+ * token, which belongs to the CLI. Returns every outcome as a value.
  */
 async function readCliFile(fs: CliFileFs, path: string, seenAt: Moment): Promise<Found> {
   try {
-    // NONBLOCK: a FIFO in its place does not block.
+    // With NONBLOCK, a FIFO at this path does not block.
     const file = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const stat = await file.stat()
@@ -268,7 +266,7 @@ async function readCliFile(fs: CliFileFs, path: string, seenAt: Moment): Promise
   }
 }
 
-/** Changes when the file is replaced, rewritten, added or removed, by whatever name it is reached. */
+/** Changes when the file is replaced, rewritten, added or removed, also through a link. */
 async function signCliFile(fs: CliFileFs, path: string): Promise<string> {
   try {
     const { dev, ino, mtimeMs, size } = await fs.stat(path)
@@ -284,7 +282,7 @@ function toFound(content: string, seenAt: Moment): Found {
   const { data } = authFile.safeParse(json)
   if (data === undefined) return unusable()
   const { auth_mode: stated, OPENAI_API_KEY: key, tokens } = data
-  // Files of old versions do not state the mode: a key goes before tokens then, as it does for the CLI.
+  // Files of old versions do not state the mode. As in the CLI, an API key then wins over tokens.
   const mode = stated?.toLowerCase() ?? (key ? 'apikey' : 'chatgpt')
   if (mode === 'apikey') return holdsApiKey
   const value = tokens?.access_token

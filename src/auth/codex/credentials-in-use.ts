@@ -15,11 +15,11 @@ export interface CodexCredentialsOptions extends Pick<
   Config['codex'],
   'apiKey' | 'clientId' | 'issuer' | 'useCliLogin'
 > {
-  /** `$CODEX_HOME`, by default `~/.codex`; as a path. */
+  /** The path `$CODEX_HOME`, by default `~/.codex`. */
   readonly codexHome: string
 }
 
-/** The configured login: the API key if there is one, else the CLI's login, else the stored one. */
+/** The configured login: the API key if there is one, otherwise the CLI's login, otherwise the stored one. */
 export function createCodexCredentials(
   deps: CodexCredentialsDeps,
   { apiKey, useCliLogin, issuer, clientId, codexHome }: CodexCredentialsOptions,
@@ -28,10 +28,10 @@ export function createCodexCredentials(
   return useCliLogin ? createCliLoginSource(deps, { codexHome }) : createCodexLoginSource(deps, { issuer, clientId })
 }
 
-/** `codex.api-key`: never renewed, because only the user can replace a key. */
+/** The source for `codex.api-key`. A key is never renewed, because only the user can replace it. */
 export function createApiKeySource(apiKey: string): CodexCredentialSource {
   const credential: CodexCredential = { kind: 'api-key', value: apiKey }
-  // A digest distinguishes keys and reveals nothing about them.
+  // A digest distinguishes keys without revealing them.
   const account: CodexAccount = { id: `codex-api-key-${hash('sha256', apiKey).slice(0, 12)}`, label: 'OpenAI API key' }
   const listeners = new Set<(account: CodexAccount | undefined) => void>()
   let revoked: string | undefined
@@ -53,7 +53,7 @@ export function createApiKeySource(apiKey: string): CodexCredentialSource {
     throw new Fault({ kind: 'codex_unavailable', detail, fix })
   }
 
-  // Later, so that the creator of the source can add a listener first.
+  // Called later, so that the creator of the source can add a listener first.
   queueMicrotask(() => {
     if (status().state !== 'ok') return
     for (const listener of listeners) listener(account)

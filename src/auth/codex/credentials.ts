@@ -1,53 +1,55 @@
 import type { Fault } from '../../errors.ts'
 import type { CredentialSource, CredentialStatus } from '../refreshing-credential.ts'
 
-/** What a request to a Codex upstream is made with. The two kinds belong to different hosts and are never mixed. */
+/** The credential of a request to a Codex upstream. The two kinds belong to different hosts and are never mixed. */
 export type CodexCredential =
-  /** For `codex.base-url` only. */
+  /** Sent to `codex.base-url` only. */
   | {
       readonly kind: 'chatgpt'
       /** The access token, a JWT. */
       readonly value: string
-      /** Of the header `chatgpt-account-id`. */
+      /** Value of the header `chatgpt-account-id`. */
       readonly accountId: string
-      /** A claim of the token says that the account's data stays in a FedRAMP environment. */
+      /** A claim of the token states that the account's data stays in a FedRAMP environment. */
       readonly isFedramp: boolean
     }
-  /** For `codex.api-base-url` only. */
+  /** Sent to `codex.api-base-url` only. */
   | { readonly kind: 'api-key'; readonly value: string }
 
 export interface CodexLoginStatus extends CredentialStatus {
-  /** Which login is in use. */
+  /** The login in use. */
   readonly source?: 'login' | 'codex-cli' | 'api-key'
   readonly recordId?: string | undefined
   readonly email?: string | undefined
-  /** As in the token, e.g. `plus`; an open set. */
+  /** As in the token, e.g. `plus`. An open set. */
   readonly plan?: string | undefined
   /** Ms since epoch. */
   readonly expiresAtMs?: number | undefined
 }
 
-/** The account whose models and quota a credential opens. */
+/** The account whose models and quota a credential gives access to. */
 export interface CodexAccount {
   /** Changes when another account or key is in use. Holds no secret. */
   readonly id: string
-  /** For people. */
+  /** Text for users. */
   readonly label: string
 }
 
-/** The one login for OpenAI Codex that is in use. A process that ends before `close` settles may lose the login. */
+/** The OpenAI Codex login in use. A process that ends before `close` settles may lose the login. */
 export interface CodexCredentialSource extends CredentialSource<CodexCredential, CodexAccount> {
-  /** The kind that `get` gives, by configuration. */
+  /** The kind that `get` returns, which the configuration decides. */
   readonly kind: CodexCredential['kind']
-  /** Upstream has answered a request made with it. */
+  /** Call when upstream has answered a request with this credential. */
   readonly markAccepted: (accepted: string) => void
-  /** Upstream says that the login is dead (revoked, invalidated): nothing is tried until there is another one. */
+  /**
+   * Call when upstream says that the login has ended (revoked, invalidated). No refresh is made until there is another
+   * login.
+   */
   readonly markRevoked: (rejected: string, detail: string) => void
   /**
-   * The fault of a caller whose request upstream refuses with 401 in spite of `replace`. `message` is upstream's,
-   * harmless.
+   * The fault for a request that upstream still refuses with 401 after `replace`. `message` is upstream's, sanitised.
    */
   readonly refused: (message: string) => Fault
-  /** What a human should know. No I/O, never throws. */
+  /** Status for users. No I/O, never throws. */
   readonly status: () => CodexLoginStatus
 }

@@ -23,19 +23,22 @@ import { refreshTokens } from './token-endpoint.ts'
 export type CodexLoginDeps = RefreshDeps<CodexRecord>
 
 export interface CodexLoginOptions {
-  /** `codex.issuer`, no slash at the end; a record that was made elsewhere carries its own. */
+  /** `codex.issuer`, without a final slash. A record from another issuer states its own. */
   readonly issuer: string
   /** `codex.client-id`. */
   readonly clientId: string
-  /** The time limit of one renewal, whoever still waits for it. Ms; 120,000 by default. */
+  /** The time limit of one renewal, even if no caller waits for it any more. Ms; 120,000 by default. */
   readonly renewalTimeoutMs?: number
 }
 
-/** How long a caller without a token waits. The renewal itself goes on for longer: its answer comes once. Ms. */
+/**
+ * How long a caller without a token waits. The renewal continues after that, because its answer cannot be requested
+ * again. Ms.
+ */
 const PATIENCE_WITHOUT_TOKEN_MS = 20_000
 /**
- * Between renewals for tokens that upstream refused one after the other, doubling: a backend that refuses everything is
- * not cured by new tokens. Ms.
+ * The shortest time between renewals for tokens that upstream refused. It doubles from one to the next, because new
+ * tokens do not help against a backend that refuses everything. Ms.
  */
 const MIN_REPLACEMENT_GAP_MS = 60_000
 const MAX_REPLACEMENT_GAP_MS = 3600_000
@@ -43,16 +46,15 @@ const MAX_REPLACEMENT_GAP_MS = 3600_000
 const CUT_OFF = 'The ChatGPT login has ended: its last renewal was cut off before the new tokens could be stored'
 
 /**
- * Keeps the stored ChatGPT login alive: the refreshing credential whose refresh redeems the refresh token, once.
+ * Keeps the stored ChatGPT login valid. A refresh redeems the refresh token, which is single use.
  *
- * A process that dies before the redemption or after the new tokens are stored loses nothing. A process that dies in
- * between, which takes as long as the login server's answer does, loses the new tokens, and so does an answer that
- * never comes. The mark of `withRenewalBegun` says so to the next process, and `sent` to this one: the old access token
- * is used for as long as it works, and only then the refresh token is tried once more. If the login server had redeemed
- * it, somebody has to log in again.
+ * If the process dies between sending the refresh token and storing the new tokens, the new tokens are lost. The same
+ * is true if the answer never arrives. The mark of `withRenewalBegun` tells the next process, and `sent` tells this
+ * one. Either then uses the old access token for as long as it works, and only after that sends the refresh token once
+ * more. If the login server had already redeemed it, the user has to log in again.
  */
 export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLoginOptions): CodexCredentialSource {
-  /** The refresh token that this process has sent last, and whether it may be spent. */
+  /** The refresh token that this process sent last, and whether it may be spent. */
   let sent: { readonly token: string; readonly mayBeSpent: boolean } | undefined
   const mayBeSpent = (record: CodexRecord): boolean =>
     sent?.token === record.metadata.refresh_token ? sent.mayBeSpent : isRenewalInDoubt(record)
@@ -71,9 +73,9 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     },
     accountOf: ({ record }) => ({ key: loginKey(record), account: { id: record.id, label: record.label } }),
     begin: withRenewalBegun,
-    // A login server that sees a refresh token twice may end the login, and with it the access token that still works.
+    // If a login server sees a refresh token twice, it may end the login and with it the access token that still works.
     isRisky: mayBeSpent,
-    // Nothing cancels it: the reply to a redemption is the only copy of the login.
+    // Nothing cancels the request, because its reply is the only copy of the login.
     async refresh(record) {
       const { refresh_token: refreshToken, issuer } = record.metadata
       const wasCutOff = mayBeSpent(record)
@@ -85,7 +87,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
       )
       switch (outcome.kind) {
         case 'ok':
-          // A refresh token stays good if the answer names no other one.
+          // A refresh token stays valid if the answer contains no other one.
           sent = { token: refreshToken, mayBeSpent: false }
           return { kind: 'refreshed', record: withRenewedTokens(record, outcome.tokens, deps.now()) }
         case 'permanent': {
@@ -94,7 +96,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
           return { kind: 'failed', failure }
         }
         case 'transient': {
-          // A refusal does not show whether an earlier attempt without an answer was redeemed.
+          // A refusal does not show whether the server redeemed the token in an earlier attempt without an answer.
           sent = { token: refreshToken, mayBeSpent: wasCutOff || outcome.inDoubt }
           const retryAfterMs = (outcome.retryAfterSeconds ?? 0) * 1000
           const failure = { state: 'unreachable', detail: outcome.detail, fix: RETRY_FIX, retryAfterMs } as const
@@ -104,8 +106,8 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
           return outcome
       }
     },
-    mayReplace: (_credential, { isSettled, vainReplacements, sinceMs }) =>
-      !isSettled && sinceMs >= replacementGapMs(vainReplacements),
+    mayReplace: (_credential, { isSettled, replacementsSinceAccepted, sinceMs }) =>
+      !isSettled && sinceMs >= replacementGapMs(replacementsSinceAccepted),
     withUnsaved,
     patienceMs: PATIENCE_WITHOUT_TOKEN_MS,
     faultKind: 'codex_unavailable',
@@ -163,13 +165,13 @@ function loginKey({ id, metadata }: CodexRecord): string {
   return JSON.stringify([id, metadata.account_id, metadata.logged_in_at])
 }
 
-function replacementGapMs(vainReplacements: number): number {
-  return vainReplacements === 0
+function replacementGapMs(replacementsSinceAccepted: number): number {
+  return replacementsSinceAccepted === 0
     ? MIN_REFRESH_GAP_MS
-    : Math.min(MIN_REPLACEMENT_GAP_MS * 2 ** (vainReplacements - 1), MAX_REPLACEMENT_GAP_MS)
+    : Math.min(MIN_REPLACEMENT_GAP_MS * 2 ** (replacementsSinceAccepted - 1), MAX_REPLACEMENT_GAP_MS)
 }
 
-/** Memory knows better only while the file holds the refresh token that was spent: any other token is newer. */
+/** The tokens in memory are newer only if the file still holds the refresh token that was spent. */
 function withUnsaved(stored: CodexRecord, { before, after }: UnsavedRecord<CodexRecord>): CodexRecord | undefined {
   if (stored.metadata.refresh_token !== before.metadata.refresh_token) return undefined
   const { renewal_begun: _, ...metadata } = stored.metadata
@@ -180,7 +182,10 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** The login server that made a record, which alone takes its refresh token; undefined if it is no such address. */
+/**
+ * The login server that made a record. No other server accepts its refresh token. Undefined for an unsafe or invalid
+ * address.
+ */
 function usableIssuer(issuer: string | undefined): string | undefined {
   const url = URL.parse(issuer ?? '')
   if (url === null || issuer === undefined) return undefined

@@ -13,14 +13,14 @@ import { isOk, parseJson, sendRequest, type RequestOutcome } from '../http-json.
 import { describeIssuerPage, describeIssuerReply, redeemLogin, type LoginTokens } from './token-endpoint.ts'
 
 export interface CodexDeviceOptions {
-  /** `https://auth.openai.com`, no slash at the end. */
+  /** `https://auth.openai.com`, without a final slash. */
   readonly issuer: string
   readonly clientId: string
 }
 
 export type CodexDeviceStart =
   | DeviceStart
-  /** The issuer, or the workspace, has no login with a code. */
+  /** The issuer, or the workspace, does not allow login with a code. */
   | { readonly kind: 'not_offered' }
 
 interface Authorized {
@@ -30,27 +30,27 @@ interface Authorized {
 
 export type CodexDeviceOutcome =
   | Authorized
-  /** The person did not finish in time. `detail`: the unusual reply to the last polls; '' if there was none. */
+  /** The user did not finish in time. `detail`: the unusual reply to the last polls, '' if there was none. */
   | { readonly kind: 'expired'; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** The lifetime of every code; the reply names none (docs/codex-wire.md, "Login"). */
+/** The lifetime of every code. The reply does not state it (docs/codex-wire.md, "Login"). */
 const LIFETIME_MS = 15 * 60_000
 
-/** Reply to POST /api/accounts/deviceauth/usercode (docs/codex-wire.md, "Login"). Both names of the code occur. */
+/** Reply to POST /api/accounts/deviceauth/usercode (docs/codex-wire.md, "Login"). The code has either name. */
 const userCodeReply = z.looseObject({
   device_auth_id: z.string().min(1),
   user_code: z.string().nullish().catch(null),
   usercode: z.string().nullish().catch(null),
-  /** Seconds between polls; digits or a number. */
+  /** Seconds between polls, as digits or a number. */
   interval: z.coerce.number().nullish().catch(null),
 })
 
-/** Reply to a poll once the person has agreed: the issuer made the PKCE pair, and hands over its half. */
+/** Reply to a poll after the user has agreed. The issuer made the PKCE pair and sends the verifier. */
 const deviceGrant = z.looseObject({ authorization_code: z.string().min(1), code_verifier: z.string().min(1) })
 
-/** Asks for a code. */
+/** Requests a code. */
 export async function startCodexDeviceLogin(
   deps: DevicePollDeps,
   { issuer, clientId }: CodexDeviceOptions,
@@ -70,7 +70,7 @@ export async function startCodexDeviceLogin(
     kind: 'started',
     code: {
       userCode,
-      // Ours, not the reply's: a page elsewhere would be phishing (RFC 8628 §5.4).
+      // Use the configured address and not the reply's: a page elsewhere would be phishing (RFC 8628 §5.4).
       verificationUri: `${issuer}/codex/device`,
       expiresAtMs: deps.now() + LIFETIME_MS,
       intervalSeconds: interval && interval >= 1 ? interval : DEFAULT_INTERVAL_SECONDS,
@@ -80,8 +80,8 @@ export async function startCodexDeviceLogin(
 }
 
 /**
- * Waits until the person has agreed or the code has expired, then redeems what the issuer gives. A lost network or a
- * 5xx is no answer: polling continues. Aborting `signal` ends it at once, also during a wait.
+ * Waits until the user has agreed or the code has expired, then redeems the code that the issuer returns. Polling
+ * continues after a network error or a 5xx. Aborting `signal` ends the wait at once.
  */
 export async function finishCodexDeviceLogin(
   deps: DevicePollDeps,
@@ -111,10 +111,10 @@ type Poll =
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** One poll's meaning. 403 and 404 both stand for "not yet" (docs/codex-wire.md, "Login"). */
+/** Interprets the reply to a poll. 403 and 404 both mean "not yet" (docs/codex-wire.md, "Login"). */
 function readPoll(outcome: RequestOutcome, { deviceCode, userCode }: DeviceCode): Poll {
   if (outcome.kind === 'aborted') return outcome
-  // A redirect leads away from the issuer, and every later poll would get it too.
+  // A redirect leads away from the issuer, and every later poll would be redirected too.
   if (outcome.kind === 'redirected') return { kind: 'failed', detail: outcome.detail }
   if (outcome.kind !== 'reply') return { kind: 'pending', oddity: outcome.detail }
   const { status } = outcome
@@ -127,7 +127,7 @@ function readPoll(outcome: RequestOutcome, { deviceCode, userCode }: DeviceCode)
     : { kind: 'failed', detail }
 }
 
-/** The issuer's list of allowed redirects has these two and no other (docs/codex-wire.md, "Login"). */
+/** The issuer allows redirects to these two ports only (docs/codex-wire.md, "Login"). */
 export const CODEX_REDIRECT_PORTS = [1455, 1457] as const
 
 export interface CodexBrowserOptions extends CodexDeviceOptions {
@@ -135,7 +135,7 @@ export interface CodexBrowserOptions extends CodexDeviceOptions {
   readonly originator: string
   /** Tried in this order; `CODEX_REDIRECT_PORTS` for the real issuer. */
   readonly ports: readonly number[]
-  /** The person's time limit, in all. Ms. */
+  /** Total time limit for the user. Ms. */
   readonly waitMs: number
 }
 
@@ -158,7 +158,7 @@ export async function runCodexBrowserLogin(
       query: { id_token_add_organizations: 'true', codex_cli_simplified_flow: 'true', originator },
       verifierBytes: 64,
       ports,
-      // As registered: the issuer refuses `127.0.0.1`.
+      // As registered. The issuer refuses `127.0.0.1`.
       host: 'localhost',
       path: '/auth/callback',
       site: 'OpenAI',

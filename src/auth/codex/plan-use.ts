@@ -1,15 +1,15 @@
-/** How much of a ChatGPT plan is used, as the backend reports it. Wire form within `GET /usage`. */
+/** How much of a ChatGPT plan is used, as the backend reports it. Part of the body of `GET /usage`. */
 export interface PlanUse {
-  /** In OpenAI's own word. */
+  /** OpenAI's own name of the plan. */
   readonly plan?: string | undefined
-  /** Some plans have one, some two; the shortest is first. */
+  /** One or two windows, depending on the plan; the shortest is first. */
   readonly windows: readonly PlanWindow[]
   /** When the backend reported it. ISO 8601, UTC. */
   readonly toldAt: string
 }
 
 export interface PlanWindow {
-  /** 0…100, and more if the plan is exceeded. */
+  /** 0…100; more if the plan is exceeded. */
   readonly usedPercent: number
   readonly minutes: number
   /** ISO 8601, UTC. */
@@ -19,7 +19,7 @@ export interface PlanWindow {
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads the plan's windows from the headers of a reply; undefined if they have none, as with an API key. Source:
+ * Reads the plan's windows from the headers of a reply. Undefined if the reply has none, as with an API key. Source:
  * docs/codex-wire.md, "Rate limits".
  */
 export function readPlanUse(headers: Headers, nowMs: number): PlanUse | undefined {
@@ -33,7 +33,9 @@ export function readPlanUse(headers: Headers, nowMs: number): PlanUse | undefine
   }
 }
 
-/** Empty for a window that the plan does not have: the backend reports it with zero minutes, or not at all. */
+/**
+ * Empty for a window that the plan does not have. The backend reports such a window with zero minutes, or not at all.
+ */
 function readWindow(headers: Headers, prefix: string): readonly PlanWindow[] {
   const usedPercent = numberOf(headers[`${prefix}-used-percent`])
   const minutes = numberOf(headers[`${prefix}-window-minutes`])

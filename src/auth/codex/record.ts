@@ -5,7 +5,7 @@ import type { Moment, TokenLife } from '../token-life.ts'
 import { readClaims, readLoginClaims } from './claims.ts'
 import type { LoginTokens, RenewedTokens } from './token-endpoint.ts'
 
-/** The fix if nobody is logged in, or the login has ended. */
+/** The fix if nobody is logged in or the login has ended. */
 export const codexLoginFix = 'Log in with: copilot-proxy login codex'
 
 /**
@@ -20,24 +20,24 @@ export const codexRecord = z.looseObject({
   metadata: z.looseObject({
     /** A JWT, sent to the ChatGPT backend. */
     access_token: z.string().min(1),
-    /** Single use: every renewal gives another one. */
+    /** Single use. Every renewal returns another one. */
     refresh_token: z.string().min(1),
     id_token: z.string().optional(),
-    /** Of the header `chatgpt-account-id`. */
+    /** Value of the header `chatgpt-account-id`. */
     account_id: z.string().min(1),
     email: z.string().optional(),
     plan: z.string().optional(),
-    /** Seconds since epoch, by this machine's clock; of the access token. Absent if unknown. */
+    /** Expiry of the access token. Seconds since epoch, by this machine's clock. Absent if unknown. */
     expires_at: z.number().optional(),
-    /** Seconds since epoch, by this machine's clock: the login or the last renewal. */
+    /** Time of the login or of the last renewal. Seconds since epoch, by this machine's clock. */
     last_refresh: z.number().optional(),
     /** Seconds since epoch; the newest login is the account in use. */
     logged_in_at: z.number().optional(),
-    /** The login server that takes the refresh token; `codex.issuer` where absent. */
+    /** The login server that accepts the refresh token. Default: `codex.issuer`. */
     issuer: z.string().optional(),
     /**
-     * Mark of the refresh token that is being redeemed, stored from before it is sent until its successor is stored. A
-     * mark that matches `refresh_token` shows that a renewal was cut off: the token may be spent.
+     * Identifies the refresh token that is being redeemed. It is stored before the token is sent, and removed when the
+     * new token is stored. If it matches `refresh_token`, a renewal was interrupted and the token may be spent.
      */
     renewal_begun: z.string().optional(),
   }),
@@ -55,8 +55,8 @@ export const codexRecordKind: RecordKind<CodexRecord> = {
 }
 
 /**
- * `codex-<account>`: the id of this account's record, safe as a file name. Lower case, because some file systems ignore
- * case; a digest distinguishes accounts that differ only in replaced characters.
+ * `codex-<account>`: the id of this account's record, safe as a file name. It is lower case, because some file systems
+ * ignore case. A digest distinguishes accounts that differ only in replaced characters.
  */
 export function codexRecordId(account: string): string {
   const plain = account.toLowerCase()
@@ -65,8 +65,8 @@ export function codexRecordId(account: string): string {
 }
 
 /**
- * The record of a login that has just been made; undefined when its tokens name no ChatGPT account, without which the
- * backend answers nothing.
+ * The record of a new login. Undefined if its tokens name no ChatGPT account, because the backend answers no request
+ * without one.
  */
 export function toCodexRecord(
   tokens: LoginTokens,
@@ -95,7 +95,7 @@ export function toCodexRecord(
   }
 }
 
-/** The record after a renewal. Fields that the reply leaves out, and the account, stay as they were. */
+/** The record after a renewal. Fields that the reply omits, and the account, do not change. */
 export function withRenewedTokens(record: CodexRecord, tokens: RenewedTokens, nowMs: number): CodexRecord {
   const { expires_at: oldExpiry, renewal_begun: _, ...metadata } = record.metadata
   const { accessToken = metadata.access_token, refreshToken = metadata.refresh_token } = tokens
@@ -112,13 +112,13 @@ export function withRenewedTokens(record: CodexRecord, tokens: RenewedTokens, no
   }
 }
 
-/** The record while its refresh token is under way to the login server. */
+/** The record while its refresh token is being redeemed. */
 export function withRenewalBegun(record: CodexRecord): CodexRecord {
   const renewal_begun = markOf(record.metadata.refresh_token)
   return { ...record, metadata: { ...record.metadata, renewal_begun } }
 }
 
-/** Whether some process has sent the refresh token and its outcome is not stored. */
+/** Whether a process has sent the refresh token and has not stored the outcome. */
 export function isRenewalInDoubt({ metadata }: CodexRecord): boolean {
   return metadata.renewal_begun === markOf(metadata.refresh_token)
 }
@@ -129,8 +129,8 @@ function markOf(token: string): string {
 }
 
 /**
- * `expires_at` counts from now with the life that upstream gave the token, so that a clock that is wrong here does not
- * make every token look old.
+ * `expires_at` is computed from this machine's clock and the lifetime that upstream states. A wrong clock here then
+ * does not make every token look expired.
  */
 function describeTokens(
   tokens: RenewedTokens,
@@ -155,18 +155,18 @@ function describeTokens(
   }
 }
 
-/** Renewed when less than this remains (docs/codex-wire.md, "Login"). Ms. */
+/** The token is renewed when less than this remains (docs/codex-wire.md, "Login"). Ms. */
 const MARGIN_MS = 5 * 60_000
-/** Brings a renewal forward, so that processes do not all begin at once. Ms. */
+/** Random part of the margin, so that processes do not all renew at once. Ms. */
 const MAX_JITTER_MS = 30_000
-/** Renewed at this age if nothing says when the token runs out (docs/codex-wire.md, "Login"). Ms. */
+/** The token is renewed at this age if its expiry is unknown (docs/codex-wire.md, "Login"). Ms. */
 const RENEW_AFTER_MS = 8 * 24 * 3600_000
-/** A time from this far in the future was stored under a clock that has been set back since. Ms. */
+/** A record from further in the future than this was stored before the clock was set back. Ms. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 /**
  * How long the record's access token may be used, counted from `at`. Margin and jitter take at most half of a short
- * life. `random` is in 0…1 and chosen once for each token.
+ * lifetime. `random` is in 0…1 and chosen once for each token.
  */
 export function accessLife({ metadata }: CodexRecord, random: number, at: Moment): TokenLife {
   const { expiresAtSeconds, issuedAtSeconds } = readClaims(metadata.access_token)
@@ -175,7 +175,7 @@ export function accessLife({ metadata }: CodexRecord, random: number, at: Moment
   const statedMs =
     expiresAtSeconds === undefined || issuedAtSeconds === undefined ? NaN : (expiresAtSeconds - issuedAtSeconds) * 1000
   const lifeMs = statedMs > 0 ? statedMs : Infinity
-  // More than the stated life cannot remain: the clock has been set back.
+  // More than the stated lifetime cannot remain, so the clock has been set back.
   const remainsMs = Math.min(endsAtSeconds * 1000 - at.wallMs, lifeMs)
   const earlyMs = Math.min(MARGIN_MS + random * MAX_JITTER_MS, lifeMs / 2)
   return { seenAt: at, dueAfterMs: remainsMs - earlyMs, expiresAfterMs: remainsMs }

@@ -13,22 +13,22 @@ import {
   type RequestDeps,
 } from '../http-json.ts'
 
-/** What a login gives. */
+/** The tokens of a login. */
 export interface LoginTokens {
   /** A JWT that can be sent in a header. */
   readonly accessToken: string
-  /** Opaque; single use. */
+  /** Opaque and single use. */
   readonly refreshToken: string
   readonly idToken?: string
-  /** From now. */
+  /** Lifetime from now. */
   readonly expiresInSeconds?: number
 }
 
-/** What a renewal gives; what is absent stays as it was (docs/codex-wire.md, "Login"). At least one token is there. */
+/** The tokens of a renewal. At least one is present; absent ones do not change (docs/codex-wire.md, "Login"). */
 export type RenewedTokens = Partial<LoginTokens>
 
 interface Issuer {
-  /** `codex.issuer`, no slash at the end. */
+  /** `codex.issuer`, without a final slash. */
   readonly issuer: string
   readonly clientId: string
 }
@@ -39,8 +39,8 @@ export type RedeemedLogin =
   | { readonly kind: 'aborted' }
 
 /**
- * The last step of both logins: trades an authorization code for tokens. One request, because a code that was sent once
- * may be spent.
+ * Redeems an authorization code for tokens: the last step of both kinds of login. Sends one request, because a code
+ * that was sent once may be spent.
  */
 export async function redeemLogin(
   deps: RequestDeps,
@@ -74,25 +74,25 @@ export async function redeemLogin(
   return { kind: 'failed', detail: what + suffix(readFailure(outcome, [code, verifier]).words) }
 }
 
-/** How a renewal ended. `detail` is a sentence without its period; it holds no credential. */
+/** The outcome of a renewal. `detail` is a sentence without its period; it holds no credential. */
 export type RenewalOutcome =
   | { readonly kind: 'ok'; readonly tokens: RenewedTokens }
-  /** The same request can never succeed: only a new login helps. */
+  /** The request can never succeed; only a new login helps. */
   | { readonly kind: 'permanent'; readonly detail: string }
-  /** Network, time limit, 5xx, or a reply that is not the login server's: worth another try. */
+  /** A network error, the time limit, a 5xx, or a reply that is not the login server's. A later attempt may succeed. */
   | {
       readonly kind: 'transient'
       readonly detail: string
       readonly retryAfterSeconds?: number
-      /** The server may have redeemed the token: the request was sent, and no answer refused it. */
+      /** The server may have redeemed the token, because the request was sent and no answer refused it. */
       readonly inDoubt: boolean
     }
   /** The signal was aborted. */
   | { readonly kind: 'aborted' }
 
 /**
- * Redeems a refresh token, which is single use: when this ends with `ok` it is spent, and after `aborted` or a
- * `transient` that is in doubt it may be. One request, never repeated here.
+ * Redeems a refresh token, which is single use. After `ok` it is spent. After `aborted`, or a `transient` with doubt,
+ * it may be spent. Sends one request and never repeats it.
  */
 export async function refreshTokens(
   deps: RequestDeps,
@@ -119,9 +119,9 @@ function readRenewal(reply: Reply, refreshToken: string): RenewalOutcome {
   const { status, headers } = reply
   const tokens = isOk(reply) ? readTokens(reply) : undefined
   if (tokens !== undefined) return { kind: 'ok', tokens }
-  // Gateways answer 5xx if they lost the server's answer; a server that did nothing answers 503.
+  // Gateways answer 5xx if they lost the server's answer. A server that did nothing answers 503.
   const inDoubt = status < 300 || status === 408 || (status >= 500 && status !== 503)
-  // A page comes from something between here and the login server, and says nothing about the login.
+  // Something between here and the login server sent this page, so it says nothing about the login.
   if (isOk(reply) || describeWebPage(reply, '') !== undefined) {
     return { kind: 'transient', detail: describeUnusable(reply), inDoubt }
   }
@@ -140,7 +140,7 @@ function readRenewal(reply: Reply, refreshToken: string): RenewalOutcome {
   }
 }
 
-/** Codes that end a login, and what they mean. */
+/** Error codes that end a login, and their meanings. */
 const finalCodes: Readonly<Record<string, string>> = {
   refresh_token_expired: 'The ChatGPT login has expired',
   refresh_token_reused: 'The ChatGPT login has ended: its refresh token had been used before',
@@ -150,7 +150,7 @@ const finalCodes: Readonly<Record<string, string>> = {
 
 const lenientText = z.string().min(1).nullish().catch(null)
 
-/** Reply of POST /oauth/token. Not even the access token is certain in the reply to a renewal. */
+/** Reply to POST /oauth/token. The reply to a renewal may lack even the access token. */
 const tokenReply = z.looseObject({
   access_token: lenientText,
   refresh_token: lenientText,
@@ -158,7 +158,10 @@ const tokenReply = z.looseObject({
   expires_in: z.coerce.number().positive().nullish().catch(null),
 })
 
-/** Undefined when there is no token in it. A refresh token is kept whatever else is wrong: there is no other. */
+/**
+ * Undefined if the reply has no token. A refresh token is kept even if the rest is invalid, because there is no other
+ * copy.
+ */
 function readTokens(reply: Reply): RenewedTokens | undefined {
   const { data } = tokenReply.safeParse(parseJson(reply.text))
   if (data === undefined) return undefined
@@ -181,7 +184,7 @@ function suffix(words: string): string {
   return words === '' ? '' : `: ${words}`
 }
 
-/** The shapes in which the issuer says what is wrong (docs/codex-wire.md, "Login"); none of them is guaranteed. */
+/** The forms of the issuer's errors (docs/codex-wire.md, "Login"). None of them is guaranteed. */
 const failureReply = z.looseObject({
   error: z
     .union([z.string(), z.looseObject({ code: lenientText, message: lenientText })])
@@ -193,8 +196,8 @@ const failureReply = z.looseObject({
 })
 
 /**
- * The issuer's code and message, harmless; '' where it gives none.
- * @param secrets what was sent and may be reflected
+ * The issuer's code and message, sanitised; '' if it sends none.
+ * @param secrets values that were sent and may be reflected
  */
 function readFailure({ text }: Reply, secrets: readonly string[]): { readonly code: string; readonly words: string } {
   const { data = {} } = failureReply.safeParse(parseJson(text))
@@ -206,20 +209,21 @@ function readFailure({ text }: Reply, secrets: readonly string[]): { readonly co
 }
 
 /**
- * Why the issuer's reply is unusable, as a sentence without its period, with the issuer's own message if there is one.
- * @param secrets what was sent and may be reflected
+ * Why the issuer's reply is unusable, as a sentence without its period. Includes the issuer's own message if there is
+ * one.
+ * @param secrets values that were sent and may be reflected
  */
 export function describeIssuerReply(reply: Reply, secrets: readonly string[] = []): string {
   const page = describeIssuerPage(reply)
   if (page !== undefined) return page
   const { words } = readFailure(reply, secrets)
   const what = `OpenAI answered ${reply.status}${words === '' ? ' without what was asked for' : `: ${words}`}`
-  // Its `x-request-id` is OpenAI's own; the name is that of the header in which replies pass it on.
+  // The reply's `x-request-id` is OpenAI's. The proxy passes it to callers under this header name.
   const id = nameRequestId((name) => reply.headers.get(name === 'x-oai-request-id' ? 'x-request-id' : name))
   return id === undefined ? what : `${what} (${id})`
 }
 
-/** Says that a web page came instead of an answer; undefined for any other reply. */
+/** States that a web page came instead of an answer; undefined for any other reply. */
 export function describeIssuerPage(reply: Reply): string | undefined {
   return describeWebPage(reply, 'OpenAI’s', 'a check for robots, ')
 }

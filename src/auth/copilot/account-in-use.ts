@@ -19,7 +19,7 @@ export interface AccountDeps {
 const timeoutMs = 15_000
 
 /**
- * Plan and quota of the account that requests are made with.
+ * Fetches plan and quota of the account in use.
  * @throws Fault `copilot_unavailable`, `upstream_*`; the signal's reason on abort
  */
 export async function fetchAccountInUse(
@@ -80,13 +80,13 @@ export interface LoginInUse {
 
 export interface LoginSources {
   readonly store: Pick<RecordStore<CopilotRecord>, 'current'>
-  /** `COPILOT_GITHUB_TOKEN`; goes before every stored login. */
+  /** `COPILOT_GITHUB_TOKEN`. It wins over every stored login. */
   readonly githubToken: string | undefined
-  /** `copilot-oauth.github-api-base-url`; a record of another host carries its own. */
+  /** `copilot-oauth.github-api-base-url`. A record of another host states its own. */
   readonly githubApiBaseUrl: string
 }
 
-/** The login that requests are made with; undefined when there is none. */
+/** The login in use; undefined if there is none. */
 export async function findLoginInUse(sources: LoginSources): Promise<LoginInUse | undefined> {
   const { store, githubToken, githubApiBaseUrl } = sources
   if (githubToken !== undefined) {

@@ -6,18 +6,19 @@ import type { Logger } from '../../logging/logger.ts'
 import { temporaryName } from '../records/atomic-file.ts'
 import { errnoOf } from '../records/record-fs.ts'
 
-/** The ids of this install for upstream. None is derived from the machine. */
+/** The ids that identify this install to upstream. None is derived from the machine. */
 const clientIds = z.object({
-  /** 64 hex digits, as VS Code's. */
+  /** 64 hex digits, like VS Code's. */
   machine_id: z.string().regex(/^[\da-f]{64}$/),
   device_id: z.uuid(),
 })
 type ClientIds = z.infer<typeof clientIds>
 
 /**
- * The headers that name this run and this install, made with the first call: who does not want them sent has no file.
- * Source: docs/copilot-wire.md, "Request headers".
- * @param file keeps the ids of the install, with mode 0600; undefined, or where it cannot be used: they are of this run
+ * The headers that identify this run and this install. The file is created by the first call, so that an install that
+ * does not send the headers has no file. Source: docs/copilot-wire.md, "Request headers".
+ * @param file keeps the ids of the install, with mode 0600. If it is undefined or cannot be used, the ids last for this
+ * run
  */
 export function createClientIdHeaders(file: string | undefined, log: Pick<Logger, 'warn'>) {
   let headers: Readonly<Record<string, string>> | undefined

@@ -2,30 +2,30 @@ import { isLoopbackHost } from '../../config/loopback.ts'
 import { githubHostsOf, tokenBaseUrl } from '../../config/upstream-hosts.ts'
 import type { CopilotRecord } from './wire.ts'
 
-/** The host for a Copilot token if nothing names a better one. */
+/** The host for a Copilot token if neither the configuration, the record nor the token names one. */
 const PUBLIC_BASE_URL = 'https://api.githubcopilot.com'
 
-/** A path that belongs to another API; older tools stored it as part of the Copilot base. */
+/** A path of another API. Older tools stored it as part of the Copilot base URL. */
 const CODEX_SUFFIX = '/backend-api/codex'
 
 export interface EndpointOptions {
-  /** `copilot.base-url`, preferred over the record. Empty or absent: not set. */
+  /** `copilot.base-url`. It wins over the record. Empty or absent: not set. */
   readonly explicitBaseUrl?: string
-  /** Hosts of the configured GitHub URLs, e.g. `github.com`; they and their subdomains are allowed too. */
+  /** Hosts of the configured GitHub URLs, e.g. `github.com`. Their subdomains are allowed too. */
   readonly githubHosts: readonly string[]
 }
 
 export interface Endpoints {
-  /** Base URLs in the order to try, none ending in a slash; never empty. */
+  /** Base URLs in the order to try, without a final slash; never empty. */
   readonly candidates: readonly string[]
-  /** URLs that were named but may not receive a token, for a warning. */
+  /** URLs that were found but may not receive a token, for a warning. */
   readonly refused: readonly string[]
 }
 
 /**
- * Where requests for this account may go: `copilot.base-url`, `attributes.base_url`, `metadata.base_url`, the host in
- * the token's `proxy-ep`, the account's default. Each once, without `/backend-api/codex`, and only where a token may be
- * sent.
+ * The base URLs for requests of this account: `copilot.base-url`, `attributes.base_url`, `metadata.base_url`, the host
+ * in the token's `proxy-ep`, the account's default. Each occurs once, without `/backend-api/codex`, and only if it may
+ * receive a token.
  */
 export function endpointCandidates(record: CopilotRecord, options: EndpointOptions): Endpoints {
   const hint = deriveCopilotBaseFromToken(record.metadata.access_token ?? '')
@@ -47,7 +47,7 @@ export function endpointCandidates(record: CopilotRecord, options: EndpointOptio
   return { candidates: [...candidates], refused: [...refused] }
 }
 
-/** A tenant of GHE.com has a host of its own, and its tokens are unknown to the public one. */
+/** A tenant of GHE.com has its own host, and the public host does not know its tokens. */
 function defaultBaseUrl({ metadata }: CopilotRecord, githubHosts: readonly string[]): string {
   const own = githubHostsOf([metadata.github_base_url ?? '', metadata.github_api_base_url ?? ''])
   const tenants = (own.length > 0 ? own : githubHosts).flatMap(
@@ -57,11 +57,11 @@ function defaultBaseUrl({ metadata }: CopilotRecord, githubHosts: readonly strin
 }
 
 /**
- * `https://<host>/backend-api/codex` from the `proxy-ep=` of a Copilot token, host as given; undefined when there is no
- * hint or it is not a host name. A token is `key=value` pairs joined by `;`, then `:` and a signature; the hint may
- * carry a scheme of its own, whose colon does not end the pairs. A port is not carried over.
+ * `https://<host>/backend-api/codex` from the `proxy-ep=` of a Copilot token, with the host as given. Undefined if the
+ * token has no such pair or its value is not a host name. A token is `key=value` pairs joined by `;`, then `:` and a
+ * signature. The value may have a scheme, whose colon does not end the pairs. A port is dropped.
  *
- * NOTE: the host named here is the completions host (`proxy.…`), which answers chat with 421 (mcowger/plexus#57);
+ * NOTE: the host named here is the completions host (`proxy.…`), which answers chat with 421 (mcowger/plexus#57).
  * `endpointCandidates` turns it into its `api.` sibling.
  */
 export function deriveCopilotBaseFromToken(token: string): string | undefined {
@@ -74,7 +74,7 @@ export function deriveCopilotBaseFromToken(token: string): string | undefined {
     : undefined
 }
 
-/** Without `/backend-api/codex` and without slashes at the end. */
+/** The URL without `/backend-api/codex` and final slashes. */
 export function stripCodexSuffix(url: string): string {
   const trimmed = trimSlashes(url)
   return hasCodexSuffix(trimmed) ? trimSlashes(trimmed.slice(0, -CODEX_SUFFIX.length)) : trimmed
@@ -84,14 +84,14 @@ export function hasCodexSuffix(url: string): boolean {
   return trimSlashes(url).endsWith(CODEX_SUFFIX)
 }
 
-/** As `tokenBaseUrl`, without blanks around it and without `/backend-api/codex`. */
+/** As `tokenBaseUrl`, trimmed and without `/backend-api/codex`. */
 export function allowedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
   return tokenBaseUrl(stripCodexSuffix(text.trim()), githubHosts)
 }
 
 /**
- * As `allowedBaseUrl`, for URLs that upstream names and not the user. GitHub may name this machine only if GitHub
- * itself runs on it, as in development; otherwise the token would go to whatever listens there.
+ * As `allowedBaseUrl`, for URLs from upstream and not from the user. GitHub may name this machine only if GitHub itself
+ * runs on it, as in development. Otherwise any program that listens there would get the token.
  */
 export function hintedBaseUrl(text: string, githubHosts: readonly string[]): string | undefined {
   const base = allowedBaseUrl(text, githubHosts)

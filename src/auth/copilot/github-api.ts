@@ -13,20 +13,20 @@ import { copilotTokenReply, copilotUserReply, githubUserReply } from './wire.ts'
 
 export interface GithubApiDeps {
   readonly fetch: typeof globalThis.fetch
-  /** `https://api.github.com` or `https://api.SUB.ghe.com`, no slash at the end. */
+  /** `https://api.github.com` or `https://api.SUB.ghe.com`, without a final slash. */
   readonly apiBaseUrl: string
-  /** `copilot.headers`: an exchange without the editor's identity yields tokens that inference refuses later. */
+  /** `copilot.headers`. A token exchange without the editor's identity returns tokens that inference refuses later. */
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Selects the texts about a refused token; a stored login by default. */
+  /** Selects the texts about a refused token. Default: those for a stored login. */
   readonly tokenOrigin?: TokenOrigin
   /** Ms since epoch. */
   readonly now: () => number
 }
 
 /**
- * `x-github-api-version` by path. GitHub answers 400 to a version that a path does not know: public REST paths know
- * dates of their own and are asked without one, as GitHub's editors do (docs/copilot-wire.md, "API versions").
+ * `x-github-api-version` by path. GitHub answers 400 to a version that a path does not know. Public REST paths have
+ * other versions, so they get no version, as from GitHub's editors (docs/copilot-wire.md, "API versions").
  */
 const apiVersions = {
   '/user': undefined,
@@ -34,10 +34,12 @@ const apiVersions = {
   '/copilot_internal/v2/token': '2025-04-01',
 } as const
 
-/** Entries of `copilot.headers` that are for the model host only. */
+/** Entries of `copilot.headers` that only the model host gets. */
 const modelHostHeaders: ReadonlySet<string> = new Set(['x-github-api-version', ...purposeHeaders])
 
-/** One GET with a GitHub token; the reply when its status is 200. A token that no header can carry is not sent. */
+/**
+ * Sends one GET with a GitHub token and returns a reply with status 200. A token that no header can carry is not sent.
+ */
 async function askGithub(
   deps: GithubApiDeps,
   path: keyof typeof apiVersions,
@@ -69,16 +71,19 @@ export interface ExchangedToken {
   readonly token: string
   /** The token is the GitHub token itself, which does not expire. */
   readonly direct?: true
-  /** By upstream's clock: kept for the record, never used for timing. */
+  /** By upstream's clock. Stored in the record, never used for timing. */
   readonly expiresAtSeconds?: number
-  /** For a direct token: when its host is looked up again. */
+  /** For a direct token: when to look up its host again. */
   readonly refreshInSeconds: number
   /** `endpoints.api` as received, not yet checked against the allowed hosts. */
   readonly apiBaseUrl?: string
   readonly sku?: string
 }
 
-/** Trades the GitHub token for a Copilot token: GET /copilot_internal/v2/token. One request, never repeated here. */
+/**
+ * Exchanges the GitHub token for a Copilot token: GET /copilot_internal/v2/token. Sends one request and never repeats
+ * it.
+ */
 export async function exchangeCopilotToken(
   deps: GithubApiDeps,
   githubToken: string,
@@ -101,12 +106,12 @@ export async function exchangeCopilotToken(
   }
 }
 
-/** `copilot.auth`: a GitHub token is traded for a Copilot token, or is sent to Copilot itself. */
+/** `copilot.auth`: whether a GitHub token is exchanged for a Copilot token or sent to Copilot itself. */
 export type CopilotAuth = 'exchange' | 'direct'
 
 /**
- * Kinds of GitHub token that GitHub may not exchange and Copilot takes itself: of OAuth apps other than the editors',
- * and fine-grained personal ones (docs/copilot-wire.md, "Without exchange").
+ * Kinds of GitHub token that GitHub may not exchange and Copilot accepts directly: tokens of OAuth apps other than the
+ * editors', and fine-grained personal tokens (docs/copilot-wire.md, "Without exchange").
  */
 export function isDirectKind(githubToken: string): boolean {
   return /^(?:gho_|github_pat_)/.test(githubToken)
@@ -119,8 +124,8 @@ const otherTokenFix =
 const directLookupSeconds = 24 * 3600
 
 /**
- * The token that Copilot accepts for this login: a Copilot token, or the GitHub token itself if `auth` or its kind
- * requires that.
+ * Returns the token that Copilot accepts for this login: a Copilot token, or the GitHub token itself if `auth` or its
+ * kind requires that.
  */
 export async function obtainCopilotToken(
   deps: GithubApiDeps,
@@ -129,12 +134,12 @@ export async function obtainCopilotToken(
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
   if (githubToken.startsWith('ghp_')) {
-    // A stored login is not used while the variable is set.
+    // While the variable is set, no stored login is used.
     return deps.tokenOrigin === 'environment' ? { ...personalTokenFailure, fix: otherTokenFix } : personalTokenFailure
   }
   if (auth === 'exchange' && !githubToken.startsWith('github_pat_')) {
     const outcome = await exchangeCopilotToken(deps, githubToken, signal)
-    // The apps whose `gho_` tokens are exchanged are not known; the others get 404.
+    // It is unknown which apps have `gho_` tokens that GitHub exchanges. The tokens of other apps get 404.
     if (outcome.kind !== 'not_available' || !isDirectKind(githubToken)) return outcome
   }
   const user = await fetchCopilotUser(deps, githubToken, signal)
@@ -160,7 +165,7 @@ export type CopilotUserOutcome =
     }
   | GithubFailure
 
-/** Whose token this is: GET /user. */
+/** Fetches the user of a token: GET /user. */
 export async function fetchGithubUser(
   deps: GithubApiDeps,
   githubToken: string,
@@ -175,8 +180,8 @@ export async function fetchGithubUser(
 }
 
 /**
- * Plan and quota: GET /copilot_internal/user, with the GitHub token. `not_available` for tokens of apps that have no
- * such endpoint (vbgate/opencode-mystatus#7): the account may work all the same.
+ * Fetches plan and quota: GET /copilot_internal/user, with the GitHub token. `not_available` if the token's app has no
+ * such endpoint (vbgate/opencode-mystatus#7); the account may work all the same.
  */
 export async function fetchCopilotUser(
   deps: GithubApiDeps,
@@ -191,7 +196,7 @@ export async function fetchCopilotUser(
   return { kind: 'ok', account: toCopilotAccount(user.data), ...(apiBaseUrl && { apiBaseUrl }) }
 }
 
-/** GitHub denies this endpoint to some kinds of token, which says nothing about the account. */
+/** GitHub denies this endpoint to some kinds of token, so the refusal says nothing about the account. */
 function toUnreported(failure: GithubFailure): GithubFailure {
   if (failure.kind !== 'not_available' && failure.kind !== 'no_access') return failure
   const detail = 'GitHub does not tell plan and quota to a token of this kind'

@@ -5,46 +5,46 @@ import { githubErrorBody, type GithubErrorBody } from './wire.ts'
 
 /** Why a call with a GitHub token failed. `detail` is a plain sentence without credentials. */
 export type GithubFailure =
-  /** 401, or a token that cannot be sent: bad or revoked; only a new login, or another token, helps. */
+  /** 401, or a token that cannot be sent. The token is invalid or revoked; only a new login or another token helps. */
   | { readonly kind: 'bad_credentials'; readonly detail: string; readonly fix: string }
   /** 403: the account or the kind of token may not use Copilot. */
   | {
       readonly kind: 'no_access'
       readonly detail: string
       readonly fix: string
-      /** The page GitHub suggests, where neither `detail` nor `fix` names it. */
+      /** The page that GitHub suggests, if neither `detail` nor `fix` names it. */
       readonly url?: string
     }
   | { readonly kind: 'rate_limited'; readonly detail: string; readonly retryAfterSeconds?: number }
   /** 404: this kind of token has no such endpoint, or the account lives on another host. */
   | { readonly kind: 'not_available'; readonly detail: string; readonly fix: string }
-  /** Network, time limit, 5xx, or a reply that is not GitHub's: worth another try. */
+  /** A network error, the time limit, a 5xx, or a reply that is not GitHub's. A later attempt may succeed. */
   | { readonly kind: 'transient'; readonly detail: string; readonly timedOut: boolean }
   | { readonly kind: 'redirected'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** Longer waits are cut to this: the caller asks again after it. Seconds. */
+/** Longer waits are shortened to this. Seconds. */
 const MAX_RETRY_AFTER_SECONDS = 3600
 
 const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
 
-/** The use of a classic personal access token; fine-grained ones work (docs/copilot-wire.md, "Without exchange"). */
+/** How to use a classic personal access token; fine-grained ones work (docs/copilot-wire.md, "Without exchange"). */
 export const personalTokenFailure = {
   kind: 'no_access',
   detail: 'A classic personal access token (ghp_…) cannot be used for Copilot.',
   fix: TOKEN_KIND_FIX,
 } as const
 
-/** The token of a call, and where it comes from. */
+/** The token of a call, and its origin. */
 export interface GithubCall {
   /** Redacted in upstream's text. */
   readonly githubToken: string
   readonly tokenOrigin: TokenOrigin
-  /** Since epoch; serves `retry-after` dates. */
+  /** Since epoch. Needed for `retry-after` dates. */
   readonly nowMs: number
 }
 
-/** Reads an ending that is not a usable 2xx. */
+/** Turns any outcome but a usable 2xx into a failure. */
 export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): GithubFailure {
   switch (outcome.kind) {
     case 'aborted':
@@ -58,23 +58,25 @@ export function toGithubFailure(outcome: RequestOutcome, call: GithubCall): Gith
   }
 }
 
-/** A reply with a 2xx status that is not what the API sends. */
+/** A reply with a 2xx status that does not have the API's form. */
 export function toUnusableReply(reply: Reply, what: string): GithubFailure {
   const detail = `${describeGithubPage(reply) ?? what}${requestIdOf(reply)}`
   return { kind: 'transient', detail, timedOut: false }
 }
 
-/** Says that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages. */
+/**
+ * States that a web page came instead of GitHub’s answer; undefined for any other reply, and for GitHub’s own pages.
+ */
 export function describeGithubPage(reply: Reply): string | undefined {
   return isFromGithub(reply) ? undefined : describeWebPage(reply, 'GitHub’s')
 }
 
-/** GitHub puts `x-github-request-id` on every reply; GitHub's own language server reads its absence the same way. */
+/** GitHub puts `x-github-request-id` on every reply. GitHub's own language server checks for it in the same way. */
 function isFromGithub({ headers }: Reply): boolean {
   return headers.has('x-github-request-id')
 }
 
-/** GitHub's request id, for the end of a sentence; '' where the reply names none. */
+/** GitHub's request id, for the end of a sentence; '' if the reply has none. */
 export function requestIdOf({ headers }: Reply): string {
   const id = nameRequestId((name) => headers.get(name))
   return id === undefined ? '' : ` (${id})`
@@ -95,7 +97,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
     const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     return { kind: 'rate_limited', detail: `GitHub asks to slow down${said}${id}`, ...wait }
   }
-  // A 401, 403 or 404 that is not JSON comes from something between here and GitHub, and says nothing about the account.
+  // Something between here and GitHub sent a 401, 403 or 404 that is not JSON, so it says nothing about the account.
   if (parsed.success && reply.status === 401) {
     return { kind: 'bad_credentials', detail: `GitHub does not accept ${name}${said}${id}`, fix }
   }
@@ -128,7 +130,7 @@ function toNoAccess(body: GithubErrorBody, words: string): Extract<GithubFailure
   return { kind: 'no_access', detail, fix, ...(isNews && { url }) }
 }
 
-/** Removes query parameters that an editor is meant to fill in, as in `https://support.github.com?editor={EDITOR}`. */
+/** Removes query parameters that an editor should fill in, as in `https://support.github.com?editor={EDITOR}`. */
 function withoutPlaceholders(text: string): string {
   const pairs = /([?&])[\w.-]+=\{[^}\s]*\}(?:&[\w.-]+=\{[^}\s]*\})*(&?)/g
   return text.replaceAll(pairs, (_, before: string, after: string) => (after === '' ? '' : before))
@@ -142,7 +144,7 @@ function toComparable(url: string): string {
   return url.replace(/[./:]+$/, '').toLowerCase()
 }
 
-/** `retry-after` in seconds or as a date, else `x-ratelimit-reset` (seconds since epoch). */
+/** Reads `retry-after` in seconds or as a date, otherwise `x-ratelimit-reset` (seconds since epoch). */
 export function retryAfterSecondsOf(headers: Headers, nowMs: number): number | undefined {
   const retryAfter = headers.get('retry-after')
   const reset = headers.get('x-ratelimit-reset')
@@ -156,8 +158,8 @@ export function retryAfterSecondsOf(headers: Headers, nowMs: number): number | u
 }
 
 /**
- * Where a GitHub token comes from: a stored record, the environment, or a person at this very moment (`--token-stdin`,
- * a login that has just been finished).
+ * The origin of a GitHub token: a stored record, the environment, or the user just now (`--token-stdin`, a login that
+ * has just finished).
  */
 export type TokenOrigin = 'record' | 'environment' | 'given'
 

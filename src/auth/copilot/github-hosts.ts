@@ -1,7 +1,8 @@
 import { isLoopbackHost } from '../../config/loopback.ts'
 
 /**
- * Where an account lives: pages and device flow at `baseUrl`, REST and token exchange at `apiBaseUrl`. No end slash.
+ * The addresses of an account: web pages and device flow at `baseUrl`, REST and token exchange at `apiBaseUrl`. Without
+ * final slashes.
  */
 export interface GithubHosts {
   readonly baseUrl: string
@@ -13,9 +14,8 @@ export type GithubHostsResult =
   | { readonly ok: false; readonly detail: string }
 
 /**
- * Reads what a person gives as `--host`: `github.com`, `SUB.ghe.com` or either as an https URL; a loopback URL serves
- * development and is its own API host. Everything else is refused: the token that login yields is a credential of
- * that very host.
+ * Parses `--host`: `github.com`, `SUB.ghe.com`, or either as an https URL. A loopback URL is for development and is
+ * also its own API host. Everything else is refused, because login gives that host a credential.
  */
 export function parseGithubHost(input: string): GithubHostsResult {
   const text = input.trim()

@@ -19,7 +19,7 @@ import { isHeaderSafe, parseJson, sendRequest, toPlainLine, type RequestOutcome 
 import { describeGithubPage, requestIdOf } from './github-failure.ts'
 
 export interface DeviceFlowOptions {
-  /** `https://github.com` or `https://SUB.ghe.com`, no slash at the end. */
+  /** `https://github.com` or `https://SUB.ghe.com`, without a final slash. */
   readonly githubBaseUrl: string
   readonly clientId: string
   /** Space separated. */
@@ -33,16 +33,16 @@ interface Authorized {
 
 export type DevicePoll =
   | Authorized
-  /** The person did not finish in time; a new start gives a new code. */
+  /** The user did not finish in time. A new attempt gets a new code. */
   | { readonly kind: 'expired' }
-  /** The person pressed Cancel. */
+  /** The user pressed Cancel. */
   | { readonly kind: 'denied' }
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
-/** GitHub's own clients wait 1…3 s longer than the interval: a poll that comes too early costs a slow_down. */
+/** GitHub's own clients wait 1…3 s longer than the interval, because a poll that comes too early causes a slow_down. */
 const MARGIN_SECONDS = 1
-/** For a reply without a lifetime: the lifetime that GitHub gives today. */
+/** GitHub's current lifetime of a code, for a reply that states none. */
 const DEFAULT_LIFETIME_SECONDS = 900
 
 /**
@@ -59,7 +59,7 @@ const deviceCodeReply = z.looseObject({
   interval: z.coerce.number().nullish().catch(null),
 })
 
-/** Reply to POST /login/oauth/access_token, success and error alike: GitHub answers both with 200. */
+/** Reply to POST /login/oauth/access_token. GitHub answers both success and errors with 200. */
 const accessTokenReply = z.looseObject({
   access_token: z.string().nullish(),
   error: z.string().nullish(),
@@ -68,7 +68,7 @@ const accessTokenReply = z.looseObject({
   interval: z.coerce.number().nullish().catch(null),
 })
 
-/** Asks for a code: POST /login/device/code. */
+/** Requests a code: POST /login/device/code. */
 export async function startDeviceFlow(
   deps: DevicePollDeps,
   { githubBaseUrl, clientId, scope }: DeviceFlowOptions,
@@ -105,8 +105,8 @@ export async function startDeviceFlow(
 }
 
 /**
- * Waits until the person has decided or the code has expired. A lost network, a 5xx or a page of HTML is no answer:
- * polling continues (handochan/aelix-ai#184). Aborting `signal` ends it at once, also during a wait.
+ * Waits until the user has decided or the code has expired. Polling continues after a network error, a 5xx or an HTML
+ * page (handochan/aelix-ai#184). Aborting `signal` ends the wait at once.
  */
 export async function pollForToken(
   deps: DevicePollDeps,
@@ -155,7 +155,7 @@ function readPoll(outcome: RequestOutcome, intervalSeconds: number): PollAnswer<
   }
 }
 
-/** RFC 8628 §5.4: a login page elsewhere would be phishing, so only the very host that was asked may name itself. */
+/** RFC 8628 §5.4: a login page elsewhere would be phishing, so the page must be on the host that was asked. */
 function isOwnPage(verificationUri: string, githubBaseUrl: string): boolean {
   if (!URL.canParse(verificationUri) || /[@\\\s]/.test(verificationUri)) return false
   const page = new URL(verificationUri)
@@ -169,9 +169,9 @@ export interface WebFlowOptions {
   readonly clientId: string
   /** Space separated. */
   readonly scope: string
-  /** Port on 127.0.0.1 that the browser comes back to; 0 takes a free one. */
+  /** Port on 127.0.0.1 that the browser returns to; 0 selects a free one. */
   readonly redirectPort: number
-  /** The person's time limit, in all. Ms. */
+  /** Total time limit for the user. Ms. */
   readonly waitMs: number
 }
 
@@ -228,12 +228,14 @@ async function redeemCode(
   return { kind: 'failed', detail }
 }
 
-/** An OAuth reply: JSON, or the form encoding GitHub answers with when something on the way drops our Accept header. */
+/**
+ * Parses an OAuth reply: JSON, or the form encoding that GitHub uses if something on the way removes the Accept header.
+ */
 function parseJsonOrForm(text: string): unknown {
   return parseJson(text) ?? Object.fromEntries(new URLSearchParams(text))
 }
 
-/** The error's own description, else its code. */
+/** The error's own description, otherwise its code. */
 function describeRefusal({ error, error_description }: z.infer<typeof accessTokenReply>): string {
   return toPlainLine(error_description || error || 'no reason given')
 }

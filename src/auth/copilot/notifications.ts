@@ -1,4 +1,4 @@
-/** A refusal as a person should read it, and the one action that helps. */
+/** A refusal in words for users, and the one action that helps. */
 export interface Explanation {
   readonly message: string
   readonly fix: string
@@ -21,7 +21,7 @@ const restrictedCountry: Explanation = {
 }
 
 /**
- * Reasons in a 403 of the token exchange (`error_details.notification_id`). The ids are those of GitHub's own editor
+ * Reasons in a 403 of the token exchange (`error_details.notification_id`). The ids are those in GitHub's own editor
  * client of March 2026; the wording is ours.
  */
 const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
@@ -77,7 +77,7 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   },
 }
 
-/** Undefined for an id that is not known here: show upstream's own message then. */
+/** Undefined for an unknown id; show upstream's own message then. */
 export function explainNotification(id: string): Explanation | undefined {
   return Object.hasOwn(EXPLANATIONS, id) ? EXPLANATIONS[id] : undefined
 }

@@ -4,8 +4,8 @@ import type { Moment, TokenLife } from '../token-life.ts'
 import { copilotRecord, type CopilotRecord } from './wire.ts'
 
 /**
- * Logins for GitHub Copilot. An `attributes.base_url` ending in `/backend-api/codex` is left out: that path is another
- * API.
+ * Logins for GitHub Copilot. An `attributes.base_url` that ends in `/backend-api/codex` is removed, because that path
+ * belongs to another API.
  */
 export const copilotRecordKind: RecordKind<CopilotRecord> = {
   schema: copilotRecord,
@@ -17,12 +17,12 @@ export const copilotRecordKind: RecordKind<CopilotRecord> = {
   },
 }
 
-/** Names a record file may have; a host follows for accounts that do not live on github.com. */
+/** File names of records. The host follows for accounts outside github.com. */
 const RECORD_ID = /^copilot-[A-Za-z0-9_-]{1,64}(?:@[A-Za-z0-9-][A-Za-z0-9.-]{0,190})?$/
 
 /**
- * `copilot-<login>`, or `copilot-<login>@SUB.ghe.com`: what the record of this account is called, safe as a file name.
- * Lower case, because logins and some file systems do not tell cases apart.
+ * `copilot-<login>`, or `copilot-<login>@SUB.ghe.com`: the id of this account's record, safe as a file name. Lower
+ * case, because logins and some file systems ignore case.
  */
 export function copilotRecordId(login: string, githubBaseUrl: string): string {
   const name =
@@ -39,18 +39,18 @@ export function isCopilotRecordId(id: string): boolean {
   return RECORD_ID.test(id)
 }
 
-/** Upstream accepts a token this much longer than `refresh_in`; GitHub's own clients count on the same minute. */
+/** Upstream accepts a token this much longer than `refresh_in`. GitHub's own clients rely on the same minute. */
 const ALLOWANCE_MS = 60_000
-/** A `refresh_in` beyond this is a mistake. */
+/** A longer `refresh_in` is a mistake. */
 const MAX_REFRESH_IN_MS = 24 * 3600_000
 const MAX_JITTER_MS = 30_000
-/** A token from this far in the future was stored under a clock that has been set back since. */
+/** A token from further in the future than this was stored before the clock was set back. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 /**
- * Due at `obtained + refresh_in − margin − jitter`, unusable at `obtained + refresh_in + 60 s`. Upstream's `expires_at`
- * is not used: it is by another clock. The margin takes at most half of `refresh_in`, whatever is configured. `random`
- * is in 0…1 and chosen once for each token.
+ * The token is due at `obtained + refresh_in − margin − jitter` and expires at `obtained + refresh_in + 60 s`.
+ * Upstream's `expires_at` is not used, because it is by another clock. The margin takes at most half of `refresh_in`,
+ * whatever is configured. `random` is in 0…1 and chosen once for each token.
  */
 export function tokenLife(
   token: { readonly obtainedAtSeconds: number; readonly refreshInSeconds: number },
@@ -59,7 +59,7 @@ export function tokenLife(
 ): TokenLife {
   const refreshInMs = Math.min(Math.max(0, token.refreshInSeconds * 1000), MAX_REFRESH_IN_MS)
   const ageMs = at.wallMs - token.obtainedAtSeconds * 1000
-  // A token of unknown age is due at once, and usable for the allowance only.
+  // A token of unknown age is due at once, and valid for the extra minute only.
   const spentMs = ageMs < -CLOCK_TOLERANCE_MS ? refreshInMs : Math.max(0, ageMs)
   const marginMs = Math.min(settings.marginSeconds * 1000, refreshInMs / 2)
   const jitterMs = settings.random * Math.min(MAX_JITTER_MS, refreshInMs / 20)

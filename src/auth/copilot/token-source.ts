@@ -18,7 +18,7 @@ import type { CopilotToken, CopilotTokenSource } from './token.ts'
 import { isUsedDirectly, type CopilotRecord } from './wire.ts'
 
 export interface CopilotTokenOptions {
-  /** `copilot-oauth.github-base-url` and `-api-base-url`; a record of another host carries its own. */
+  /** `copilot-oauth.github-base-url` and `-api-base-url`. A record of another host states its own. */
   readonly githubBaseUrl: string
   readonly githubApiBaseUrl: string
   /** `copilot.base-url`; '' if it is not set. */
@@ -28,16 +28,19 @@ export interface CopilotTokenOptions {
   readonly refreshSafetyMarginSeconds: number
   /** `copilot.auth`; `exchange` by default. */
   readonly auth?: CopilotAuth
-  /** `COPILOT_GITHUB_TOKEN`: used instead of the stored records, and never stored. */
+  /** `COPILOT_GITHUB_TOKEN`. Used instead of the stored records, and never stored. */
   readonly githubToken?: string
-  /** For one token exchange. Ms; 15,000 by default. */
+  /** Time limit of one token exchange. Ms; 15,000 by default. */
   readonly exchangeTimeoutMs?: number
 }
 
-/** A refusal of the account can end without a new login (a plan was started): ask again now and then. Ms. */
+/**
+ * A refused account can become usable without a new login, for example when the user starts a plan. So the exchange is
+ * tried again after this. Ms.
+ */
 const REFUSED_RETRY_MS = 60_000
 
-/** Keeps one Copilot token alive: the refreshing credential whose refresh is a token exchange with GitHub. */
+/** Keeps one Copilot token valid. A refresh is a token exchange with GitHub. */
 export function createCopilotTokenSource(
   deps: RefreshDeps<CopilotRecord>,
   options: CopilotTokenOptions,
@@ -90,7 +93,7 @@ export function createCopilotTokenSource(
       if (life !== undefined && !isExpired(life, at)) return toHeld(record, life)
     }
     if (held === undefined) return undefined
-    // The base URLs may have been edited. The record may lack the token, which memory keeps.
+    // The user may have edited the base URLs. Memory may hold a token that could not be stored in the record.
     const isStored = record.metadata.access_token === held.credential.value
     const metadata = isStored ? record.metadata : { ...record.metadata, ...held.record.metadata }
     return toHeld({ ...record, metadata }, held.life)
@@ -144,7 +147,7 @@ export function createCopilotTokenSource(
           ? { kind: 'refreshed', record: withToken(record, outcome) }
           : { kind: 'failed', failure: toRefreshFailure(outcome) }
       },
-      // GitHub gives no other token for a direct one, but can say that it is revoked.
+      // GitHub never replaces a direct token, but can state that it is revoked.
       mayReplace: (token, { isSettled, sinceMs }) =>
         token.direct ? sinceMs >= REFUSED_RETRY_MS : !isSettled && sinceMs >= MIN_REFRESH_GAP_MS,
       withUnsaved: withNewerToken,
@@ -168,7 +171,7 @@ export function createCopilotTokenSource(
     get: credential.get,
     replace: credential.replace,
     renewBeforeNext(refused) {
-      // Nothing in a direct token would be new.
+      // A refresh would return the same direct token.
       if (!credential.held()?.credential.direct) credential.markStale(refused)
     },
     status: () => ({ ...credential.status(), login: credential.login()?.metadata.login }),
@@ -200,7 +203,7 @@ function isNewer(record: CopilotRecord, than: CopilotRecord): boolean {
   return (record.metadata.obtained_at ?? 0) > (than.metadata.obtained_at ?? 0)
 }
 
-/** Undefined if the stored record is another login's by now, or has a newer token. */
+/** Undefined if the stored record now belongs to another login, or has a newer token. */
 function withNewerToken(
   stored: CopilotRecord,
   { after }: { readonly after: CopilotRecord },

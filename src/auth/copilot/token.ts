@@ -1,12 +1,12 @@
 import type { CredentialSource, CredentialStatus } from '../refreshing-credential.ts'
 
-/** A short-lived token of one account, and where it may be sent. */
+/** A short-lived token of one account, and the hosts that may receive it. */
 export interface CopilotToken {
   readonly value: string
   readonly recordId: string
   /** It is the GitHub token itself, which was not exchanged. */
   readonly direct?: true
-  /** Base URLs in the order to try, none ending in a slash; never empty. */
+  /** Base URLs in the order to try, without a final slash; never empty. */
   readonly candidates: readonly string[]
 }
 
@@ -14,13 +14,13 @@ export interface CopilotTokenStatus extends CredentialStatus {
   readonly login?: string | undefined
 }
 
-/** Listeners are also called when the base URLs have changed. `close` cancels a token exchange under way. */
+/** Listeners are also called when the base URLs change. `close` cancels a token exchange under way. */
 export interface CopilotTokenSource extends CredentialSource<CopilotToken, CopilotToken> {
   /**
-   * After upstream answered `refused` with 402 or 403: the next `get` fetches a new token first, where the last one is
-   * not quite new. A policy or a budget that the user has changed is in a new token only.
+   * Call when upstream answered `refused` with 402 or 403. The next `get` fetches a new token first, unless this one is
+   * quite new. Only a new token contains a policy or a budget that the user has changed.
    */
   readonly renewBeforeNext: (refused: string) => void
-  /** What a human should know. No I/O, never throws. */
+  /** Status for users. No I/O, never throws. */
   readonly status: () => CopilotTokenStatus
 }

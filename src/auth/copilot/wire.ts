@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * One account, as stored in `auth/<id>.json`. `attributes` is the user's configuration, `metadata` is what login and
- * refresh learned. Unknown keys survive a rewrite, so that an older program does not lose a newer one's data.
+ * One account, as stored in `auth/<id>.json`. `attributes` holds the user's configuration; `metadata` holds the results
+ * of login and refresh. Unknown keys survive a rewrite, so that an older program does not lose a newer one's data.
  */
 export const copilotRecord = z.looseObject({
   id: z.string().min(1),
@@ -10,10 +10,10 @@ export const copilotRecord = z.looseObject({
   label: z.string(),
   attributes: z.looseObject({ base_url: z.string().optional() }),
   metadata: z.looseObject({
-    /** Of the device flow or `--token-stdin`; does not expire by itself. */
+    /** From the device flow or `--token-stdin`. It has no expiry. */
     github_access_token: z.string().min(1),
     /**
-     * The short-lived Copilot token of the last exchange, or `github_access_token` again where that is sent to Copilot
+     * The short-lived Copilot token of the last exchange, or `github_access_token` again if that is sent to Copilot
      * itself.
      */
     access_token: z.string().optional(),
@@ -27,7 +27,7 @@ export const copilotRecord = z.looseObject({
     base_url: z.string().optional(),
     login: z.string().optional(),
     sku: z.string().optional(),
-    /** Where this account lives, e.g. `https://github.com` or `https://SUB.ghe.com`. */
+    /** The account's host, e.g. `https://github.com` or `https://SUB.ghe.com`. */
     github_base_url: z.string().optional(),
     github_api_base_url: z.string().optional(),
     /** Seconds since epoch; the newest login is the account in use. */
@@ -36,14 +36,14 @@ export const copilotRecord = z.looseObject({
 })
 export type CopilotRecord = z.infer<typeof copilotRecord>
 
-/** Whether the GitHub token itself is what Copilot gets. */
+/** Copilot gets the GitHub token itself. */
 export function isUsedDirectly(metadata: CopilotRecord['metadata']): boolean {
   return metadata.access_token === metadata.github_access_token
 }
 
 /**
- * Reply to GET /copilot_internal/v2/token. Only the three required fields are guaranteed, so nothing else may fail the
- * parse; test/fixtures/auth/exchange-full.json and exchange-minimal.json.
+ * Reply to GET /copilot_internal/v2/token. Only the three required fields are guaranteed, so no other field may make
+ * the parse fail. Source: test/fixtures/auth/exchange-full.json and exchange-minimal.json.
  */
 export const copilotTokenReply = z.looseObject({
   token: z.string().min(1),
@@ -58,7 +58,7 @@ export const copilotTokenReply = z.looseObject({
     .catch(null),
 })
 
-/** Error body of GitHub's REST API; `error_details` comes from the Copilot endpoints only. */
+/** Error body of GitHub's REST API. Only the Copilot endpoints add `error_details`. */
 export const githubErrorBody = z.looseObject({
   message: z.string().nullish().catch(null),
   error_details: z
@@ -87,7 +87,7 @@ const quotaSnapshot = z.looseObject({
   quota_remaining: lenientNumber,
   percent_remaining: lenientNumber,
   unlimited: lenientBoolean,
-  /** False beside `unlimited`: the pool that the account draws on is used up (microsoft/vscode, late 2026). */
+  /** False beside `unlimited`: the account's shared pool is used up (microsoft/vscode, late 2026). */
   has_quota: lenientBoolean,
   overage_count: lenientNumber,
   overage_permitted: lenientBoolean,
@@ -110,10 +110,10 @@ export const copilotUserReply = z.looseObject({
   quota_snapshots: z.record(z.string(), quotaSnapshot.nullish().catch(null)).nullish().catch(null),
   quota_reset_date: lenientString,
   quota_reset_date_utc: lenientString,
-  /** What is left of the free plan's month, next to `monthly_quotas`, the month's whole. */
+  /** The remainder of the free plan's month. `monthly_quotas` has the totals. */
   limited_user_quotas: countsByQuota,
   monthly_quotas: countsByQuota,
-  /** Seconds since epoch or a date; both have been seen. */
+  /** Seconds since epoch or a date; both occur. */
   limited_user_reset_date: z.union([z.number(), z.string()]).nullish().catch(null),
 })
 export type CopilotUserReply = z.infer<typeof copilotUserReply>

@@ -9,9 +9,9 @@ const STRAY_AFTER_MS = 60_000
 const TEMP_NAME = /\.(\d+)-[0-9a-f]{12}\.tmp$/
 
 /**
- * Replaces `path` by `text`: whoever reads sees the old file or the new one, whole, also after a crash. The file has
- * mode 0600 from its first instant, and `mode` before it is in place. On failure the old file is as it was, the
- * temporary one is gone, and the error is the file system's own.
+ * Replaces `path` by `text` atomically: readers see the complete old file or the complete new one, also after a crash.
+ * The file has mode 0600 when it is created, and `mode` before it is in place. On failure the old file is unchanged,
+ * the temporary file is removed, and the file system's own error is thrown.
  */
 export async function replaceFile(fs: RecordFs, path: string, text: string, mode = 0o600): Promise<void> {
   const temp = temporaryName(path)
@@ -32,12 +32,12 @@ export async function replaceFile(fs: RecordFs, path: string, text: string, mode
   await syncFolder(fs, dirname(path))
 }
 
-/** A unique name beside `path` that names its writer for `sweepStrayFiles`. */
+/** A unique name beside `path`. It contains the writer's process id for `sweepStrayFiles`. */
 export function temporaryName(path: string): string {
   return `${path}.${pid}-${randomBytes(6).toString('hex')}.tmp`
 }
 
-/** Removes temporary files whose writer was killed. A live writer's file exists for milliseconds and is left alone. */
+/** Removes temporary files whose writer was killed. Leaves those of a live writer, which exist for milliseconds. */
 export async function sweepStrayFiles(
   fs: RecordFs,
   dir: string,
@@ -52,7 +52,7 @@ export async function sweepStrayFiles(
         const old = nowMs - (await fs.lstat(path)).mtimeMs > STRAY_AFTER_MS
         if (old || !isAlive(Number(writer))) await removeIfThere(fs, path)
       } catch {
-        // Another process removed it, or we may not: the next start tries again.
+        // Another process removed the file, or this one may not remove it. The next start tries again.
       }
     }),
   )
@@ -77,7 +77,7 @@ export async function removeIfThere(fs: RecordFs, path: string): Promise<boolean
   }
 }
 
-/** Makes the rename itself durable. Some systems cannot sync a folder; the record is whole there all the same. */
+/** Makes the rename durable. Some systems cannot sync a folder; the record is complete there all the same. */
 async function syncFolder(fs: RecordFs, dir: string): Promise<void> {
   try {
     const folder = await fs.open(dir, 'r')
@@ -87,6 +87,6 @@ async function syncFolder(fs: RecordFs, dir: string): Promise<void> {
       await folder.close()
     }
   } catch {
-    // The new file is in place and readable: only its durability across a power cut is unknown.
+    // The new file is in place and readable. Only its durability across a power cut is unknown.
   }
 }

@@ -8,36 +8,40 @@ import { parseJson } from '../http-json.ts'
 import { errnoOf, RecordStoreError, type RecordFs } from './record-fs.ts'
 
 export interface LockTimes {
-  /** How long to wait for another holder before giving up. Ms. */
+  /** How long to wait for another holder. Ms. */
   readonly waitLimitMs: number
-  /** A holder that shows no heartbeat for this long is taken for dead. Ms. */
+  /** A holder without a heartbeat for this long counts as dead. Ms. */
   readonly staleAfterMs: number
   /** Ms; well below `staleAfterMs`. */
   readonly heartbeatMs: number
-  /** Pause between two looks at a lock that is held. Ms. */
+  /** Interval for checking a lock that is held. Ms. */
   readonly pollMs: number
 }
 
 export const LOCK_TIMES: LockTimes = { waitLimitMs: 25_000, staleAfterMs: 10_000, heartbeatMs: 2_000, pollMs: 25 }
 
 export interface FileLock {
-  /** False once another process has considered this one dead (stopped, say): then nothing may be written. */
+  /**
+   * False if another process has meanwhile considered this one dead, for example because it was suspended. Nothing may
+   * be written then.
+   */
   readonly isHeld: () => Promise<boolean>
   readonly release: () => Promise<void>
 }
 
-/** The content of a lock file. One of another format has no known holder. */
+/** The content of a lock file. In any other format, the holder is unknown. */
 const lockFile = z
   .object({ nonce: z.string(), pid: z.int().optional(), host: z.string().optional() })
   .catch({ nonce: '' })
 type Holder = z.infer<typeof lockFile>
 
 /**
- * Takes the lock `path`, a file that names its holder and whose mtime is the holder's heartbeat. The lock of a dead
- * process of this machine is taken over at once, any other after `staleAfterMs` without a heartbeat, by our own
- * monotonic clock: neither a wall clock that jumps nor a sleeping machine makes a live lock look dead.
- * @throws RecordStoreError `busy` after `waitLimitMs`; the file system's error where no lock can be made;
- * the signal's reason on abort.
+ * Takes the lock `path`, a file that names its holder and whose mtime is the holder's heartbeat. If the holder was a
+ * process of this machine and is dead, its lock is taken over at once. Any other lock is taken over after
+ * `staleAfterMs` without a heartbeat, measured by this process's monotonic clock. Neither a wall clock that jumps nor a
+ * sleeping machine makes a live lock look dead.
+ * @throws RecordStoreError `busy` after `waitLimitMs`; the file system's error if no lock can be made; the signal's
+ * reason on abort
  */
 export async function acquireLock(
   fs: RecordFs,
@@ -67,13 +71,13 @@ export async function acquireLock(
   }
 }
 
-/** Undefined when somebody else has it. */
+/** Undefined if another process has the lock. */
 async function tryCreate(fs: RecordFs, path: string, nonce: string, times: LockTimes): Promise<FileLock | undefined> {
   const temp = temporaryName(path)
   const file = await fs.open(temp, 'wx', 0o600)
   try {
     await file.writeFile(JSON.stringify({ nonce, pid, host: hostname() } satisfies Holder))
-    // A link appears with its content, so a holder that is killed right here never leaves a lock without a name.
+    // A link appears with its content, so a holder that is killed here never leaves a lock without a name.
     await fs.link(temp, path)
   } catch (error) {
     await file.close().catch(() => {})
@@ -82,7 +86,7 @@ async function tryCreate(fs: RecordFs, path: string, nonce: string, times: LockT
   } finally {
     await removeIfThere(fs, temp).catch(() => {})
   }
-  // Through the handle, so that a lock that was taken over is not kept alive by its former holder.
+  // Uses the file handle, so that a former holder does not keep alive a lock that was taken over.
   const beat = setInterval(() => {
     const now = new Date()
     file.utimes(now, now).catch(() => {})
@@ -102,14 +106,14 @@ async function tryCreate(fs: RecordFs, path: string, nonce: string, times: LockT
   }
 }
 
-/** The lock as it is now; `sign` changes with every heartbeat and every holder. Undefined when it is free. */
+/** The current lock; `sign` changes with every heartbeat and every holder. Undefined if the lock is free. */
 async function look(
   fs: RecordFs,
   path: string,
 ): Promise<{ readonly holder: Holder; readonly sign: string } | undefined> {
   try {
     const stat = await fs.lstat(path)
-    // A pipe in its place would be read for ever.
+    // Reading a pipe at this path would never end.
     if (!stat.isFile())
       throw new RecordStoreError('not_a_file', `${path} is not a plain file; move it away and try again`)
     const text = await fs.readFile(path, 'utf8')
@@ -122,9 +126,9 @@ async function look(
 }
 
 /**
- * Removes a dead holder's lock, under a guard file, so that of two processes that saw it dead the slower one does not
- * remove the lock that the faster one has taken since. A guard left by a process that died right here is removed once
- * it is older than `staleAfterMs`.
+ * Removes a dead holder's lock, under a guard file. Two processes may find the same dead lock; the guard keeps the
+ * slower one from removing the lock that the faster one has taken since. A guard whose process died here is removed
+ * once it is older than `staleAfterMs`.
  */
 async function takeOver(fs: RecordFs, path: string, sign: string, times: LockTimes): Promise<void> {
   const guard = `${path}.takeover`

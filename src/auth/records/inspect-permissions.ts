@@ -7,25 +7,25 @@ import { errnoOf, isForeign, isLoose, type RecordFs } from './record-fs.ts'
 export interface PermissionFinding {
   readonly path: string
   readonly problem:
-    /** Group or others may do something with it. */
+    /** Group or others have any access to it. */
     | 'open_to_others'
     /** It belongs to another user. */
     | 'foreign_owner'
-    /** A link, folder or pipe stands where a file belongs, or no folder where a folder does. */
+    /** A link, folder or pipe instead of a file, or anything but a folder instead of a folder. */
     | 'wrong_kind'
-    /** It cannot be looked at. */
+    /** It cannot be inspected. */
     | 'unknown'
   /** A sentence without its full stop; names the path. */
   readonly detail: string
   readonly fix: string
 }
 
-/** Records, sealed or not, and what was kept of them: all may hold a login. */
+/** Records, sealed or not, and copies of unusable ones. All of them may contain a login. */
 const HOLDS_LOGIN = /\.(?:json|sealed)(?:\.corrupt-\d+)?$/
 
 /**
- * Looks at the folder of the logins and at every file in it that may hold one. Changes nothing, and never throws: what
- * cannot be looked at is a finding. Empty where all is well, and where there is no folder yet.
+ * Inspects the folder of the logins and every file in it that may contain one. Changes nothing and never throws;
+ * reports a file that cannot be inspected. Empty if everything is private, or if the folder does not exist yet.
  */
 export async function inspectAuthFolder(
   dir: string,
@@ -34,14 +34,14 @@ export async function inspectAuthFolder(
   const names = await fs.readdir(dir).catch(() => [])
   const paths = names.filter((name) => HOLDS_LOGIN.test(name)).toSorted()
   const findings = await Promise.all([
-    // A link to a folder is the user's own choice, so it is followed.
+    // Follows a link to a folder, because it is the user's own choice.
     inspect(dir, 'folder', fs.stat(dir)),
     ...paths.map((name) => inspect(join(dir, name), 'file', fs.lstat(join(dir, name)))),
   ])
   return findings.filter((finding) => finding !== undefined)
 }
 
-/** Undefined where all is well, and where nothing is there. */
+/** Undefined if the file is private, or does not exist. */
 async function inspect(
   path: string,
   kind: 'file' | 'folder',
@@ -71,7 +71,7 @@ async function inspect(
   }
 }
 
-/** For a shell to copy and paste. */
+/** Quotes a path for a shell command. */
 function quoted(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

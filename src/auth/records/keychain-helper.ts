@@ -1,16 +1,16 @@
-// A process of its own: answers one question about the system's keychain and ends. See keychain.ts.
+// A child process of keychain.ts: answers one question about the system's keychain and exits.
 import type * as keyring from '@napi-rs/keyring'
 import { kill, pid, stdin, stdout } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { keychainQuestion, type KeychainAnswer, type KeychainQuestion } from './keychain.ts'
 
-/** What the entries are filed under. */
+/** The service name of the entries. */
 const SERVICE = 'copilot-proxy'
 
-/** Longer than anybody waits for the answer: for when whoever asked was killed. Ms. */
+/** Longer than the parent waits for the answer, in case the parent was killed. Ms. */
 const LIFE_MS = 10_000
 
-/** Without this the library would go on with the kernel's keyring, which forgets everything when the machine stops. */
+/** Without this, the library would fall back to the kernel's keyring, which loses everything when the machine stops. */
 const pinned = { linux: { store: 'secret-service' } } as const
 
 async function answer(question: KeychainQuestion): Promise<KeychainAnswer> {
@@ -40,16 +40,16 @@ async function answer(question: KeychainQuestion): Promise<KeychainAnswer> {
 }
 
 /**
- * By the library's words: it gives every error the same code. “Platform failure: DBus error” is a session without a bus
- * or without a Secret Service; “Couldn't access platform storage” is its NoStorageAccess, a store that is locked
- * (@napi-rs/keyring 2.1.2, seen with gnome-keyring).
+ * Classifies by the library's wording, because it gives every error the same code. “Platform failure: DBus error” means
+ * a session without a bus or without a Secret Service. “Couldn't access platform storage” is its NoStorageAccess, a
+ * store that is locked (@napi-rs/keyring 2.1.2, seen with gnome-keyring).
  */
 function reasonOf(words: string): 'absent' | 'locked' | 'refused' {
   if (/DBus error|not supported/i.test(words)) return 'absent'
   return /access platform storage|locked|prompt/i.test(words) ? 'locked' : 'refused'
 }
 
-// The library's threads cannot be stopped, and hold up every orderly exit.
+// The library's threads cannot be stopped, and would keep the process from exiting normally.
 setTimeout(() => kill(pid, 'SIGKILL'), LIFE_MS).unref()
 const asked = keychainQuestion.parse(JSON.parse(await text(stdin)))
 stdout.write(JSON.stringify(await answer(asked)))

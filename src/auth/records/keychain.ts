@@ -6,26 +6,29 @@ import { z } from 'zod'
 import { parseJson } from '../http-json.ts'
 import { RecordStoreError } from './record-fs.ts'
 
-/** Small secrets by name, kept by the system. Every call ends: the system's has a time limit. */
+/** Small secrets by name, in the system's keychain. Every call ends, because the system's call has a time limit. */
 export interface Keychain {
-  /** Undefined when there is no such entry. @throws RecordStoreError `keychain`, as all of them */
+  /**
+   * Undefined if there is no such entry.
+   * @throws RecordStoreError `keychain`, as all of them
+   */
   readonly get: (entry: string) => Promise<string | undefined>
   readonly set: (entry: string, secret: string) => Promise<void>
-  /** False when there was none. */
+  /** False if there was no such entry. */
   readonly remove: (entry: string) => Promise<boolean>
 }
 
-/** Why a keychain does not do what it is asked to. */
+/** Why a keychain call failed. */
 export type KeychainReason =
-  /** There is none for this process, or no library for it on this machine. */
+  /** This process has no keychain, or this machine has no library for it. */
   | 'absent'
   | 'locked'
   /** No answer in time. */
   | 'silent'
-  /** It refused: full, say. */
+  /** The keychain refused, for example because it is full. */
   | 'refused'
 
-/** What `keychain-helper.ts` is asked, as JSON on its standard input. */
+/** The request to `keychain-helper.ts`, as JSON on its standard input. */
 export const keychainQuestion = z.discriminatedUnion('do', [
   z.object({ do: z.literal('get'), entry: z.string() }),
   z.object({ do: z.literal('set'), entry: z.string(), secret: z.string() }),
@@ -33,7 +36,7 @@ export const keychainQuestion = z.discriminatedUnion('do', [
 ])
 export type KeychainQuestion = z.infer<typeof keychainQuestion>
 
-/** What it answers, as JSON on its standard output. */
+/** Its answer, as JSON on its standard output. */
 const keychainAnswer = z.union([
   z.object({ found: z.boolean(), secret: z.string().optional() }),
   z.object({
@@ -44,10 +47,10 @@ const keychainAnswer = z.union([
 ])
 export type KeychainAnswer = z.infer<typeof keychainAnswer>
 
-/** A keychain that asks the user to unlock it never answers where nobody sits. Ms. */
+/** A keychain that asks the user to unlock it never answers on a machine without a user. Ms. */
 const TIMEOUT_MS = 3_000
 
-/** Where the user's session and its keychain are found; everything else, tokens among it, stays out of the child. */
+/** Variables that lead to the user's session and its keychain. The child gets no others, so it gets no tokens. */
 const passedVariables = [
   'APPDATA',
   'DBUS_SESSION_BUS_ADDRESS',
@@ -64,9 +67,9 @@ const passedVariables = [
 ]
 
 export interface SystemKeychainOptions {
-  /** Of the user's session. */
+  /** Environment of the user's session. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The script that is asked, for tests. */
+  /** The helper script. Tests replace it. */
   readonly helper?: string
   /** Ms. */
   readonly timeoutMs?: number
@@ -75,8 +78,8 @@ export interface SystemKeychainOptions {
 /**
  * The keychain of the system: Keychain on macOS, Credential Manager on Windows, the Secret Service on Linux.
  *
- * Each call is a process of its own. The library's calls cannot be cancelled: in this process one that hangs would hold
- * a thread that files need too, and keep the process from ending. A child can be killed.
+ * Each call is a child process, because the library's calls cannot be cancelled. In this process, a call that hangs
+ * would block a thread that file operations need, and keep the process from exiting. A child can be killed.
  */
 export function createSystemKeychain({
   env,
@@ -100,10 +103,10 @@ export function createSystemKeychain({
   }
 }
 
-/** Beside this file, in the sources and in what is built from them. */
+/** The helper is beside this file, in the sources and in the build. */
 const helperFile = fileURLToPath(new URL(`keychain-helper${extname(import.meta.url)}`, import.meta.url))
 
-/** What the helper wrote; undefined if its time limit passed. */
+/** The helper's output; undefined if its time limit passed. */
 function askChild(
   helper: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -111,7 +114,7 @@ function askChild(
   question: string,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // The secret goes through pipes: what is on a command line or in an environment others can read.
+    // The secret goes through pipes, because other users can read command lines and environments.
     const child = spawn(execPath, [helper], { env, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true })
     let text = ''
     const timer = setTimeout(() => {
@@ -127,13 +130,13 @@ function askChild(
     })
     child.once('close', end)
     child.once('error', end)
-    // It may have ended before it reads.
+    // The child may have ended before it reads.
     child.stdin.on('error', () => {})
     child.stdin.end(question)
   })
 }
 
-/** For callers of the daemon, who learn no more about this machine. */
+/** For callers of the daemon, who must not learn more about this machine. */
 export const keychainDetail = 'The keychain, which the login is sealed with, cannot be used'
 export const keychainFix = 'Unlock it; the log of copilot-proxy says what is wrong'
 
@@ -144,7 +147,7 @@ const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; read
   refused: { sentence: 'it refused', remedy: 'Make room in it' },
 }
 
-/** @param words the system's own */
+/** @param words the system's own message */
 export function keychainError(reason: KeychainReason, words: string): RecordStoreError {
   const { sentence, remedy } = reasons[reason]
   const said = words === '' ? '' : ` (${words.slice(0, 200)})`

@@ -2,8 +2,8 @@ import { newestLogin, type RecordKind, type StoredRecord } from './record-kind.t
 import type { RecordStore } from './record-store.ts'
 
 /**
- * Records that are never written anywhere: a login from the environment, the demo, tests. As in the stored kind,
- * changes of one record follow one another, and watchers are called for every change.
+ * Records that are never written to disk: a login from the environment, the demo, tests. As in `RecordStore` on disk,
+ * changes of one record run one after another, and watchers are called for every change.
  */
 export function createMemoryRecordStore<Stored extends StoredRecord>(
   kind: RecordKind<Stored>,
@@ -16,7 +16,7 @@ export function createMemoryRecordStore<Stored extends StoredRecord>(
   const changed = (): void => {
     for (const watcher of watchers) queueMicrotask(watcher)
   }
-  /** One after the other; a failed one does not hold up the next. */
+  /** Runs changes one after another. A failed one does not delay the next. */
   const inTurn = <T>(job: () => Promise<T>): Promise<T> => {
     const turn = last.then(job)
     last = turn.catch(() => {})

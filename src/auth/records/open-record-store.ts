@@ -6,19 +6,19 @@ import type { RecordKind, StoredRecord } from './record-kind.ts'
 import { createRecordSeal } from './record-seal.ts'
 import { createRecordStore, type RecordStore } from './record-store.ts'
 
-/** Where this user's logins are kept, and how. */
+/** The location and the form of this user's logins. */
 export interface StoreLocation {
   /** `$XDG_DATA_HOME/copilot-proxy/auth`. */
   readonly dir: string
   /** `auth.store` and `auth.strict-permissions`. */
   readonly rules: Config['auth']
-  /** Touched only where a record is sealed with it. */
+  /** Used only if a record is sealed with it. */
   readonly keychain: Keychain
   /** Warnings already logged, for stores that share them. */
   readonly warned?: Set<string> | undefined
 }
 
-/** The store that the configuration asks for, and never another one in its place. */
+/** Opens the store that the configuration asks for. Never falls back to the other kind. */
 export function openRecordStore<Stored extends StoredRecord>(
   kind: RecordKind<Stored>,
   { dir, rules, keychain, warned }: StoreLocation,
@@ -37,7 +37,7 @@ export function openRecordStore<Stored extends StoredRecord>(
   })
 }
 
-/** The same location with the other kind of store, where an earlier login may still be. */
+/** The same location with the other kind of store, which may still hold an earlier login. */
 export function otherStoreLocation(location: StoreLocation): StoreLocation {
   return { ...location, rules: { ...location.rules, store: location.rules.store === 'file' ? 'keychain' : 'file' } }
 }

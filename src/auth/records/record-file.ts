@@ -4,13 +4,16 @@ import { adviceFor, errnoOf, isForeign, isLoose, RecordStoreError, type RecordFs
 import type { RecordKind, StoredRecord } from './record-kind.ts'
 import type { RecordSeal } from './record-seal.ts'
 
-/** A record is about 2 KB; this leaves room for whatever a newer program adds. Bytes. */
+/** A record is about 2 KB. The limit leaves room for additions by newer programs. Bytes. */
 const MAX_RECORD_BYTES = 1024 * 1024
 
-/** The most unusable files kept of one record, so that a program that breaks it again and again fills no disk. */
+/**
+ * The maximum number of unusable files kept for one record, so that a program that damages it again and again does not
+ * fill the disk.
+ */
 const MAX_KEPT = 9
 
-/** Which file was read: an atomic replacement since then has another identity. */
+/** Identifies the file that was read. An atomic replacement has another identity. */
 interface FileIdentity {
   readonly ino: number
   readonly mtimeMs: number
@@ -18,17 +21,17 @@ interface FileIdentity {
 
 type RecordRead<Stored> =
   | { readonly kind: 'absent' }
-  /** `exposure`: what others could do with the file, and what became of that. */
+  /** `exposure`: how others could access the file, and whether that was fixed. */
   | { readonly kind: 'record'; readonly record: Stored; readonly exposure: string | undefined }
   | { readonly kind: 'corrupt'; readonly why: string; readonly identity: FileIdentity }
   /** Sealed with a key that is not in the keychain. */
   | { readonly kind: 'locked_out'; readonly identity: FileIdentity }
 
 interface ReadRules<Stored extends StoredRecord> {
-  /** What the record inside must call itself. */
+  /** The id that the record must contain. */
   readonly id: string
   readonly schema: RecordKind<Stored>['schema']
-  /** Refuses a file that others can read instead of making it private. */
+  /** Refuses a file that others can read, instead of making it private. */
   readonly strict: boolean
   /** Undefined: the file is plain text. */
   readonly seal: RecordSeal | undefined
@@ -36,7 +39,7 @@ interface ReadRules<Stored extends StoredRecord> {
 
 /**
  * Reads one record file.
- * @throws RecordStoreError `not_a_file`, `not_private`, `unreadable`, `keychain`; such a file is left exactly as it is
+ * @throws RecordStoreError `not_a_file`, `not_private`, `unreadable`, `keychain`; the file is then left unchanged
  */
 export async function readRecordFile<Stored extends StoredRecord>(
   fs: RecordFs,
@@ -56,7 +59,7 @@ export async function readRecordFile<Stored extends StoredRecord>(
 }
 
 interface PrivateFile {
-  /** Undefined: there are far too many of them. */
+  /** Undefined: the file is larger than `MAX_RECORD_BYTES`. */
   readonly bytes: Uint8Array | undefined
   readonly identity: FileIdentity
   readonly exposure: string | undefined
@@ -64,11 +67,12 @@ interface PrivateFile {
 
 const notAFile = 'is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again'
 
-/** Undefined when there is no such file. */
+/** Undefined if there is no such file. */
 export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
   try {
     if (!(await fs.lstat(path)).isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
-    // NOFOLLOW and NONBLOCK: a link or FIFO put here since the line above neither leads elsewhere nor blocks.
+    // NOFOLLOW and NONBLOCK: if a link or FIFO was put here since the check above, opening it neither leads elsewhere
+    // nor blocks.
     const file = await fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       const stat = await file.stat()
@@ -97,7 +101,10 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
   }
 }
 
-/** Makes the file private, and says so; also if that fails, because a login that works is no reason to stop. */
+/**
+ * Makes the file private and returns a warning. A failure is a warning too, because a login that works is no reason to
+ * stop.
+ */
 async function tighten(path: string, file: { readonly chmod: (mode: number) => Promise<void> }): Promise<string> {
   try {
     await file.chmod(0o600)
@@ -108,8 +115,8 @@ async function tighten(path: string, file: { readonly chmod: (mode: number) => P
 }
 
 /**
- * Renames an unusable file to `<path>.corrupt-<n>`; undefined when it has been replaced meanwhile. The newest few are
- * kept: where all names are taken, the oldest gives way, which `replaced` says.
+ * Renames an unusable file to `<path>.corrupt-<n>`. Undefined if the file has been replaced meanwhile. Keeps the newest
+ * few: if all names are taken, it overwrites the oldest and sets `replaced`.
  */
 export async function setAside(
   fs: RecordFs,
@@ -133,7 +140,7 @@ export async function setAside(
   return { path: aside.path, replaced: aside.mtimeMs !== -Infinity }
 }
 
-/** The record, or why there is none, for the end of “the file is not usable, …”. */
+/** The record, or the reason it is unusable, as the end of “the file is not usable, …”. */
 function parseRecord<Stored extends StoredRecord>(
   bytes: Uint8Array,
   id: string,
@@ -147,7 +154,7 @@ function parseRecord<Stored extends StoredRecord>(
   if (value === undefined) return 'it is not JSON, or cut short'
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
-    // Paths only: zod's messages may quote what is in the file.
+    // Paths only, because zod's messages may quote the file.
     const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole').join(', ')
     return `these parts are missing or of the wrong type: ${fields}`
   }

@@ -1,24 +1,24 @@
 import type * as nodeFs from 'node:fs/promises'
 import { platform } from 'node:os'
-// Not by name: Windows has no geteuid to import.
+// Not imported by name, because Windows has no geteuid.
 import nodeProcess from 'node:process'
 
-/** The part of node:fs/promises that records and locks use; a test hands in one that fails. */
+/** The part of node:fs/promises that records and locks use. Tests replace it with one that fails. */
 export type RecordFs = Pick<
   typeof nodeFs,
   'chmod' | 'link' | 'lstat' | 'mkdir' | 'open' | 'readFile' | 'readdir' | 'rename' | 'stat' | 'unlink'
 >
 
 export type RecordProblem =
-  /** Another process holds the record's lock for longer than we wait. */
+  /** Another process held the record's lock for longer than the time limit. */
   | 'busy'
-  /** The lock was taken over while we held it; nothing was written. */
+  /** Another process took the lock over while this one held it; nothing was written. */
   | 'lock_lost'
-  /** The keychain that was asked for cannot be used. */
+  /** The configured keychain cannot be used. */
   | 'keychain'
-  /** Something that is not a plain file stands where a record belongs. */
+  /** A record's path holds something other than a plain file. */
   | 'not_a_file'
-  /** It is another user's, or open to others where that is not allowed. */
+  /** The file belongs to another user, or others can access it and the configuration forbids that. */
   | 'not_private'
   | 'unreadable'
   | 'unwritable'
@@ -39,21 +39,21 @@ export function errnoOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** Whether group or others may do anything with it; Windows has no such bits. */
+/** Whether group or others have any access; Windows has no such bits. */
 export function isLoose(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
 
 /**
- * Whether a file belongs to somebody else than this user. The superuser's are no stranger's: whoever that is can read
- * and change everything anyway, and container volumes are often theirs.
+ * Whether a file belongs to another user. Files of the superuser do not count: the superuser can read and change
+ * everything anyway, and often owns container volumes.
  */
 export function isForeign(uid: number): boolean {
   const own = nodeProcess.geteuid?.()
   return own !== undefined && uid !== own && uid !== 0
 }
 
-/** What a person can do about a failed read or write of a record. */
+/** What users can do about a failed read or write of a record. */
 export function adviceFor(code: string): string {
   switch (code) {
     case 'ENOSPC':

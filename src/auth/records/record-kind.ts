@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** As much as the store itself reads of a record. */
+/** The members that the store itself reads. */
 export interface StoredRecord {
   readonly id: string
   readonly metadata: {
@@ -9,19 +9,19 @@ export interface StoredRecord {
   }
 }
 
-/** One provider's records. Kinds share a folder, and a store sees the files of its own kind only. */
+/** One provider's records. Kinds share a folder, and a store sees only the files of its own kind. */
 export interface RecordKind<Stored extends StoredRecord> {
   /** Loose: unknown keys survive a rewrite, so that an older program does not lose a newer one's data. */
   readonly schema: z.ZodType<Stored>
-  /** Whether an id names a record of this kind; no id belongs to two kinds, and all are safe as file names. */
+  /** Whether an id names a record of this kind. No id belongs to two kinds, and every id is safe as a file name. */
   readonly isRecordId: (id: string) => boolean
-  /** What to run when a record cannot be used. */
+  /** The command to run if a record cannot be used. */
   readonly loginCommand: string
-  /** The record as it is stored. */
+  /** The record in the form that is stored. */
   readonly cleaned: (record: Stored) => Stored
 }
 
-/** The account in use. Undefined when there is none. */
+/** The account in use; undefined if there is none. */
 export function newestLogin<Stored extends StoredRecord>(records: readonly Stored[]): Stored | undefined {
   return records.toSorted((a, b) => (b.metadata.logged_in_at ?? 0) - (a.metadata.logged_in_at ?? 0))[0]
 }

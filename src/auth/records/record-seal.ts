@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseJson } from '../http-json.ts'
 import type { Keychain } from './keychain.ts'
 
-/** What a sealed file turned out to be. */
+/** The result of opening a sealed file. */
 type Opened =
   | { readonly kind: 'text'; readonly text: Uint8Array }
   /** Its key is not in the keychain. */
@@ -12,27 +12,34 @@ type Opened =
   | { readonly kind: 'damaged'; readonly why: string }
 
 /**
- * Makes record files that are of no use without the keychain. The keychain holds one key for each login and is written
- * when somebody logs in or out, never when a token is renewed: a renewal stays one atomic replacement of one file, a
- * keychain that is locked later stops nothing that runs, and no entry comes near the limits that keychains have
+ * Encrypts record files, so that they are useless without the keychain. The keychain holds one key for each login. It
+ * is written at login and logout, never when a token is renewed. So a renewal is still one atomic replacement of one
+ * file, a keychain that is locked later stops no running process, and no entry comes near the limits of keychains
  * (2,560 bytes on Windows, less than a ChatGPT login).
  *
- * For one process at a time in one record, as its lock sees to: `open` what is there, then `seal` what takes its place.
+ * One process uses a record at a time, under its lock: first `open` for the present file, then `seal` for its
+ * replacement.
  */
 export interface RecordSeal {
   /** @throws RecordStoreError `keychain` */
   readonly open: (id: string, sealed: Uint8Array) => Promise<Opened>
-  /** Uses the key of the file that was opened last, and makes one where there was none. @throws as `open` */
+  /**
+   * Uses the key of the file that was opened last, or makes one if there was none.
+   * @throws as `open`
+   */
   readonly seal: (id: string, text: string) => Promise<string>
-  /** There is no such record (any more): its key leaves the memory. */
+  /** Removes the key of a record that does not exist (any more) from memory. */
   readonly forget: (id: string) => void
-  /** The file is gone for good: its key leaves the keychain. @throws as `open` */
+  /**
+   * Removes the key of a deleted file from the keychain.
+   * @throws as `open`
+   */
   readonly destroyKey: (id: string, sealed: Uint8Array) => Promise<void>
 }
 
 /**
- * `entry` is the name of the key's entry in the keychain: a new one for each login, so that two installations, or an
- * old login and a new one, never share or destroy each other's.
+ * `entry` is the name of the key's entry in the keychain. Each login gets a new one, so that two installations, or an
+ * old and a new login, never share or destroy each other's key.
  */
 const sealedFile = z.object({ entry: z.string(), iv: z.base64(), tag: z.base64(), text: z.base64() })
 type SealedFile = z.infer<typeof sealedFile>
@@ -94,7 +101,9 @@ export function createRecordSeal(keychain: Keychain): RecordSeal {
   }
 }
 
-/** Undefined for what is no sealed file of this record: no other entry of the keychain is read or removed for it. */
+/**
+ * Undefined for anything but a sealed file of this record. No other entry of the keychain is read or removed for it.
+ */
 function parseSealed(id: string, bytes: Uint8Array): SealedFile | undefined {
   const parsed = sealedFile.safeParse(parseJson(new TextDecoder().decode(bytes)))
   if (!parsed.success || !parsed.data.entry.startsWith(`${id} `)) return undefined
@@ -113,7 +122,7 @@ function encrypt(id: string, text: string, { entry, bytes }: Key): SealedFile {
   }
 }
 
-/** Undefined when it is not what was sealed with this key under this id. */
+/** Undefined if the text was not sealed with this key under this id. */
 function decrypt(id: string, { iv, tag, text }: SealedFile, key: Buffer): Buffer | undefined {
   try {
     const decipher = createDecipheriv(CIPHER, key, Buffer.from(iv, 'base64'), { authTagLength: TAG_BYTES })

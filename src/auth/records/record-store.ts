@@ -10,36 +10,36 @@ import { newestLogin, type RecordKind, type StoredRecord } from './record-kind.t
 import type { RecordSeal } from './record-seal.ts'
 
 export interface StoreCallOptions {
-  /** Ends a wait for another process; the call then throws the signal's reason. */
+  /** Aborts the wait for another process. The call then throws the signal's reason. */
   readonly signal?: AbortSignal
 }
 
 export interface ReadOptions {
   /**
-   * A corrupt record is left where it is and counts as one that cannot be read: somebody may be writing it right now.
+   * Leaves a corrupt record in place and treats it as unreadable, because another program may be writing it right now.
    */
   readonly leaveCorrupt?: boolean
 }
 
 /**
- * The stored accounts of one provider. A corrupt record is set aside and counts as absent; other errors are thrown as
+ * The stored accounts of one provider. A corrupt record is set aside and counts as absent. Other errors are thrown as
  * RecordStoreError.
  */
 export interface RecordStore<Stored extends StoredRecord> {
-  /** Every record that can be read, by id; a record that cannot be read is logged and left out. */
+  /** All readable records, by id. A record that cannot be read is logged and left out. */
   readonly list: () => Promise<readonly Stored[]>
   readonly read: (id: string) => Promise<Stored | undefined>
-  /** The account in use: the newest login. Throws only when there are records and none can be read. */
+  /** The account in use: the newest login. Throws only if there are records and none can be read. */
   readonly current: (options?: ReadOptions) => Promise<Stored | undefined>
-  /** Whether there is a record, usable or not. */
+  /** Whether a record exists, usable or not. */
   readonly has: (id: string) => Promise<boolean>
-  /** Stores a record, whole or not at all, as its kind cleans it. */
+  /** Stores a record atomically, in the form that its kind's `cleaned` returns. */
   readonly write: (record: Stored, options?: StoreCallOptions) => Promise<void>
   /**
-   * Reads, changes and writes a record under its lock. `change` is not called if there is no record; if it returns
-   * undefined, nothing is written. If the folder does not allow a lock, `change` runs without one and gets the reason
-   * as `noLock`: it must not do then what two processes must not do at once. `save` writes an intermediate step at once
-   * and throws if that fails. Returns what is stored afterwards, without the steps.
+   * Reads, changes and writes a record under its lock. Does not call `change` if there is no record. Writes nothing if
+   * `change` returns undefined. If the folder does not allow a lock, `change` runs without one and receives the reason
+   * as `noLock`; it must then avoid anything that two processes must not do at once. `save` writes an intermediate step
+   * at once and throws if that fails. Returns the record that is stored at the end, without intermediate steps.
    */
   readonly update: (
     id: string,
@@ -50,35 +50,35 @@ export interface RecordStore<Stored extends StoredRecord> {
     ) => Promise<Stored | undefined> | Stored | undefined,
     options?: StoreCallOptions,
   ) => Promise<Stored | undefined>
-  /** False when there was none. */
+  /** False if there was no such record. */
   readonly remove: (id: string, options?: StoreCallOptions) => Promise<boolean>
   /**
-   * Calls back when any process has written or removed records, and once soon after the start; returns the function
+   * Calls back when any process has written or removed records, and once soon after the start. Returns the function
    * that stops it. Does not keep the process alive.
    */
   readonly watch: (onChange: () => void) => () => void
-  /** Where a record is, for a person to read. */
+  /** The location of a record, for users. */
   readonly locationOf: (id: string) => string
 }
 
 export interface RecordStoreOptions<Stored extends StoredRecord> {
   readonly kind: RecordKind<Stored>
-  /** `$XDG_DATA_HOME/copilot-proxy/auth`; made on the first write. */
+  /** `$XDG_DATA_HOME/copilot-proxy/auth`; created by the first write. */
   readonly dir: string
   readonly log: Logger
-  /** Keeps the records sealed, with keys that the keychain holds. Undefined: as plain text. */
+  /** Seals the records with keys from the keychain. Undefined: plain text. */
   readonly seal?: RecordSeal | undefined
-  /** Refuse files that others can read instead of making them private with a warning. */
+  /** Refuses files that others can read, instead of making them private with a warning. */
   readonly strictPermissions?: boolean
-  /** Warnings already logged; shared by the stores of one folder, which all meet the same failure. */
+  /** Warnings already logged. Stores of one folder share the set, because all of them meet the same failure. */
   readonly warned?: Set<string> | undefined
   readonly fs?: RecordFs
   readonly lockTimes?: LockTimes
-  /** How often `watch` looks; one readdir and one stat for each record. Ms. */
+  /** The interval of `watch`. One readdir and one stat for each record. Ms. */
   readonly watchEveryMs?: number
 }
 
-/** What the files of the two stores are called; both may be in one folder, and neither store touches the other's. */
+/** The file name extensions of the two stores. Both may use one folder, and neither touches the other's files. */
 export const recordSuffixes = { file: '.json', keychain: '.sealed' } as const
 
 /**
@@ -99,7 +99,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     return join(dir, `${id}${suffix}`)
   }
 
-  /** A lasting failure occurs at every check; log it once. */
+  /** A lasting failure occurs at every check, so log it once. */
   const warnOnce = (message: string): void => {
     if (warned.has(message)) return
     warned.add(message)
@@ -135,7 +135,7 @@ export function createRecordStore<Stored extends StoredRecord>(
       .filter(kind.isRecordId)
       .toSorted()
 
-  /** @param forWriting something takes the place of a record whose key is lost, which is of no use any more */
+  /** @param forWriting the caller replaces the record, so a record whose key is lost counts as absent */
   const read = async (
     id: string,
     { forWriting = false, leaveCorrupt = false }: ReadOptions & { readonly forWriting?: boolean } = {},
@@ -188,9 +188,9 @@ export function createRecordStore<Stored extends StoredRecord>(
     return { records, errors }
   }
 
-  /** Whoever owns the folder, or may write to it, can replace a login. */
+  /** The folder's owner, and anybody who may write to it, can replace a login. */
   const checkFolder = async (): Promise<void> => {
-    // A missing folder is nobody's; reading or writing reports one that cannot be inspected.
+    // A missing folder has no owner. A read or write reports a folder that cannot be inspected.
     const found = await fs.stat(dir).catch(() => undefined)
     if (found === undefined) return
     const { mode, uid } = found
@@ -236,7 +236,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     let noLock: RecordStoreError | undefined
     const lock = await acquireLock(fs, `${path}.lock`, lockTimes, signal).catch((error: unknown) => {
       if (error instanceof RecordStoreError || signal?.aborted) throw error
-      // A folder that takes no lock takes no record either: the write that follows, if any, says so.
+      // A folder that takes no lock takes no record either. A write that follows reports that.
       log.debug({ path, code: errnoOf(error) }, 'no lock could be made')
       const message = `${path} could not be locked: ${adviceFor(errnoOf(error))}`
       noLock = new RecordStoreError('unwritable', message, { cause: error })
@@ -274,7 +274,7 @@ export function createRecordStore<Stored extends StoredRecord>(
         throw unwritable(path, error)
       })
       await locked(path, callOptions, async (lock) => {
-        // Reading first sets a corrupt file aside, and refuses to replace what is not a record of ours to replace.
+        // Reading first sets a corrupt file aside, and refuses to replace a file that is not our record.
         await read(record.id, { forWriting: true })
         await put(path, record, lock)
       })
@@ -293,7 +293,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     remove: async (id, callOptions = {}) => {
       const path = pathOf(id)
       return locked(path, callOptions, async () => {
-        // The name of its key is in the file. What cannot be read is removed all the same.
+        // The file contains the name of its key. A file that cannot be read is removed all the same.
         const file = seal === undefined ? undefined : await readPrivateFile(fs, path, false).catch(() => undefined)
         const removed = await removeIfThere(fs, path).catch((error: unknown) => {
           throw new RecordStoreError('unwritable', `${path} was not removed: ${adviceFor(errnoOf(error))}`, {
@@ -321,7 +321,7 @@ function unwritable(path: string, error: unknown): RecordStoreError {
   return new RecordStoreError('unwritable', message, { cause: error })
 }
 
-/** Changes whenever a record is replaced, edited, added or removed. */
+/** Changes when a record is replaced, edited, added or removed. */
 async function signatureOf(fs: RecordFs, paths: readonly string[]): Promise<string> {
   const lines = await Promise.all(
     paths.map(async (path) => {

@@ -35,6 +35,7 @@ export const listedModel = z.looseObject({
   id: z.string(),
   owned_by: z.string().catch(''),
   copilot_proxy: z.looseObject({
+    alias_of: z.string().nullable().catch(null),
     provider: z.string().catch(''),
     family: z.string().catch(''),
     name: z.string().catch(''),

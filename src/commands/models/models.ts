@@ -17,12 +17,16 @@ function oncePerModel({ title, cell }: Column): Column {
   return { title, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
 }
 
-const model: Column = { title: 'MODEL', cell: ({ id }) => visible(id) }
+const model: Column = {
+  title: 'MODEL',
+  cell: ({ id, copilot_proxy: { alias_of: target } }) => visible(target === null ? id : `${id} -> ${target}`),
+}
 const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
 /** Only where it adds to the name. */
 const family = oncePerModel({
   title: 'FAMILY',
-  cell: ({ id, copilot_proxy: { family: name } }) => (id.endsWith(name) ? '' : visible(name)),
+  cell: ({ id, copilot_proxy: { family: name, alias_of: target } }) =>
+    (target ?? id).endsWith(name) ? '' : visible(name),
 })
 const provider = oncePerModel({ title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) })
 const limits: readonly Column[] = [
@@ -97,8 +101,9 @@ function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[
         ]),
     ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
     ...(disabled.length > 0 ? [`Switched off for this account: ${closedOf(disabled)}. Enable at ${settingsPage}`] : []),
-    ...listed.flatMap(({ id, copilot_proxy: { notices } }) =>
-      notices
+    ...(listed.some((row) => row.copilot_proxy.alias_of !== null) ? ['NAME -> MODEL: an alias (models.aliases).'] : []),
+    ...listed.flatMap(({ id, copilot_proxy: { notices, alias_of: target } }) =>
+      (target === null ? notices : [])
         .map(({ level, message }) => `${level === 'warning' ? 'Warning' : 'Note'} on ${id}: ${message}`)
         .map(visible),
     ),
@@ -147,10 +152,16 @@ function shortVendor(owner: string): string {
 }
 
 function withLongContext(row: ListedModel): readonly ListedModel[] {
-  const { long_context: long, prices } = row.copilot_proxy
+  const { long_context: long, prices, alias_of: target } = row.copilot_proxy
   if (long === null) return [row]
   const { id, ...longLimits } = long
-  const facts = { ...longLimits, context_tier: 'long', prices: prices && { ...prices, default: prices.long_context } }
+  const aliasOf = target && `${target}${id.slice(row.id.length)}`
+  const facts = {
+    ...longLimits,
+    alias_of: aliasOf,
+    context_tier: 'long',
+    prices: prices && { ...prices, default: prices.long_context },
+  }
   return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
 }
 

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
 import { parseApiKeyEntry } from '../../config/api-keys.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
@@ -34,7 +35,7 @@ export function exposedKeys(
 
 /** Warnings about the configuration in force. */
 export function startWarnings(settings: Settings, platform: CommandContext['platform']): readonly string[] {
-  const { host, apiKeys } = settings.config.server
+  const { host, apiKeys, allowedHosts } = settings.config.server
   const exposed = exposedKeys(settings, platform)
   const isShort = apiKeys.some((text) => {
     const entry = parseApiKeyEntry(text)
@@ -47,6 +48,9 @@ export function startWarnings(settings: Settings, platform: CommandContext['plat
       : [
           `other machines can reach copilot-proxy at ${host} (server.host); they need one of server.api-keys, which ` +
             'travels unencrypted',
+          ...(allowedHosts.length === 0 && isIP(host) !== 0
+            ? ['other machines must use an IP address; to allow a name, add it to server.allowed-hosts']
+            : []),
           ...(isShort
             ? ['a key of server.api-keys is short enough to be guessed; copilot-proxy key add makes one that is not']
             : []),

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { networkInterfaces } from 'node:os'
 import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
 import { clients } from '../../client-settings/target.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
@@ -10,7 +11,8 @@ import { redactText } from '../../redaction/redact.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { ensureDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
 import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
-import { requireCallerKey, daemonUrl } from '../shared/find-daemon.ts'
+import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
+import { requireCallerKey, daemonUrl, networkAddresses } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
@@ -54,8 +56,26 @@ function isClientId(client: SnippetId): client is ClientId {
 /** Starts nothing, and requests at most a list of models. */
 async function print(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  printSnippet(context, flags.client, await sketchTarget(context, settings, rulesFor(flags.client), flags.model))
+  const target = await sketchTarget(context, settings, rulesFor(flags.client), flags.model)
+  const { url, notes } = await callerAddress(context, settings, target.url)
+  printSnippet(context, flags.client, { ...target, url })
+  writeNotes(context, notes)
   return exitCode.done
+}
+
+/** The URL for callers: the address of this machine on its network if the daemon listens there. */
+async function callerAddress(
+  context: CommandContext,
+  { config }: LoadedSettings,
+  url: string,
+): Promise<{ readonly url: string; readonly notes: readonly string[] }> {
+  const background = await findRunningDaemon(context, findStateFiles(context))
+  const host = background?.url === url ? (background.flags.host ?? config.server.host) : config.server.host
+  const [address, ...others] = networkAddresses(host, networkInterfaces())
+  if (address === undefined) return { url, notes: [] }
+  const also = ['127.0.0.1 on this machine', ...others].join(', ')
+  const note = `copilot-proxy listens on all networks; ${address} is the address of this machine. Others: ${also}.`
+  return { url: `http://${address}:${new URL(url).port || '80'}`, notes: [note] }
 }
 
 /** Clients that speak every API use opencode's choice of models. */

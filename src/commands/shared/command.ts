@@ -97,6 +97,16 @@ export interface UsageFlags extends ReportFlags {
   readonly by: 'model' | 'key' | 'day'
 }
 
+export interface RequestsFlags extends ReportFlags {
+  readonly follow?: true
+  readonly failed?: true
+  readonly key?: string
+  readonly model?: string
+  readonly limit: string
+  /** Of one request. */
+  readonly id: string | undefined
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }

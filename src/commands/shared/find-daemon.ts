@@ -1,10 +1,12 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
+import type { networkInterfaces } from 'node:os'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { isForeign } from '../../auth/records/record-fs.ts'
 import { anyKey } from '../../client-settings/target.ts'
 import { parseApiKeyEntry } from '../../config/api-keys.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
+import { canonicalHost } from '../../config/loopback.ts'
 import type { Config } from '../../config/schema.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import type { DaemonRecord } from '../background/background-daemon.ts'
@@ -82,6 +84,14 @@ export function daemonUrl(server: { readonly host: string; readonly port: number
   const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
   const host = wildcards[server.host] ?? server.host
   return `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`
+}
+
+/** The IPv4 addresses at which other machines reach a daemon that listens on all networks; none for other hosts. */
+export function networkAddresses(host: string, interfaces: ReturnType<typeof networkInterfaces>): readonly string[] {
+  if (!['0.0.0.0', '::'].includes(canonicalHost(host) ?? '')) return []
+  return Object.values(interfaces).flatMap((list = []) =>
+    list.flatMap(({ address, family, internal }) => (internal || family !== 'IPv4' ? [] : [address])),
+  )
 }
 
 /** The health of the copilot-proxy at this address; undefined where none answers. */

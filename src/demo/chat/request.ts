@@ -74,7 +74,10 @@ export function imagesOf({ content }: ChatMessage): readonly string[] {
   return (content ?? []).flatMap((each) => (each.image_url === undefined ? [] : [each.image_url.url]))
 }
 
-/** The request in no dialect. Families that think do so on chat when a marker asks for it, whatever the request says. */
+/**
+ * Converts the request to the dialect-free form. Families that think do so on chat if a marker asks for it, whatever
+ * the request says.
+ */
 export function chatConversation(request: ChatRequest): Conversation {
   const { tools = [], tool_choice: choice = 'auto', stop = [] } = request
   return {
@@ -120,7 +123,7 @@ function formatOf({ response_format: format }: ChatRequest): AnswerFormat | unde
   return format?.type === 'json_object' ? { type: 'json_object' } : undefined
 }
 
-/** Rough, as everything here that counts tokens: four characters each. */
+/** A rough estimate: four characters per token. */
 export function estimateTokens(request: ChatRequest): number {
   const characters = request.messages.reduce((sum, each) => sum + textOf(each).length, 0)
   return Math.ceil(characters / 4)

@@ -10,7 +10,9 @@ import { copilotUsage } from '../usage.ts'
 import { chatConversation, chatRequest } from './request.ts'
 import type { ChatRequest } from './request.ts'
 
-/** Families whose answers on this route carry `reasoning_opaque`; the others give nothing that could come back. */
+/**
+ * Families whose answers on this route carry `reasoning_opaque`. Other families send nothing that could be replayed.
+ */
 const SIGNING_PROFILES: ReadonlySet<string> = new Set(['claude', 'gemini-2.5', 'gemini-3'])
 
 const CHAT: InferenceRoute<ChatRequest> = {
@@ -30,7 +32,7 @@ export function answerChat(call: InferenceCall, checks?: Checks<ChatRequest>): O
   return answerInference(CHAT, call, checks)
 }
 
-/** Chunks without the oddities of the families, which the proxy takes away. */
+/** Encodes conforming chunks, without the quirks of the families. The proxy would normalise the quirks anyway. */
 function encodeChat(answer: Answer, subject: InferenceSubject<ChatRequest>): Frames {
   const { call, model } = subject
   const base = {

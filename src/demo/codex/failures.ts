@@ -3,10 +3,10 @@ import type { HeaderMap, WholeReply } from '../outcome.ts'
 import { withRetryAfter } from '../failures.ts'
 import type { FailureWish } from '../failures.ts'
 
-/** Whom a failure happens to. */
+/** Facts about the failed request. */
 export interface FailureContext {
   readonly nowMs: number
-  /** The model asked for. */
+  /** The requested model. */
   readonly model: string
   readonly plan: string
 }
@@ -24,12 +24,12 @@ export function openaiError(status: number, error: ErrorFields, headers: HeaderM
   return jsonReply(status, { error: { message, type, param, code } }, headers)
 }
 
-/** The envelope of the ChatGPT backend's own layer. */
+/** The envelope of errors from the ChatGPT backend's own layer. */
 export function detail(status: number, value: unknown, headers: HeaderMap = {}): WholeReply {
   return jsonReply(status, { detail: value }, headers)
 }
 
-/** A 401 as docs/codex-wire.md, "Errors", has it: its code is in the body and in two headers. */
+/** A 401 with its code in the body and in two headers (docs/codex-wire.md, "Errors"). */
 export function unauthorized(code: 'token_expired' | 'token_invalidated' | 'token_revoked'): WholeReply {
   const error = { message: UNAUTHORIZED[code], type: 'invalid_request_error', code, param: null }
   return jsonReply(
@@ -48,12 +48,12 @@ const UNAUTHORIZED = {
   token_revoked: 'Encountered invalidated oauth token for user, failing request',
 } as const
 
-/** A challenge page, as those with a bad network see it. */
+/** The challenge page that Cloudflare shows to suspicious networks. */
 function cloudflarePage(): WholeReply {
   return htmlReply(403, 'Just a moment...', { 'cf-mitigated': 'challenge', server: 'cloudflare' })
 }
 
-/** Until the window of `usage_limit_reached` is over. */
+/** Time until the window of `usage_limit_reached` resets. */
 const RESETS_IN_SECONDS = 13_872
 
 /** The error object of a failure code, the same in an HTTP body and in a stream. */
@@ -107,7 +107,7 @@ const USUAL_CODES: Readonly<Record<number, string>> = {
   503: 'server_is_overloaded',
 }
 
-/** The ChatGPT backend's failure with this status (docs/codex-wire.md, "Errors"). */
+/** Returns the ChatGPT backend's failure for a status (docs/codex-wire.md, "Errors"). */
 export function codexFailure(request: FailureWish, context: FailureContext): WholeReply {
   return withRetryAfter(byStatus(request, context), request)
 }
@@ -128,7 +128,7 @@ function byStatus({ status, code }: FailureWish, context: FailureContext): Whole
   }
 }
 
-/** The failures that the ChatGPT backend and the key API have in common. */
+/** Returns the failures that the ChatGPT backend and the key API share. */
 export function failureOfStatus({ status, code }: FailureWish, context: FailureContext): WholeReply {
   if (status === 413) return tooLarge()
   if (code !== undefined) return jsonReply(status, { error: errorOfCode(code, context) })
@@ -140,12 +140,12 @@ export function tooLarge(): WholeReply {
   return openaiError(413, { message: 'Request body is too large.', code: 'request_too_large' })
 }
 
-/** How a model that speaks the lite form only meets the standard one (docs/codex-wire.md, "Lite form"). */
+/** The reply to the standard form from a model that accepts only the lite form (docs/codex-wire.md, "Lite form"). */
 export function modelNotFound(model: string): WholeReply {
   return detail(404, `Model not found ${model}`)
 }
 
-/** Plan, rollout or an old `client_version`. */
+/** The reply for a model that the plan, a rollout or an old `client_version` excludes. */
 export function modelNotInPlan(model: string): WholeReply {
   return detail(400, `The '${model}' model is not supported when using Codex with a ChatGPT account.`)
 }

@@ -7,7 +7,7 @@ export interface Window {
   readonly resetAt: number
 }
 
-/** Percent of the two windows. */
+/** Use of the two windows. Percent. */
 export interface PlanUse {
   readonly primaryUsedPercent: number
   readonly secondaryUsedPercent: number
@@ -28,7 +28,7 @@ export function windowsOf(use: PlanUse, nowMs: number): Windows {
   }
 }
 
-/** The headers of docs/codex-wire.md, "Rate limits", on 200 and 429. Some have no value, as the real ones may. */
+/** The rate limit headers of 200 and 429 (docs/codex-wire.md, "Rate limits"). Some are empty, as in real replies. */
 export function rateLimitHeaders(plan: string, use: PlanUse, nowMs: number): HeaderMap {
   const headers: Record<string, string> = {
     'x-codex-plan-type': plan,

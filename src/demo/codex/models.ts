@@ -8,14 +8,14 @@ export interface CodexModel {
   readonly context: number
   readonly maxContext: number
   readonly defaultEffort: string
-  /** As listed; `ultra` among them is the client's own notion. */
+  /** As listed. `ultra` exists in the client only. */
   readonly efforts: readonly string[]
   readonly isLite: boolean
   readonly minClient: string
   readonly tiers: readonly string[]
   readonly plans: readonly string[]
   readonly upgrade?: string
-  /** Takes `reasoning.summary`. */
+  /** Accepts `reasoning.summary`. */
   readonly takesSummary: boolean
 }
 
@@ -23,7 +23,7 @@ const TO_XHIGH = ['low', 'medium', 'high', 'xhigh']
 const TO_MAX = [...TO_XHIGH, 'max']
 const TO_ULTRA = [...TO_MAX, 'ultra']
 const PAID = ['plus', 'pro', 'team', 'business', 'enterprise', 'edu']
-/** Every plan that is known. */
+/** Every known plan. */
 export const ALL_PLANS = ['free', 'go', ...PAID]
 
 const LITE = {
@@ -38,7 +38,7 @@ const LITE = {
 }
 const STANDARD = { ...LITE, maxContext: 272, efforts: TO_XHIGH, isLite: false }
 
-/** Figures after the catalogue that Codex CLI 0.169 carries. */
+/** Figures follow the catalogue that Codex CLI 0.169 contains. */
 export const CODEX_MODELS: readonly CodexModel[] = [
   {
     ...LITE,
@@ -70,7 +70,8 @@ export const CODEX_MODELS: readonly CodexModel[] = [
     takesSummary: false,
   },
   { ...STANDARD, slug: 'gpt-5.5', name: 'GPT-5.5', priority: 13, minClient: '0.124.0', upgrade: 'gpt-6-sol' },
-  // Gone from the real catalogue; here because the simulated Copilot has it too, so that both providers offer one id.
+  // The real catalogue no longer has this model. It is here because the simulated Copilot has it too, so that both
+  // providers offer one id.
   {
     ...STANDARD,
     slug: 'gpt-5.3-codex',
@@ -91,7 +92,7 @@ export const CODEX_MODELS: readonly CodexModel[] = [
   },
 ]
 
-/** The model's element of `GET /backend-api/codex/models`. */
+/** The model's entry in `GET /backend-api/codex/models`. */
 export function toEntry(model: CodexModel, revision = 1): Record<string, unknown> {
   return {
     slug: model.slug,
@@ -118,7 +119,7 @@ export function toEntry(model: CodexModel, revision = 1): Record<string, unknown
     available_in_plans: model.plans,
     prefer_websockets: true,
     shell_type: 'shell_command',
-    // Prompt text that belongs to OpenAI's client: long in the real list, and nothing to pass on.
+    // Stands for the prompt text of OpenAI's client, which is long in the real list and must not be passed on.
     base_instructions: 'You are a simulated coding agent. '.repeat(40),
   }
 }

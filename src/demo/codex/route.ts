@@ -14,7 +14,7 @@ import { rateLimitHeaders } from './limits.ts'
 import type { PlanUse } from './limits.ts'
 import { CODEX_MODELS } from './models.ts'
 
-/** The plan of the demo account, and how much of it is used. */
+/** The plan of the demo account and the share of it that is used. */
 export const DEMO_PLAN = 'plus'
 export const DEMO_USE: PlanUse = { primaryUsedPercent: 12.5, secondaryUsedPercent: 40 }
 
@@ -59,10 +59,10 @@ function contextOf(nowMs: number, { id }: DemoModel): FailureContext {
   return { nowMs, model: id, plan: DEMO_PLAN }
 }
 
-/** The window is used up. */
+/** The error code for a used-up window. */
 const SPENT = 'usage_limit_reached'
 
-/** The failure with the rate limits of the plan in its headers. */
+/** The failure, with the plan's rate limits in its headers. */
 export function failWithLimits(wish: FailureWish, context: FailureContext, use: PlanUse): WholeReply {
   const reply = codexFailure(wish, context)
   const isSpent = wish.status === 429 && (wish.code ?? SPENT) === SPENT
@@ -72,14 +72,14 @@ export function failWithLimits(wish: FailureWish, context: FailureContext, use: 
 
 const liteTools = z.array(responsesTool)
 
-/** Tools that the lite form has in its input. */
+/** Tools that a request in the lite form has in its input. */
 export function liteToolsOf(request: ResponsesRequest): readonly ResponsesTool[] {
   return itemsOf(request).flatMap((item) =>
     typeOf(item) === 'additional_tools' ? (liteTools.safeParse(item['tools']).data ?? []) : [],
   )
 }
 
-/** The request with the tools of the lite form where the standard form has them. */
+/** The request with the tools of the lite form moved to `tools`, as in the standard form. */
 export function withLiteTools(request: ResponsesRequest): ResponsesRequest {
   const tools = liteToolsOf(request)
   return tools.length === 0 ? request : { ...request, tools: [...(request.tools ?? []), ...tools] }

@@ -11,7 +11,7 @@ import { CODEX_DEMO_MODELS, CODEX_ROUTE, DEMO_PLAN, PLAN_MODELS } from './route.
 import { mintTokens } from './tokens.ts'
 import type { CodexPerson } from './tokens.ts'
 
-/** A login that is already made. */
+/** A finished login. */
 export interface CodexLogin {
   readonly accessToken: string
   readonly refreshToken: string
@@ -20,7 +20,7 @@ export interface CodexLogin {
   readonly email: string
 }
 
-/** One server that plays OpenAI's issuer and the ChatGPT backend of Codex, told apart by path. */
+/** One server that plays OpenAI's issuer and the ChatGPT backend of Codex. The path decides which one answers. */
 export interface DemoCodex extends Host {
   /** For `codex.issuer`. */
   readonly issuer: string
@@ -31,7 +31,7 @@ export interface DemoCodex extends Host {
   readonly login: () => CodexLogin
 }
 
-/** The demo account; the same in every run, so that sessions outlive a restart. */
+/** The demo account. It is the same in every run, so that sessions survive a restart. */
 export const DEMO_PERSON: CodexPerson = {
   accountId: '00000000-0000-4000-8000-0000000000de',
   email: 'demo@example.com',
@@ -40,10 +40,10 @@ export const DEMO_PERSON: CodexPerson = {
 
 export const CODEX_CLIENT_ID = 'app_EMoamEEZ73f0CkXaXp7hrann'
 
-/** Life of an access token, as OpenAI's. */
+/** The lifetime of OpenAI's access tokens. */
 export const ACCESS_TOKEN_SECONDS = 864_000
 
-/** Starts the simulated Codex on a free port. Its tokens are good as long as it runs. */
+/** Starts the simulated Codex on a free port. Its tokens are valid until the server stops. */
 export async function startDemoCodex(given: Partial<Pace> = {}): Promise<DemoCodex> {
   const pace = { ...DEFAULT_PACE, ...given }
   const accessTokens = new Set<string>()
@@ -85,7 +85,7 @@ export async function startDemoCodex(given: Partial<Pace> = {}): Promise<DemoCod
   }
 }
 
-/** On every reply: ids to log, and what a proxy must not pass on. */
+/** Headers of every reply: ids for logs, and headers that a proxy must not pass on. */
 export function codexHeaders(_request: IncomingMessage, number: number): HeaderMap {
   const id = String(number).padStart(6, '0')
   return {
@@ -97,7 +97,7 @@ export function codexHeaders(_request: IncomingMessage, number: number): HeaderM
   }
 }
 
-/** Body of the reply of `POST /oauth/token`. */
+/** Body of a reply to `POST /oauth/token`. */
 export function tokenFields(
   { accessToken, idToken, refreshToken }: Pick<CodexLogin, 'accessToken' | 'idToken' | 'refreshToken'>,
   expiresInSeconds: number,
@@ -111,7 +111,7 @@ export function tokenFields(
   }
 }
 
-/** Where the services of a server are, for the settings of the same names. */
+/** The addresses of the server's services, named like the settings that take them. */
 export function codexAddresses(url: string) {
   return { issuer: url, baseUrl: `${url}/backend-api/codex`, apiBaseUrl: `${url}/v1` }
 }

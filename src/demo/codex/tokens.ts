@@ -1,4 +1,4 @@
-/** Whose login it is. */
+/** The account of a login. */
 export interface CodexPerson {
   readonly accountId: string
   readonly email: string
@@ -7,9 +7,9 @@ export interface CodexPerson {
 
 export interface TokenSeed {
   readonly person: CodexPerson
-  /** Counts the logins; the user's ids are made of it. */
+  /** Number of the login; the user's ids contain it. */
   readonly login: number
-  /** Tells every token from every other. */
+  /** Distinguishes this token from every other. */
   readonly id: string
   readonly issuer: string
   readonly clientId: string
@@ -53,7 +53,7 @@ export function mintTokens({ person, login, id, issuer, clientId, nowMs, lifetim
   }
 }
 
-/** A JSON Web Token whose signature is the word "test": nothing that reads its claims may trust them. */
+/** A JSON Web Token with the word "test" as its signature, so readers of its claims must not trust them. */
 function jwt(claims: Readonly<Record<string, unknown>>): string {
   return `${encoded({ alg: 'RS256', kid: 'demo', typ: 'JWT' })}.${encoded(claims)}.test`
 }

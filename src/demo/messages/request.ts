@@ -74,7 +74,10 @@ export function blocksOf({ content }: MessagesMessage): readonly Block[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
-/** Tools the model calls for the client to run: all but the searches for tools, and those that none has found yet. */
+/**
+ * Converts the request to the dialect-free form. Its tools exclude tool searches, and deferred tools that no search has
+ * found yet.
+ */
 export function messagesConversation(request: MessagesRequest): Conversation {
   const { tools = [], tool_choice: choice, thinking, output_config: config } = request
   const found = foundTools(request)
@@ -95,7 +98,7 @@ export function messagesConversation(request: MessagesRequest): Conversation {
   }
 }
 
-/** Names of the held-back tools that the client's own search has put into a result. */
+/** Names of deferred tools that the results of the client's own tool search refer to. */
 function foundTools({ messages }: MessagesRequest): ReadonlySet<string | undefined> {
   const results = messages.flatMap(blocksOf).flatMap(({ content }) => (Array.isArray(content) ? content : []))
   return new Set(results.filter(({ type }) => type === 'tool_reference').map((each) => each.tool_name))
@@ -143,22 +146,22 @@ function imagesIn({ type, source }: InnerBlock): readonly SeenImage[] {
   return [imageOfBase64(source.media_type ?? 'an image', source.data ?? '')]
 }
 
-/** As much of a request as counts. */
+/** The members that a token count reads. */
 interface Counted {
   readonly system?: unknown
   readonly messages: readonly { readonly content: unknown }[]
   readonly tools?: readonly unknown[] | undefined
 }
 
-/** What an image or a document counts for, whatever its size. */
+/** Tokens of an image or a document of any size. */
 const PER_FILE = 1500
 
-/** Overhead of a message or a tool. */
+/** Additional tokens of a message or a tool. */
 const PER_ENTRY = 3
 
 /**
- * Tokens of a request: four characters of text each, a fixed number for every file. The same request always counts the
- * same, for `count_tokens` and for the usage of an answer.
+ * Counts the tokens of a request: four characters of text per token, and a fixed number per file. `count_tokens` and
+ * the usage of an answer use the same count.
  */
 export function countTokens({ system, messages, tools = [] }: Counted): number {
   const characters = textLength(system) + messages.reduce((sum, { content }) => sum + textLength(content), 0)
@@ -166,7 +169,7 @@ export function countTokens({ system, messages, tools = [] }: Counted): number {
   return Math.ceil((characters + schemas) / 4) + PER_ENTRY * (messages.length + tools.length)
 }
 
-/** Characters of whatever a message holds: texts, thoughts, arguments, results. */
+/** Length of the texts, thoughts, arguments and results in a message. Characters. */
 function textLength(content: unknown): number {
   if (typeof content === 'string') return content.length
   if (!Array.isArray(content)) return 0

@@ -26,7 +26,7 @@ export function answerMessages(call: InferenceCall, checks?: Checks<MessagesRequ
   return answerInference(MESSAGES, call, checks)
 }
 
-/** `POST /v1/messages/count_tokens`: takes bodies that are refused when they are to be answered. */
+/** `POST /v1/messages/count_tokens`. It accepts bodies that `/v1/messages` refuses. */
 export function answerCountTokens(
   { bodyText, nowMs, models }: Pick<InferenceCall, 'bodyText' | 'nowMs' | 'models'>,
   checks?: Pick<Checks<MessagesRequest>, 'wrongShape'>,

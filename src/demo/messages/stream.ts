@@ -11,15 +11,15 @@ type Subject = InferenceSubject<MessagesRequest>
 type Fields = Readonly<Record<string, unknown>>
 type Encode = typeof namedFrame
 
-/** One block of the answer: as it starts, and the frames of its deltas. */
+/** One block of the answer: its start and the frames of its deltas. */
 interface AnswerBlock {
   readonly start: Fields
   readonly deltas: readonly string[]
 }
 
 /**
- * Anthropic's event stream with Copilot's additions (docs/copilot-wire.md, "Messages stream"): `copilot_annotations`
- * beside a text, `copilot_usage` beside the usage, and a `[DONE]` that Anthropic does not send.
+ * Encodes Anthropic's event stream with Copilot's additions (docs/copilot-wire.md, "Messages stream"):
+ * `copilot_annotations` beside a text, `copilot_usage` beside the usage, and a `[DONE]` that Anthropic does not send.
  */
 export function encodeMessages(answer: Answer, subject: Subject): Frames {
   const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
@@ -69,7 +69,7 @@ function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, enco
     return { start: block, deltas: [] }
   }
   const signature = issueOpaque('signature', call.number, text)
-  // From 4.7 on the text is there for those who ask for it.
+  // From version 4.7 on, Claude sends the text only to callers that ask for it.
   const display = request.thinking?.display ?? (model.version >= 4.7 ? 'omitted' : 'summarized')
   const shown = display === 'omitted' ? [] : reasoning
   const delta = frameTemplate((thinking) => blockDelta(0, { type: 'thinking_delta', thinking }), encode)
@@ -79,7 +79,7 @@ function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, enco
   }
 }
 
-/** Made-up citations of public code. The last delta of every text carries them. */
+/** Made-up citations of public code. The last delta of every text has them. */
 const ANNOTATIONS = {
   IPCodeCitations: [
     { start_index: 0, end_index: 5, license: 'mit', url: 'https://example.com/simulated', repository: 'demo/demo' },
@@ -99,7 +99,7 @@ function toolBlock({ id, name, arguments: text }: AnswerCall, index: number, enc
   const delta = frameTemplate((json) => blockDelta(index, { type: 'input_json_delta', partial_json: json }), encode)
   return {
     start: { type: 'tool_use', id, name, input: {} },
-    // The first piece is empty, and a call without arguments has no other.
+    // The first piece is empty. It is the only piece of a call without arguments.
     deltas: ['', ...(text === '{}' ? [] : fragments(text))].map(delta),
   }
 }
@@ -139,8 +139,8 @@ interface Reads {
 }
 
 /**
- * A prompt with cache marks writes half of itself to the cache, and later prompts of the conversation read half from it.
- * Anthropic counts cached tokens apart from the input.
+ * A prompt with cache marks writes half of itself to the cache. Later prompts of the conversation read half from it.
+ * Anthropic counts cached tokens separately from the input.
  */
 function readsOf({ request, conversation: { promptTokens } }: Subject): Reads {
   const half = Math.floor(promptTokens / 2)

@@ -6,15 +6,18 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** One item of an answer over `/responses`. */
 export interface Item {
-  /** The item in a frame: with that frame's id, and with that frame's ciphertext where it has one. */
+  /** The item in the frame of one moment, with that frame's id and ciphertext. */
   readonly at: (id: string, moment: Moment) => Fields
-  /** What comes between `output_item.added` and `.done`: type and fields of each event, item id and index left out. */
+  /** The events between `output_item.added` and `.done`: type and fields of each, without item id and index. */
   readonly events: readonly ItemEvent[]
 }
 
 export type ItemEvent = readonly [type: string, fields: Fields]
 
-/** The event that shows the item. `added` and `completed` have ciphertexts too, which upstream does not take back. */
+/**
+ * The event that contains the item. `added` and `completed` have ciphertexts too, but upstream accepts only that of
+ * `done`.
+ */
 export type Moment = 'added' | 'done' | 'completed'
 
 export interface Ending {
@@ -34,7 +37,7 @@ export function endingOf({ finish }: Answer): Ending {
   }
 }
 
-/** The message, unless calls say everything; of several calls only the last one is incomplete. */
+/** The message and the calls. An answer of calls only has no message. Only the last call can be incomplete. */
 export function messageAndCalls<Made>(
   answer: Answer,
   calls: readonly AnswerCall[],
@@ -98,7 +101,7 @@ export function messageItem({ text, refusal, search }: Answer, status: string): 
   }
 }
 
-/** The links of the text, or its beginning where there are none. */
+/** Citations of the links in the text; of its beginning if it has no links. */
 function annotationsOf(text: string): readonly Fields[] {
   const links = [...text.matchAll(/\(\[([^\]]*)\]\(([^)]*)\)\)/g)].map((match) => {
     const [link, title, url] = match
@@ -146,7 +149,7 @@ export function searchItem(query: string): Item {
   }
 }
 
-/** The request ends with a `compaction_trigger`. */
+/** Whether the request ends with a `compaction_trigger`. */
 export function wantsCompaction({ input = [] }: ResponsesRequest): boolean {
   return typeof input !== 'string' && input.at(-1)?.type === 'compaction_trigger'
 }
@@ -162,7 +165,7 @@ export interface ResponseSeed {
   readonly effort: string
 }
 
-/** What every frame with a response says of it; most of it is the request's own. */
+/** Members of the response object in every frame. Most repeat the request. */
 export function responseBase({ id, nowMs, model, effort }: ResponseSeed, request: ResponsesRequest): Fields {
   return {
     id,
@@ -188,7 +191,7 @@ export function responseBase({ id, nowMs, model, effort }: ResponseSeed, request
   }
 }
 
-/** Half of a prompt that was sent before, under the same key, counts as read from the cache. Tokens. */
+/** Cached tokens: half of the prompt if an earlier request had the same key. */
 export function cachedTokens(
   request: ResponsesRequest,
   history: readonly { readonly by: string }[],

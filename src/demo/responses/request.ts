@@ -66,12 +66,12 @@ export type InputItem = z.infer<typeof item>
 export type InputPart = z.infer<typeof part>
 export type ResponsesTool = NonNullable<ResponsesRequest['tools']>[number]
 
-/** The input as items; a bare text is a message of the user's. */
+/** The input as items. A string becomes a user message. */
 export function itemsOf({ input = [] }: ResponsesRequest): readonly InputItem[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : input
 }
 
-/** The type of an item; one with a role needs none. */
+/** The type of an item; `message` for an item that has only a role. */
 export function typeOf({ type, role }: InputItem): string {
   return type ?? (role === undefined ? '' : 'message')
 }
@@ -80,7 +80,7 @@ export function partsOf(content: InputItem['content']): readonly InputPart[] {
   return typeof content === 'string' ? [{ type: 'input_text', text: content }] : (content ?? [])
 }
 
-/** Tools the model calls for the client to run, those of namespaces included. */
+/** Tools that the client runs, including those of namespaces. */
 export function clientTools({ tools = [] }: ResponsesRequest): readonly OfferedTool[] {
   return tools.flatMap((each) =>
     each.type === 'namespace'
@@ -89,12 +89,12 @@ export function clientTools({ tools = [] }: ResponsesRequest): readonly OfferedT
   )
 }
 
-/** What is read of a model here. */
+/** The facts about a model that are read here. */
 interface Reasoner {
   readonly efforts: readonly string[]
 }
 
-/** The effort in force: what is asked for, else the usual one; `none` for models that do not reason. */
+/** The requested effort, otherwise the default; `none` for models that do not reason. */
 export function effortOf({ reasoning }: ResponsesRequest, { efforts }: Reasoner): string {
   return efforts.length === 0 ? 'none' : (reasoning?.effort ?? 'medium')
 }
@@ -167,7 +167,7 @@ function formatOf({ text }: ResponsesRequest): Conversation['format'] {
   return text?.format?.type === 'json_object' ? { type: 'json_object' } : undefined
 }
 
-/** Rough: four characters each, of texts, calls and results. */
+/** A rough estimate: four characters of texts, calls and results per token. */
 function countTokens(request: ResponsesRequest): number {
   const characters = itemsOf(request).reduce(
     (sum, each) =>

@@ -9,7 +9,10 @@ import { responsesConversation, responsesRequest } from './request.ts'
 import type { ResponsesRequest } from './request.ts'
 import { encodeResponses } from './stream.ts'
 
-/** What `/responses` says to a request that `[demo:replay]` refuses; undefined for every other. */
+/**
+ * The refusal of `/responses` for a request without the reasoning that `[demo:replay]` requires; undefined for any
+ * other request.
+ */
 export function missingReplay(
   { include = [] }: ResponsesRequest,
   conversation: Parameters<typeof lacksReplay>[0],
@@ -24,7 +27,7 @@ const RESPONSES: InferenceRoute<ResponsesRequest> = {
   done: '',
   schema: responsesRequest,
   conversation: responsesConversation,
-  // Real upstreams ask for it where calls are replayed; the marker asks for it always.
+  // Real upstreams require the reasoning only if calls are replayed. The marker always requires it.
   refuse: ({ request, conversation }) => {
     const message = missingReplay(request, conversation)
     return message === undefined ? undefined : openaiFailure({ message, code: 'invalid_request_body', param: 'input' })

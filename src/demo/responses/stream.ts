@@ -21,7 +21,7 @@ import type { ResponsesRequest } from './request.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
-/** Tokens of an answer. `cached` are among the input, `reasoning` among the output. */
+/** Tokens of an answer. `input` includes `cached`, and `output` includes `reasoning`. */
 export interface Spent {
   readonly input: number
   readonly cached: number
@@ -29,17 +29,19 @@ export interface Spent {
   readonly output: number
 }
 
-/** What differs between the services that speak this dialect. */
+/** The differences between services with this dialect. */
 interface Service {
-  /** The model as replies name it. */
+  /** The model's name in replies. */
   readonly model: string
   /** The error object of a failure inside the stream. */
   readonly errorOf: (code: string) => Fields & { readonly message: string }
-  /** Members of the last event beside its response, and within it. */
+  /** Additional members of the last event: beside its response, and within it. */
   readonly last?: (spent: Spent) => { readonly beside: Fields; readonly within: Fields }
 }
 
-/** The event stream of `/responses` without the oddities of any backend, which the proxy takes away. */
+/**
+ * Encodes the event stream of `/responses` without any backend's quirks. The proxy would normalise the quirks anyway.
+ */
 export function encodeResponses(answer: Answer, subject: Subject, { model, errorOf, last }: Service): Frames {
   const { call, request } = subject
   const content: string[] = []
@@ -119,7 +121,7 @@ function reasoningItem(answer: Answer, { call, request }: Subject): Item {
   }
 }
 
-/** Of a model that reasons, at least one token is reasoning. */
+/** For a model that reasons, at least one token is reasoning. */
 export function spentOn(answer: Answer, { request, model, conversation }: Subject): Spent {
   const { history, promptTokens } = conversation
   const reasoning = effortOf(request, model) === 'none' ? 0 : Math.max(1, answer.reasoning.length)

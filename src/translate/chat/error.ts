@@ -32,7 +32,7 @@ export function toChatError(error: ProxyError, requestId: string): ChatErrorBody
 
 /**
  * Ends a started stream: an event without `choices`, and neither a finish chunk nor `[DONE]` after it, so that no
- * client takes the answer for complete.
+ * client treats the answer as complete.
  */
 export function encodeChatErrorEvent(error: ProxyError, requestId: string): string {
   return encodeData(JSON.stringify(toChatError(error, requestId)))

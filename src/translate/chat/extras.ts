@@ -4,7 +4,7 @@ import type { WireChunk } from './wire.ts'
 /** Unknown keys, kept for the caller. */
 export type Extras = Readonly<Record<string, unknown>>
 
-/** How the values of a key merge; of `state`, the last one counts. */
+/** How the values of a key merge. For `state`, the last value counts. */
 export type KeyKind = 'envelope' | 'repeated' | 'padding' | 'text' | 'state'
 
 /** Source: docs/copilot-wire.md, quirks 10, 11. */
@@ -18,7 +18,7 @@ export function kindOf(key: string): KeyKind {
     case 'choices':
     case 'usage':
       return 'envelope'
-    // The same on every chunk.
+    // Identical in every chunk.
     case 'system_fingerprint':
     case 'service_tier':
       return 'repeated'
@@ -43,7 +43,7 @@ export function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-/** The keys of a chunk without a choice that only this chunk has; undefined if there are none. */
+/** The keys of a chunk without a choice that other chunks do not repeat; undefined if there are none. */
 export function extrasOf(chunk: WireChunk): Extras | undefined {
   const extras = Object.entries(chunk).filter(([key, value]) => {
     const kind = kindOf(key)

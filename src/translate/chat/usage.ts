@@ -4,7 +4,7 @@ import type { Usage } from '../turn.ts'
 import type { ChatUsage } from './wire.ts'
 
 /**
- * Upstream's counts; those it does not state are left out. Source: docs/copilot-wire.md, quirk 13.
+ * Upstream's counts, without those that it does not state. Source: docs/copilot-wire.md, quirk 13.
  * @param copilotUsage the stream's last value of that key
  */
 export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsage?: unknown): Usage {
@@ -12,7 +12,7 @@ export function decodeUsage(usage: Readonly<Record<string, unknown>>, copilotUsa
   const output = countOf(usage['completion_tokens'])
   const { cached_tokens: cached, cache_write_tokens: written } = detailsOf(usage['prompt_tokens_details'])
   const { reasoning_tokens: counted } = detailsOf(usage['completion_tokens_details'])
-  // Gemini has it at the top.
+  // Gemini has the count at the top level.
   const reasoning = counted ?? usage['reasoning_tokens']
   // Some backends do not count reasoning in `completion_tokens`: their total is more than the sum of the two.
   const reasoningCount = countOf(reasoning)

@@ -51,7 +51,7 @@ const toolChoice = z.union(
 /**
  * Body of POST /v1/chat/completions without its messages, which `check-messages.ts` checks by hand: there are many of
  * them, and a union of unions reports too much and too vaguely. Keys we do not read pass. `null` means "default" as it
- * does in OpenAI's schema. Only the verdict on a value is used, never zod's copy of it, so inner objects may be plain
+ * does in OpenAI's schema. Only zod's verdict is used and never its copy of the value, so inner objects may be plain
  * `z.object`. Source: OpenAI API reference, chat completions, 2026-08.
  */
 export const chatRequest = z.looseObject({
@@ -100,7 +100,7 @@ export type ChatRole = (typeof CHAT_ROLES)[number]
 /** One message, checked as far as its type states. Keys we do not read pass. */
 export interface ChatMessage {
   readonly role: ChatRole
-  /** Null or absent for `assistant` and `function` only. */
+  /** May be null or absent for `assistant` and `function` only. */
   readonly content?: string | readonly ChatPart[] | null | undefined
   readonly tool_calls?: readonly ({ readonly id: string } & JsonObject)[] | null | undefined
   /** Present on every message of role `tool`. */
@@ -158,10 +158,10 @@ export function partTypeOf(part: Readonly<Record<string, unknown>>): string | un
   return PART_TYPES.find((known) => part[known] !== undefined && part[known] !== null)
 }
 
-/** Image types of Chat Completions, Messages and Responses: callers mix them, and unknown parts pass. */
+/** Image types of Chat Completions, Messages and Responses. Callers mix the dialects, and unknown parts pass. */
 const IMAGE_TYPES = new Set(['image_url', 'image', 'input_image'])
 
-/** Whether the part is an image or holds one, like a `tool_result` of the Messages API. */
+/** Whether the part is an image or contains one, like a `tool_result` of the Messages API. */
 export function isImagePart(part: unknown): boolean {
   if (!isObject(part)) return false
   if (IMAGE_TYPES.has(partTypeOf(part) ?? '')) return true
@@ -173,7 +173,10 @@ export function isBlankContent(content: string | readonly unknown[] | null | und
   return typeof content === 'string' ? content.trim() === '' : !content || content.length === 0
 }
 
-/** Tool results may be empty, and upstream needs `reasoning_opaque` back (docs/copilot-wire.md, quirk 12). */
+/**
+ * Whether the message may be empty: tool results may, and upstream needs `reasoning_opaque` back (docs/copilot-wire.md,
+ * quirk 12).
+ */
 export function isEmptyMessage(message: ChatMessage): boolean {
   if (message.role === 'tool' || message.tool_calls || message['reasoning_opaque']) return false
   return isBlankContent(message.content)
@@ -203,7 +206,7 @@ export type WireChunk = Wire<
   | 'response'
 >
 
-/** `message` is in place of `delta` in an answer that is not streamed. */
+/** In place of `delta` in an answer that is not streamed. */
 export type WireChoice = Wire<'index' | 'delta' | 'message' | 'finish_reason' | 'logprobs'>
 
 export type WireDelta = Wire<'role' | 'content' | 'refusal' | 'tool_calls' | 'function_call'>
@@ -259,7 +262,7 @@ export type ChatCompletionChunk = {
   readonly object: 'chat.completion.chunk'
   readonly created: number
   readonly model: string
-  /** None in the chunk with the usage. */
+  /** Empty in the chunk with the usage. */
   readonly choices: [] | [ChatChunkChoice]
   readonly usage?: ChatUsage | null
 }

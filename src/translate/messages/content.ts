@@ -45,14 +45,14 @@ export function wrapReminder(block: MessagesBlock): readonly MessagesBlock[] {
   return [{ ...block, text: `<system-reminder>\n${block['text']}\n</system-reminder>` }]
 }
 
-/** Replaces a reference to a tool for models without tool search. */
+/** Returns text for a reference to a tool, for models without tool search. */
 export function toolReferenceText(name: string): string {
   return `The tool ${name} can be called now.`
 }
 
 /**
- * The message is a prompt, not only tool results. A user message with results is a prompt if it has other content,
- * except a reminder by the client.
+ * Whether the message is a prompt and not only tool results. A user message with results is a prompt if it has other
+ * content, except a reminder from the client.
  */
 export function isUserPrompt({ role, content }: MessagesMessage): boolean {
   if (role !== 'user') return false
@@ -66,7 +66,7 @@ function isByClient(block: MessagesBlock): boolean {
   return isBlock(block, 'tool_result') || (isBlock(block, 'text') && block.text.trimStart().startsWith(reminderMark))
 }
 
-/** The effort that a `system` message after the user's last prompt asks for (beta `per-turn-control-2026-07-01`). */
+/** The effort that a `system` message after the user's last prompt requests (beta `per-turn-control-2026-07-01`). */
 export function effortOfTurn(messages: readonly MessagesMessage[]): string | undefined {
   for (let at = messages.length - 1; at >= 0; at -= 1) {
     const message = messages[at]
@@ -78,7 +78,7 @@ export function effortOfTurn(messages: readonly MessagesMessage[]): string | und
 }
 
 /**
- * Refuses a prefill: a conversation that ends with the assistant.
+ * Refuses a prefill, which is a conversation that ends with an assistant message.
  * @throws Fault `invalid_request`
  */
 export function refusePrefill(messages: readonly MessagesMessage[]): void {
@@ -96,7 +96,7 @@ export function pausedFrom(messages: readonly MessagesMessage[]): number {
   return messages.findLastIndex(({ role }) => role === 'user') + 1
 }
 
-/** System messages stand between turns. */
+/** System messages come between turns. */
 function lastSpoken(messages: readonly MessagesMessage[]): MessagesMessage | undefined {
   return messages.findLast(({ role }) => role !== 'system')
 }

@@ -22,7 +22,7 @@ export function toMessagesError(error: ProxyError, requestId: string): MessagesE
   return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: requestId }
 }
 
-/** Ends a started stream. No `message_stop` follows, so that no client takes the answer for complete. */
+/** Ends a started stream. No `message_stop` follows, so that no client treats the answer as complete. */
 export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): string {
   return encodeJsonEvent('error', JSON.stringify(toMessagesError(error, requestId)))
 }
@@ -31,7 +31,7 @@ export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): 
 export function messagesErrorStatus(error: ProxyError): number {
   // Claude Code shortens the conversation on a 400 and on nothing else.
   if (overflowOf(error) !== undefined) return 400
-  // 529 is Anthropic's "overloaded". The proxy's own 503 stays: upstream is not busy.
+  // 529 is Anthropic's "overloaded". The proxy's own 503 stays, because upstream is not overloaded.
   if (error.kind === 'upstream_status' && error.status === 503) return 529
   return statusOf(error)
 }
@@ -52,7 +52,7 @@ const typesOfStatus: ReadonlyMap<number, string> = new Map([
 function messageOf(error: ProxyError, requestId: string): string {
   const overflow = overflowOf(error)
   if (overflow !== undefined) return tooLong(overflow)
-  // Anthropic's message, word for word.
+  // Anthropic's exact wording.
   if (error.kind === 'invalid_request' && error.code === 'assistant_prefill') return error.detail
   return wordError(error, requestId).message
 }
@@ -64,7 +64,10 @@ function overflowOf(error: ProxyError): string | undefined {
 }
 
 const ANTHROPICS_WORDS = /prompt is too long/i
-/** How other backends state the two counts (docs/copilot-wire.md, "Errors"; OpenAI's `context_length_exceeded`). */
+/**
+ * Patterns for the two counts in other backends' messages (docs/copilot-wire.md, "Errors"; OpenAI's
+ * `context_length_exceeded`).
+ */
 const COUNTS = [
   /token count of (?<tokens>\d+) exceeds the limit of (?<maximum>\d+)/i,
   /(?:context length is|limit of) (?<maximum>\d+) tokens\D{1,80}(?<tokens>\d+) tokens/i,

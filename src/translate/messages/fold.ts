@@ -10,7 +10,7 @@ export interface MessageFold {
   /** `message_delta.delta`. */
   end: JsonObject
   readonly usage: Map<string, unknown>
-  /** Unknown members of events: all values of a key, in order. */
+  /** Unknown members of events, with all values of each key in order. */
   readonly extras: Map<string, unknown[]>
 }
 
@@ -62,10 +62,10 @@ export function toMessage({ message, blocks, end, usage, extras }: MessageFold):
   return { ...body, ...Object.fromEntries(others.map(([key, values]) => [key, joinExtra(values)])) }
 }
 
-/** Members of events that are part of the message. */
+/** Members of events that belong to the message. */
 const known: ReadonlySet<string> = new Set(['type', 'index', 'message', 'content_block', 'delta', 'usage'])
 
-/** Objects merge and lists append (`copilot_annotations`); of other values the last holds. */
+/** Objects merge and lists append (`copilot_annotations`). For other values the last one counts. */
 function joinExtra(values: readonly unknown[]): unknown {
   const objects = objectsOf(values)
   if (objects.length < values.length) return joinLists(values)
@@ -80,7 +80,7 @@ function joinLists(values: readonly unknown[]): unknown {
   return values.every(Array.isArray) ? values.flat() : values.at(-1)
 }
 
-/** Collected first and joined once: joining with every event would be quadratic. */
+/** Pieces are collected first and joined once, because joining at every event would be quadratic. */
 function note(lists: Map<string, unknown[]>, key: string, value: unknown): void {
   const list = lists.get(key)
   if (list === undefined) lists.set(key, [value])
@@ -102,7 +102,7 @@ function foldUsage({ usage }: MessageFold, counts: JsonObject): void {
 /** Updated in place. */
 export interface BlockFold {
   readonly start: JsonObject
-  /** Pieces of `input`; undefined while none has come. */
+  /** Pieces of `input`; undefined until the first one. */
   json: string | undefined
   /** Members that deltas changed. */
   readonly members: Map<string, unknown>

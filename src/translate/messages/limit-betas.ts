@@ -9,19 +9,19 @@ interface LimitBeta {
   readonly asked: number
 }
 
-/** Betas that extend a model's limits, without a trace in the body. */
+/** Betas that extend a model's limits and are not visible in the body. */
 const limitBetas: readonly LimitBeta[] = [
   {
     name: 'context-1m-',
     room: 'context',
-    // Upstream takes prompts of the long tier without the beta.
+    // Upstream accepts prompts of the long tier without the beta.
     limitOf: ({ contextWindow, longContext }) => (longContext === undefined ? contextWindow : undefined),
     asked: 1_000_000,
   },
   { name: 'output-128k-', room: 'output', limitOf: ({ maxOutputTokens }) => maxOutputTokens, asked: 128_000 },
 ]
 
-/** Warns if the model's limit is lower. Features of other betas are in the body, and are warned of there. */
+/** Warns if the model's limit is lower. Features of other betas are visible in the body, and their rules warn. */
 export function warnLimits(betas: readonly string[], traits: ModelTraits): readonly Warning[] {
   const missed = limitBetas.flatMap(({ name, room, limitOf, asked }) => {
     const limit = limitOf(traits)

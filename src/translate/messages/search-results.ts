@@ -2,7 +2,7 @@ import { isFilled, isObject, type JsonObject, objectsOf } from '../parts/json.ts
 import type { SearchFailure, SearchOutcome } from '../turn.ts'
 import type { WebSearchContent } from './wire.ts'
 
-/** Begins our `encrypted_content`. Callers return the value unread. */
+/** Prefix of the proxy's own `encrypted_content`. Callers return the value unread. */
 const prefix = 'cpw1.'
 
 /** Encodes the result of a search that the proxy ran. */
@@ -17,7 +17,7 @@ export function toResultContent(outcome: SearchOutcome): WebSearchContent {
   }))
 }
 
-/** Decodes a search result of a caller's history. The pages of a search that Anthropic ran have no text. */
+/** Decodes a search result in a caller's history. The pages of a search that Anthropic ran have no text. */
 export function readResultContent(content: unknown): SearchOutcome {
   if (!Array.isArray(content)) {
     const code = isObject(content) ? content['error_code'] : undefined
@@ -40,8 +40,8 @@ const failures: readonly SearchFailure[] = [
 ]
 
 /**
- * Moves the result of each search after its call, as Anthropic orders them. In a stream, the result of a search that
- * another dialect's upstream ran comes after the text that cites its pages.
+ * Moves the result of each search after its call, which is Anthropic's order. If an upstream of another dialect ran the
+ * search, the stream has the result after the text that cites its pages.
  */
 export function orderSearchResults(message: JsonObject): JsonObject {
   const { content } = message

@@ -46,7 +46,7 @@ export function toUsage(counts: UsageCounts): Usage | undefined {
   }
 }
 
-/** The usage of `message_start`: zeros for counts that upstream states at the end only. */
+/** The usage of `message_start`. Counts that upstream states only at the end are zero. */
 export function toStartUsage(usage: Usage | undefined): StartUsage {
   return {
     input_tokens: usage === undefined ? 0 : uncached(usage),

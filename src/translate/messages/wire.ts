@@ -28,10 +28,10 @@ const outputFormat = z
   })
 
 /**
- * Body of POST /v1/messages. check-request.ts checks messages, tools and system text by hand: a union of unions
- * reports too much and too vaguely. Keys we do not read pass: clients add betas weekly. `null` means "default". Only
- * zod's verdict is used, never its copy, so inner objects may be plain `z.object`. Source: Anthropic Messages API
- * reference, 2026-11.
+ * Body of POST /v1/messages. check-request.ts checks messages, tools and system text, because zod's report for a union
+ * of unions is long and vague. Keys we do not read pass: clients add betas weekly. `null` means "default". Only zod's
+ * verdict is used, never its copy, so inner objects may be plain `z.object`. Source: Anthropic Messages API reference,
+ * 2026-11.
  */
 export const messagesRequest = z.looseObject({
   model: aString.min(1, 'a non-empty string'),
@@ -82,7 +82,7 @@ export type MessagesRole = (typeof MESSAGES_ROLES)[number]
 /** Keys we do not read pass. */
 export interface MessagesMessage {
   readonly role: MessagesRole
-  /** Null or absent for `system` only, which may hold settings alone. */
+  /** May be null or absent for `system` only, which may contain settings alone. */
   readonly content?: string | readonly MessagesBlock[] | null | undefined
   readonly [key: string]: unknown
 }
@@ -118,11 +118,11 @@ interface ToolUse {
   readonly input?: JsonObject | null | undefined
 }
 
-/** In `system` messages: from here on a tool is offered, or is not. */
+/** In `system` messages: from here on, a tool is offered or withdrawn. */
 interface ToolChange {
   readonly tool: {
     readonly name?: string | null | undefined
-    /** Absent if the tool was defined before. */
+    /** Absent if the tool was defined earlier. */
     readonly definition?: MessagesTool | null | undefined
   }
 }
@@ -164,12 +164,12 @@ export function isBlock<Type extends BlockType>(block: MessagesBlock, type: Type
 }
 
 /**
- * A tool of the caller's (`type` absent or `custom`), or a typed one whose schema Anthropic's models know
- * (`bash_20250124`) or which Anthropic runs (`web_search_20250305`).
+ * A tool that the caller defines (`type` absent or `custom`), or a tool that Anthropic defines: Anthropic's models know
+ * its schema (`bash_20250124`) or Anthropic runs it (`web_search_20250305`).
  */
 export interface MessagesTool {
   readonly type?: string | null | undefined
-  /** Present on every tool of the caller's; absent on toolsets. */
+  /** Present on every tool that the caller defines; absent on toolsets. */
   readonly name?: string | null | undefined
   readonly description?: string | null | undefined
   /** Absent on placeholders with `defer_loading`. */
@@ -203,7 +203,7 @@ export function messagesBodyOf(request: CallerRequest): MessagesBody {
 }
 
 // The stream of the Messages API. Source: @anthropic-ai/sdk 1.11.0, RawMessageStreamEvent, 2026-11-19. Aliases, not
-// interfaces, so that an exact event is a loose one too.
+// interfaces, so that an exact event is assignable to a loose one.
 
 /** Events that this program writes. A member that does not apply is null, not absent. */
 export type MessagesEvent =
@@ -276,7 +276,7 @@ export type RefusalDetails = {
   readonly explanation: string | null
 }
 
-/** Blocks as they start: empty, except for those without deltas. */
+/** Blocks as they start. They are empty, except those without deltas. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: ''; readonly citations: null }
   | { readonly type: 'thinking'; readonly thinking: ''; readonly signature: '' }
@@ -322,7 +322,9 @@ type WebSearchCitation = {
 
 type Loose<Type, Members = unknown> = { readonly type: Type; readonly [extra: string]: unknown } & Members
 export type LooseBlockDelta = Loose<'content_block_delta', { readonly index: number; readonly delta: JsonObject }>
-/** An event with the members that a fold reads, and any other member of upstream's. Written here or passed on. */
+/**
+ * An event with the members that a fold reads, and unknown members from upstream. The proxy wrote it or passes it on.
+ */
 export type LooseEvent =
   | Loose<'message_start', { readonly message: JsonObject }>
   | Loose<'content_block_start', { readonly index: number; readonly content_block: JsonObject }>
@@ -332,7 +334,7 @@ export type LooseEvent =
   | Loose<'message_stop'>
 
 /**
- * One JSON object of an upstream stream. Only `type` is certain: every other member is checked by its reader. Source:
+ * One JSON object of an upstream stream. Only `type` is certain: the reader of any other member checks it. Source:
  * docs/copilot-wire.md, "Messages stream"; test/fixtures/messages.
  */
 export interface WireEvent {

@@ -149,7 +149,8 @@ const silence = {
 
 function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind: 'model_not_found' }>): string {
   const reason = detail === undefined ? `The model '${model}' does not exist.` : sentence(detail)
-  return suggestions.length === 0 ? reason : `${reason} Similar: ${suggestions.join(', ')}.`
+  const similar = suggestions.length === 0 ? '' : ` Similar: ${suggestions.join(', ')}.`
+  return `${reason}${similar} Run: copilot-proxy models`
 }
 
 function upstreamWording(error: Extract<ProxyError, { kind: 'upstream_status' }>): Wording {

@@ -3,14 +3,6 @@ import { isObject, type JsonObject } from './json.ts'
 // A path is text, as upstream writes it: `input[0].phase` or `tools.0.custom.name`. Positions stand for every element
 // when a path is edited; `[]` and `*` say so.
 
-/** The value behind keys and positions; undefined where there is none. */
-export function valueAt(value: unknown, keys: readonly PropertyKey[]): unknown {
-  return keys.reduce<unknown>((inner, key) => {
-    const isThere = typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
-    return isThere ? Reflect.get(inner, key) : undefined
-  }, value)
-}
-
 /** `input[].phase` for `input[0].phase`, and `tools.*.name` for `tools.0.name`. */
 export function withoutPositions(path: string): string {
   return path.replaceAll(/\[\d*\]/g, '[]').replaceAll(/(?<=^|\.)\d+(?=\.|$)/g, '*')

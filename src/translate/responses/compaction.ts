@@ -1,11 +1,12 @@
 /**
- * If upstream cannot compact a conversation, the model is asked for a summary, and the caller gets the summary as the
- * `encrypted_content` of a compaction item, which it sends back in place of the history. Codex CLI ends such a request with a `compaction_trigger` item and wants exactly one `compaction` item in the reply (openai/codex,
+ * If upstream cannot compact a conversation, the proxy asks the model for a summary. The caller gets the summary as the
+ * `encrypted_content` of a compaction item, and sends it back in place of the history. Codex CLI ends such a request
+ * with a `compaction_trigger` item and expects exactly one `compaction` item in the reply (openai/codex,
  * `codex-rs/core/src/compact_remote_v2.rs`, 2026-09).
  */
 const prefix = 'cps1.'
 
-/** The prompt that takes the place of the trigger. */
+/** The prompt that replaces the trigger. */
 export const COMPACTION_REQUEST = `Summarise this conversation so that the work can go on from your summary alone; the messages above will no longer be seen. Say
 - what the user asked for, with every limit and preference they stated;
 - what has been done and decided, and why;
@@ -23,7 +24,7 @@ export function decodeSummary(sealed: string): string | undefined {
   return sealed.startsWith(prefix) ? Buffer.from(sealed.slice(prefix.length), 'base64url').toString('utf8') : undefined
 }
 
-/** The user message that takes the place of the history. */
+/** The user message that replaces the history. */
 export function summaryPrompt(summary: string): string {
   return `The earlier part of this conversation was replaced by this summary of it:\n\n${summary}`
 }

@@ -21,8 +21,8 @@ export function toResponsesError(error: ProxyError, requestId: string): Response
 }
 
 /**
- * HTTP status of an error reply. A prompt that is too long is 400 whatever upstream's status: clients look for the
- * code `context_length_exceeded` there. Anthropic's status for an overload is 529, OpenAI's is 503.
+ * HTTP status of an error reply. A prompt that is too long is a 400 whatever upstream's status, because clients look
+ * for the code `context_length_exceeded` there. Anthropic's status for an overload is 529, OpenAI's is 503.
  */
 export function responsesErrorStatus(error: ProxyError): number {
   if (isTooLong(error)) return 400
@@ -36,10 +36,10 @@ function isTooLong(error: ProxyError): boolean {
 
 /**
  * Ends a started stream: `error`, then `response.failed`, as OpenAI's servers do. Both are needed, in this order:
- * openai-node's stream helpers throw on `error` and take a `response.failed` for a normal end, Codex CLI passes over
+ * openai-node's stream helpers throw on `error` and treat a `response.failed` as a normal end; Codex CLI ignores
  * `error` and reads the code of `response.failed` (openai 7.55.0, @ai-sdk/openai 4.0.118, openai/codex
- * `codex-rs/codex-api/src/sse/responses.rs`, 2026-11). The AI SDK reports only the first of the two. The `error` is in
- * both of its spellings: flat as OpenAI publishes it, nested as its servers and Open Responses (2026-04-24) have it.
+ * `codex-rs/codex-api/src/sse/responses.rs`, 2026-11). The AI SDK reports only the first of the two. The `error` event
+ * has both forms: flat as OpenAI documents it, and nested as OpenAI's servers and Open Responses (2026-04-24) send it.
  *
  * @param response the response object with its echo and the items so far
  * @param sequenceNumber of the first event
@@ -93,8 +93,8 @@ const LONGEST_PLAN = 64
 const lateSequenceNumber = 0x7f_ff_ff_fe
 
 /**
- * Ends a stream whose state is not at hand. The response is made up; only a client that reads on after `error` sees it.
- * Streams of this dialect have a `fail` of their own.
+ * Ends a stream whose state is unknown. The response object is made up; only a client that reads on after `error` sees
+ * it. Streams of this dialect use their own `fail`.
  */
 export function encodeResponsesErrorEvent(error: ProxyError, requestId: string): string {
   const response = {
@@ -111,7 +111,10 @@ export function encodeResponsesErrorEvent(error: ProxyError, requestId: string):
   return encodeResponsesFailure(error, requestId, response, lateSequenceNumber)
 }
 
-/** Upstream's codes that clients know and that no status stands for. Source: OpenAI API reference, response errors, 2026-11. */
+/**
+ * Upstream's codes that clients know and that no status expresses. Source: OpenAI API reference, response errors,
+ * 2026-11.
+ */
 const KEPT = new Set([
   'invalid_prompt',
   'bio_policy',
@@ -133,6 +136,6 @@ function failureCode(error: ProxyError): string {
     if (status === 503 || status === 529) return 'server_is_overloaded'
   }
   if (status === 429) return 'rate_limit_exceeded'
-  // Most errors of the proxy itself are worth a retry; a request that it refuses is not.
+  // Most errors of the proxy itself are worth a retry, but a request that it refuses is not.
   return status < 500 && status !== 408 ? 'invalid_prompt' : 'server_error'
 }

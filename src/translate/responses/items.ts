@@ -14,14 +14,14 @@ export function itemTypeOf(item: JsonObject): string | undefined {
   return typeof id === 'string' ? 'item_reference' : undefined
 }
 
-/** Items that configure the request and are no part of the conversation. */
+/** Items that configure the request and are not part of the conversation. */
 const SETTINGS = new Set(['additional_tools', 'configuration_update'])
 
 export function conversationOf(items: readonly JsonObject[]): readonly JsonObject[] {
   return items.filter((item) => !SETTINGS.has(itemTypeOf(item) ?? ''))
 }
 
-/** Written by the model, a tool or the program that runs them. */
+/** Items that the model, a tool or the program that runs tools has written. */
 export function isFromAgent(item: JsonObject): boolean {
   const { role } = item
   return itemTypeOf(item) !== 'message' || (role !== 'user' && role !== 'system' && role !== 'developer')
@@ -46,7 +46,7 @@ function isImagePart(part: unknown): boolean {
   return isObject(part) && typeof part['type'] === 'string' && IMAGE_TYPES.has(part['type'])
 }
 
-/** The item with each part of its content and its output mapped. The very item if nothing changes. */
+/** Returns the item with each part of its content and its output mapped. Returns the same object if nothing changes. */
 export function mapParts(item: JsonObject, map: (part: JsonObject) => JsonObject): JsonObject {
   const changes = ['content', 'output'].flatMap((member) => {
     const parts = item[member]
@@ -57,7 +57,7 @@ export function mapParts(item: JsonObject, map: (part: JsonObject) => JsonObject
   return changes.length === 0 ? item : { ...item, ...Object.fromEntries(changes) }
 }
 
-/** Prefixes of minted item ids. The request side removes such ids: no upstream knows them. */
+/** Prefixes of generated item ids. Requests drop such ids, because no upstream knows them. */
 const prefixes: ReadonlyMap<string, string> = new Map([
   ['message', 'msg_cpx'],
   ['reasoning', 'rs_cpx'],
@@ -73,8 +73,8 @@ export function mintItemId(type: string, seedId: string, index: number): string 
 }
 
 /**
- * The provider of a ciphertext without an envelope, by the id of its item. Only Copilot's ciphertext is forwarded without
- * an envelope, and its item has a minted id if Copilot's own id is not usable. Undefined for any other id.
+ * The provider of a ciphertext without an envelope, by the id of its item. Only Copilot's ciphertext is forwarded
+ * without an envelope. Its item has a generated id if Copilot's own id is not usable. Undefined for any other id.
  */
 export function makerOfId(id: unknown): Provider | undefined {
   return typeof id === 'string' && MINTED.test(id) ? 'copilot' : undefined
@@ -87,14 +87,14 @@ export function mintResponseId(seedId: string): string {
 const control = /\p{Cc}/u
 
 /**
- * An id that callers can keep and send back. A delta with an unescaped control character in its id is no JSON, and would
- * match an event template all the same, so such ids are refused.
+ * Whether callers can keep the id and send it back. A delta whose id has an unescaped control character is not JSON,
+ * and could still match an event template, so such ids are refused.
  */
 export function isUsableId(id: unknown): id is string {
   return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID && !control.test(id)
 }
 
-/** Characters in an `id` or `call_id`; more is 400 `string_above_max_length` (anomalyco/opencode#17933). */
+/** Characters in an `id` or `call_id`. A longer one gets 400 `string_above_max_length` (anomalyco/opencode#17933). */
 const LONGEST_ID = 64
 
 /** Matches the ids of `mintItemId`: `rs_cpx…`, `msg_cpx…`. */
@@ -105,7 +105,7 @@ export function mayBeUpstreams(id: unknown): boolean {
   return typeof id === 'string' && id.length <= LONGEST_ID && !MINTED.test(id)
 }
 
-/** Maps an id to the same short id in a call and its output, on every turn. */
+/** Shortens an id to the same id in a call and its output, on every turn. */
 export function shortCallId(id: string): string {
   return id.length <= LONGEST_ID ? id : shortName(id, LONGEST_ID)
 }

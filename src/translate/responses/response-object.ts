@@ -30,7 +30,7 @@ export const emptyEcho: RequestEcho = {
 
 type Stated = Pick<ResponseState, 'id' | 'model' | 'status'> & Partial<ResponseState>
 
-/** The response object. What `stated` holds overrides the echo of the request. */
+/** Returns the response object. Members of `stated` override the echo of the request. */
 export function toResponseObject(seed: ReplySeed, echo: JsonObject | undefined, stated: Stated): ResponseObject {
   const { createdSeconds, nowSeconds } = seed
   const state: ResponseState = {
@@ -49,7 +49,7 @@ export function toResponseObject(seed: ReplySeed, echo: JsonObject | undefined, 
 }
 
 /**
- * Members that Open Responses (2026-04-24) and OpenAI's schema require on every response object, without `output`, which
+ * Members that Open Responses (2026-04-24) and OpenAI's schema require on every response object, except `output`, which
  * the normaliser writes. `openai` and `@ai-sdk/openai` 4 read some of them without a check.
  */
 const required = [
@@ -58,8 +58,8 @@ const required = [
 ]
 
 /**
- * Members of which upstream may have received another value than the caller sent: upstream stores nothing, history is
- * joined here, and the ChatGPT backend takes some values under other names. The echo holds the caller's values.
+ * Members that may have another value in upstream's request than in the caller's. Upstream stores nothing, the proxy
+ * joins history, and the ChatGPT backend names some values differently. The echo contains the caller's values.
  */
 const changedByUs = [
   'store',
@@ -124,7 +124,7 @@ function completeFormat(response: WireObject): boolean {
 
 /**
  * The members of a response object that repeat its request, with the defaults that OpenAI's servers fill in. Members of
- * Open Responses (2026-04-24) are there too. Source: OpenAI API reference, the response object, 2026-11.
+ * Open Responses (2026-04-24) are included. Source: OpenAI API reference, the response object, 2026-11.
  *
  * @param continues the `previous_response_id` of a request whose history has been joined
  */
@@ -138,7 +138,7 @@ export function echoOf(value: ResponsesRequest, continues?: string): JsonObject 
   }
 }
 
-/** The echo without tools and instructions, which are large, and which every Responses upstream repeats itself. */
+/** The echo without tools and instructions, which are large and which every Responses upstream repeats itself. */
 export function settingsOf(value: ResponsesRequest, continues?: string): JsonObject {
   const { verbosity, format } = value.text ?? {}
   const { instructions: _text, tools: _list, tool_choice: _choice, parallel_tool_calls: _calls, ...members } = emptyEcho
@@ -151,14 +151,14 @@ export function settingsOf(value: ResponsesRequest, continues?: string): JsonObj
       effort: value.reasoning?.effort ?? null,
       summary: value.reasoning?.summary ?? value.reasoning?.generate_summary ?? null,
     },
-    // No tier reaches upstream.
+    // The request to upstream names no tier.
     service_tier: 'default',
     text: {
       ...value.text,
       verbosity: verbosity ?? undefined,
       format: format?.type === 'json_schema' ? echoFormat(format) : (format ?? { type: 'text' }),
     },
-    // The schema has no null for it.
+    // The schema does not allow null for it.
     ...(typeof value.user === 'string' && { user: value.user }),
   }
 }

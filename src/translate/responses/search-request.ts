@@ -3,15 +3,15 @@ import type { ModelTraits } from '../model-traits.ts'
 import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, Usage, WebSearchTool } from '../turn.ts'
 import { responsesFieldNames } from './wire.ts'
 
-/** For the model that searches. Its answer goes to another model, which answers the user. */
+/** Instructions for the model that searches. Another model reads its answer and answers the user. */
 const INSTRUCTIONS =
   'Search the web for what the user asks and report what the pages say: facts, figures, names and dates, as they stand ' +
   'there. Cite the page behind every statement. Do not ask back, and do not answer from memory.'
 
-/** The request that has a GPT model search the web. */
+/** Returns the request that makes a GPT model search the web. */
 export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTraits): Turn {
   const { blockedDomains = [] } = tool
-  // Upstream filters by allowed domains only. Search engines know `-site:`; `isAllowed` checks the results.
+  // Upstream's filter has only allowed domains. Search engines understand `-site:`, and `isAllowed` checks the results.
   const prompt = [query, ...blockedDomains.map((domain) => `-site:${domain.replace(/\*.*/, '')}`)].join(' ')
   const effort = supports.reasoningEffort?.includes('low') === true ? 'low' : undefined
   return {
@@ -58,7 +58,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
       const pages = new Map<string, FoundPage>()
       for (const each of texts.values()) cutByPage(each.text, each.citations, tool, pages)
       const isCited = [...texts.values()].some(({ citations }) => citations.length > 0)
-      // An answer that cites only pages of other domains is withheld.
+      // Withholds an answer that cites only pages of other domains.
       const text = isCited && pages.size === 0 ? '' : [...texts.values()].map((each) => each.text).join('')
       return { pages: [...pages.values()], text }
     },
@@ -66,7 +66,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
   }
 }
 
-/** Gives every page the text that ends in its citation, and the last page the text after it. */
+/** Gives each page the text that ends in its citation, and the last page the remaining text too. */
 function cutByPage(
   text: string,
   citations: readonly Citation[],
@@ -88,12 +88,12 @@ function isWebPage(url: string): boolean {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 }
 
-/** OpenAI's filter has no paths. */
+/** OpenAI's filter does not support paths. */
 export function hostOf(domain: string): string {
   return domain.toLowerCase().split('/')[0] ?? ''
 }
 
-/** The caller's filter holds whether or not upstream applies it. */
+/** Applies the caller's filter whether or not upstream has applied it. */
 function isAllowed(url: string, { allowedDomains = [], blockedDomains = [] }: WebSearchTool): boolean {
   const { hostname, pathname } = new URL(url)
   const isOf = (domain: string): boolean => {

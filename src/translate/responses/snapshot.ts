@@ -11,11 +11,11 @@ import {
 import type { WireEvent, WireObject } from './wire.ts'
 
 /**
- * What the emitted events add up to: the response and its items, by `output_index`. Owned by one reply, updated in place:
- * a copy per event would be quadratic. The events have been normalised.
+ * The response and its items, by `output_index`, folded from the emitted events. Owned by one reply and updated in
+ * place, because a copy per event would be quadratic. The events have been normalised.
  */
 export interface ResponseSnapshot {
-  /** Of the latest lifecycle event. */
+  /** From the latest lifecycle event. */
   response: WireObject
   readonly items: Map<number, ItemSnapshot>
 }
@@ -26,7 +26,9 @@ export interface ItemSnapshot {
   readonly id: string
   /** The id as JSON. */
   readonly idLiteral: string
-  /** Of `output_item.added`, then of `output_item.done`. The event holds the same object, so it is never changed. */
+  /**
+   * From `output_item.added`, then from `output_item.done`. The event holds the same object, so it is never changed.
+   */
   item: WireObject
   isDone: boolean
   readonly content: PartSnapshot[]
@@ -35,7 +37,7 @@ export interface ItemSnapshot {
   readonly call: TextSnapshot
 }
 
-/** A text so far; `isDone` once its `.done` event was emitted. */
+/** A text so far. `isDone`: its `.done` event was emitted. */
 export interface TextSnapshot {
   /** The part's position; 0 for the text of a call. */
   readonly index: number
@@ -46,7 +48,7 @@ export interface TextSnapshot {
 export interface PartSnapshot extends TextSnapshot {
   readonly container: PartContainer
   readonly kind: TextKind | undefined
-  /** Of `part.added`, then of `part.done`. */
+  /** From `part.added`, then from `part.done`. */
   part: WireObject
   readonly annotations: unknown[]
   isClosed: boolean
@@ -73,7 +75,7 @@ export function foldEvent(snapshot: ResponseSnapshot, type: string, event: WireE
   text.isDone = true
 }
 
-/** The items in the order of their index; an item that is not done holds its content so far. */
+/** The items in the order of their index. An item that is not done has its content so far. */
 export function outputOf(snapshot: ResponseSnapshot): WireObject[] {
   return itemsOf(snapshot).map((item) => (item.isDone ? item.item : toItem(item, 'incomplete')))
 }
@@ -149,7 +151,7 @@ function addItem({ items }: ResponseSnapshot, { output_index: index, item }: Wir
   })
 }
 
-/** Drops the pieces, which the final item repeats: a long answer is held once. */
+/** Drops the pieces, because the final item repeats them and a long answer should be in memory only once. */
 function finishItem(snapshot: ItemSnapshot, item: WireObject): void {
   snapshot.item = item
   snapshot.isDone = true
@@ -173,7 +175,7 @@ function finishPart(snapshot: ResponseSnapshot, container: PartContainer, event:
   open.isClosed = true
 }
 
-/** The part with its text so far, and with upstream's further members. */
+/** The part with its text so far and upstream's unknown members. */
 export function toPart({ kind, part, text, annotations, isClosed }: PartSnapshot): WireObject {
   if (isClosed) return part
   return {
@@ -192,7 +194,7 @@ function partAt(snapshot: ResponseSnapshot, container: PartContainer, event: Wir
   return typeof position === 'number' ? itemAt(snapshot, event)?.[container][position] : undefined
 }
 
-/** The text at the indices of an event; undefined if there is none. */
+/** The text at an event's indices; undefined if there is none. */
 function textAt(snapshot: ResponseSnapshot, { container }: TextKind, event: WireEvent): TextSnapshot | undefined {
   return container === 'item' ? itemAt(snapshot, event)?.call : partAt(snapshot, container, event)
 }

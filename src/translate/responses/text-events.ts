@@ -1,4 +1,4 @@
-/** Where an item holds its texts: in the parts of a list, or in a member of its own. */
+/** Where an item holds its texts: in the parts of a list, or in a member of the item. */
 type TextContainer = 'content' | 'summary' | 'item'
 
 /** A text that is streamed. */
@@ -9,9 +9,9 @@ export interface TextKind {
   /** Type of the items that hold it. */
   readonly item: string
   readonly container: TextContainer
-  /** Type of the parts that hold it; '' for texts of the item itself. */
+  /** Type of the parts that hold it; '' for texts of the item. */
   readonly part: string
-  /** The member that holds the final text: in the `.done` event, in the part, in the item. */
+  /** The member that holds the final text in the `.done` event, in the part and in the item. */
   readonly key: 'text' | 'refusal' | 'arguments' | 'input'
 }
 
@@ -52,7 +52,7 @@ export function kindOfItem(type: string): TextKind | undefined {
   return callKinds.get(type)
 }
 
-/** The events that open and close a part, and their member for its position. */
+/** The events that open and close a part, and the member with its position. */
 export const partEvents = {
   content: {
     added: 'response.content_part.added',

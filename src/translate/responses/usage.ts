@@ -4,7 +4,7 @@ import type { Usage } from '../turn.ts'
 import type { ResponseUsage, WireEvent, WireObject } from './wire.ts'
 
 /**
- * Upstream's counts; undefined if it states none.
+ * Converts upstream's counts; undefined if it states none.
  * @param copilotUsage of the final event, as `copilotUsageOf` finds it
  */
 export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefined {
@@ -23,12 +23,12 @@ export function toUsage(usage: unknown, copilotUsage?: unknown): Usage | undefin
   }
 }
 
-/** Beside the response, or in it (docs/copilot-wire.md, "Credits"). */
+/** `copilot_usage` is beside the response or in it (docs/copilot-wire.md, "Credits"). */
 export function copilotUsageOf({ copilot_usage: beside, response }: WireEvent): unknown {
   return beside ?? (isObject(response) ? response['copilot_usage'] : undefined)
 }
 
-/** Clients read both objects of details without a check, so both are always there. */
+/** Clients read both details objects without a check, so both are always present. */
 export function toResponseUsage(usage: Usage): ResponseUsage {
   const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens = 0 } = usage
   return {

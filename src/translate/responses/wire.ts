@@ -44,9 +44,9 @@ const reasoning = z.object(
 )
 
 /**
- * Body of POST /v1/responses. `caller/check-request.ts` checks items and tools, for which zod is slow and its messages
- * are vague. Keys we do not read pass. `null` means "default", as in OpenAI's schema. zod's copy of the value is not
- * used, so inner objects may be plain `z.object`. Source: OpenAI API reference, responses, 2026-11.
+ * Body of POST /v1/responses. `caller/check-request.ts` checks items and tools, because zod would be slow and its
+ * messages vague. Keys we do not read pass. `null` means "default", as in OpenAI's schema. zod's copy of the value is
+ * not used, so inner objects may be plain `z.object`. Source: OpenAI API reference, responses, 2026-11.
  */
 export const responsesRequest = z.looseObject({
   model: aString.min(1, 'a non-empty string'),
@@ -106,7 +106,7 @@ export function isWebSearchType(type: string): boolean {
   return type === 'web_search' || type.startsWith('web_search_')
 }
 
-/** A named tool, a hosted one, or `allowed_tools` with a mode and tools. */
+/** A tool's name, a hosted tool, or `allowed_tools` with a mode and tools. */
 export type ResponsesToolChoice =
   | 'none'
   | 'auto'
@@ -143,21 +143,21 @@ export function responsesBodyOf(request: CallerRequest): ResponsesBody {
   throw new TypeError('the request was not decoded by the responses dialect')
 }
 
-// What upstream sends is not trusted: all members of a `WireEvent` are unknown, and each reader checks what it reads. The
-// items and response objects of the proxy itself have exact types, assignable to those of the `openai` package. Source:
-// OpenAI API reference, responses streaming events, 2026-11.
+// Data from upstream is not trusted: all members of a `WireEvent` are unknown, and each reader checks what it reads.
+// The items and response objects of the proxy itself have exact types, assignable to those of the `openai` package.
+// Source: OpenAI API reference, responses streaming events, 2026-11.
 
 /** One event of a stream. Validating each event against a schema would cost more than forwarding it. */
 export interface WireEvent {
   type?: unknown
   sequence_number?: unknown
-  /** Of lifecycle events: the response object. */
+  /** The response object, in lifecycle events. */
   response?: unknown
   output_index?: unknown
   content_index?: unknown
   summary_index?: unknown
   annotation_index?: unknown
-  /** Changes from event to event with Copilot (docs/copilot-wire.md, "Responses stream"); `output_index` does not. */
+  /** Copilot changes it from event to event (docs/copilot-wire.md, "Responses stream"); `output_index` does not. */
   item_id?: unknown
   item?: unknown
   part?: unknown
@@ -168,9 +168,9 @@ export interface WireEvent {
   input?: unknown
   logprobs?: unknown
   annotation?: unknown
-  /** Random filling that hides the length of a delta. */
+  /** Random padding that hides the length of a delta. */
   obfuscation?: unknown
-  /** Of `error` events: flat or, from some servers, nested under `error`. */
+  /** In `error` events: flat or, from some servers, nested under `error`. */
   error?: unknown
   code?: unknown
   message?: unknown
@@ -274,8 +274,8 @@ export type ResponseUsage = {
 type ResponseError = { code: string; message: string }
 
 /**
- * The response object without what repeats the request, which is the caller's own JSON. `output_text`, which the
- * `openai` package's type demands, is added by that package and never on the wire.
+ * The response object without the members that repeat the request, which are the caller's own JSON. The `openai`
+ * package adds `output_text` itself, which its type requires and which is never on the wire.
  */
 export type ResponseState = {
   id: string
@@ -294,7 +294,7 @@ export type ResponseState = {
 
 export type ResponseObject = ResponseState & RequestEcho
 
-/** The request's members in its response: OpenAI's defaults, or the caller's values. */
+/** The members of a response that repeat its request: OpenAI's defaults, or the caller's values. */
 export type RequestEcho = {
   access_programs: null
   background: boolean
@@ -316,12 +316,12 @@ export type RequestEcho = {
   top_logprobs: number
   top_p: number | null
   truncation: 'auto' | 'disabled'
-  /** Open Responses (2026-04-24) has these; OpenAI's reference does not. */
+  /** Open Responses (2026-04-24) has these members; OpenAI's reference does not. */
   presence_penalty: number
   frequency_penalty: number
 }
 
-/** Members that this dialect does not have are named as in Chat Completions. */
+/** Members that this dialect lacks have their names in Chat Completions. */
 export const responsesFieldNames: FieldNames = {
   maxOutputTokens: 'max_output_tokens',
   temperature: 'temperature',
@@ -341,7 +341,7 @@ export const responsesFieldNames: FieldNames = {
   parallelToolCalls: 'parallel_tool_calls',
 }
 
-/** The name of a caller's member as a warning header may hold it. */
+/** The name of a caller's member, in the form that a warning header can contain. */
 export function nameable(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : 'unknown member'
 }

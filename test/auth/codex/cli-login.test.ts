@@ -151,7 +151,7 @@ describe('a login of Codex CLI', () => {
     expect(await nameGot(source)).toBe('renewed by the CLI')
   })
 
-  test('whose token upstream refuses helps again once the CLI has renewed it, which is said', async () => {
+  test('whose token upstream refuses works again after the CLI has renewed it, and the fix says so', async () => {
     await writeFile(path, chatgpt('cli'))
     const source = start()
     const { value } = await source.get(never)
@@ -179,7 +179,7 @@ describe('a login of Codex CLI', () => {
     expect(await nameGot(source)).toBe('another login')
   })
 
-  test('a change of account is told, a renewal is not', async () => {
+  test('listeners are called for a change of account, not for a renewal', async () => {
     await writeFile(path, chatgpt('one'))
     const source = start()
     const accounts: (CodexAccount | undefined)[] = []

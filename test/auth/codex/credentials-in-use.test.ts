@@ -63,7 +63,7 @@ describe('an API key', () => {
     await expect(source.get(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
   })
 
-  test('is told once to who listens from the start, by a name that tells keys apart and nothing of them', async () => {
+  test('calls an early listener once, with an id that distinguishes keys without revealing them', async () => {
     const ids: (string | undefined)[] = []
     for (const key of ['sk-example', 'sk-other', 'sk-example']) {
       const source = createApiKeySource(key)

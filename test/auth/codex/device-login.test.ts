@@ -209,7 +209,7 @@ describe('waiting for the person', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('a code that is not redeemed is a failure, told without code and verifier', async () => {
+  test('a code that cannot be redeemed is a failure whose message has no code and no verifier', async () => {
     const refused = {
       status: 400,
       body: { error: 'invalid_grant', error_description: 'example-code example-verifier' },

@@ -531,7 +531,7 @@ describe('after upstream’s 401', () => {
     expect(seen).toHaveLength(3)
   })
 
-  test('who is refused all the same is told what helps: a new login, or what keeps it from being renewed', async () => {
+  test('a refusal after a renewal names the fix: a new login, or the reason why the login cannot be renewed', async () => {
     answerRenewals()
     const source = start(memory(0))
     const first = await source.get(never)
@@ -788,7 +788,7 @@ describe('what is stored, and when', () => {
 })
 
 describe('who is logged in', () => {
-  test('is told when it changes, and not with every renewal', async () => {
+  test('listeners are called when the account changes, not at every renewal', async () => {
     answerRenewals()
     const store = memory(0)
     const source = start(store)
@@ -811,7 +811,7 @@ describe('who is logged in', () => {
     expect(accounts).toHaveLength(2)
   })
 
-  test('nobody is told of nobody once', async () => {
+  test('listeners are called once, with undefined, if nobody is logged in', async () => {
     const source = start(createMemoryRecordStore(codexRecordKind, []))
     const onChange = vi.fn()
     source.onChange(onChange)
@@ -836,7 +836,7 @@ describe('who is logged in', () => {
     })
   })
 
-  test('a request does not make do with a look at a record that somebody is writing', async () => {
+  test('a request does not settle for a background read of a half-written record', async () => {
     const inner = memory(0)
     const [looking, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let isThere = false

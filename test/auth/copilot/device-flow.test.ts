@@ -226,7 +226,7 @@ describe('C20 polling', () => {
     expect(pausesMs).toEqual([6_000, 11_000])
   })
 
-  test('goes on after a poll that hangs', async () => {
+  test('continues after a poll that hangs', async () => {
     const { deps, code } = setUp()
     answerPolls(() => new Promise(() => {}), json('poll-authorized'))
     expect(await pollForToken({ ...deps, timeoutMs: 20 }, options, code, never)).toMatchObject({ kind: 'authorized' })

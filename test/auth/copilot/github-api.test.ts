@@ -63,7 +63,7 @@ test('reads plan and quota', async () => {
   })
 })
 
-test('a token without the quota endpoint is told apart from one without access', async () => {
+test('distinguishes a token without the quota endpoint from one without access', async () => {
   server.use(
     http.get('https://api.octo.ghe.com/copilot_internal/user', () =>
       HttpResponse.json(fixture('github-404'), { status: 404 }),

@@ -124,7 +124,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('403 with a known reason is put in plain words', async () => {
+  test('403 with a known reason gets our own text', async () => {
     answer(fixture('exchange-403-spammy'), { status: 403 })
     expect(await exchange()).toEqual({
       kind: 'no_access',
@@ -155,7 +155,7 @@ describe('a refusal', () => {
     expect('url' in outcome ? outcome.url : undefined).toBe(shown)
   })
 
-  test('403 with a new reason passes on GitHub’s own words', async () => {
+  test('403 with an unknown reason keeps GitHub’s message', async () => {
     answer(fixture('exchange-403-new-reason'), { status: 403 })
     expect(await exchange()).toMatchObject({
       kind: 'no_access',
@@ -215,7 +215,7 @@ describe('no answer of GitHub’s', () => {
     }
   })
 
-  test('a page of GitHub’s own tells of trouble at GitHub', async () => {
+  test('a page from GitHub itself means a failure at GitHub', async () => {
     answer('<html>Unicorn!</html>', { status: 502, headers: { 'x-github-request-id': 'EXAMPLE' } })
     expect(await exchange()).toMatchObject({ detail: 'GitHub answered 502' })
   })
@@ -240,7 +240,7 @@ describe('no answer of GitHub’s', () => {
     expect(await exchange()).toMatchObject({ kind: 'transient', detail: expect.stringContaining('too large') })
   })
 
-  test('a lost network and a silent server are told apart', async () => {
+  test('distinguishes a lost network from a silent server', async () => {
     server.use(http.get(ENDPOINT, () => HttpResponse.error()))
     expect(await exchange()).toMatchObject({ kind: 'transient', timedOut: false })
     server.use(http.get(ENDPOINT, () => new Promise(() => {})))

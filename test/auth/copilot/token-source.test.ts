@@ -416,7 +416,7 @@ describe('an account that GitHub refuses', () => {
     })
   })
 
-  test('a token of the environment that cannot be one is not sent, and is no trouble of the network', async () => {
+  test('an invalid token from the environment is not sent, and does not count as a network failure', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(createMemoryRecordStore(copilotRecordKind, []), { githubToken: 'ghu_example and more' })
     expect(await faultOf(source.get(never))).toEqual({
@@ -428,7 +428,7 @@ describe('an account that GitHub refuses', () => {
     expect(exchanges.count).toBe(0)
   })
 
-  test('no access is said in plain words, and looked at again a minute later', async () => {
+  test('no access has a plain message, and is checked again a minute later', async () => {
     const exchanges = answerExchanges((n) =>
       n === 1 ? HttpResponse.json(fixture('exchange-403-spammy'), { status: 403 }) : granted(n),
     )
@@ -446,7 +446,7 @@ describe('an account that GitHub refuses', () => {
     expect(await source.get(never)).toMatchObject({ value: 'tid=2' })
   })
 
-  test('a token of the wrong kind or host is told apart', async () => {
+  test('distinguishes a token of the wrong kind or host', async () => {
     answerExchanges(() => HttpResponse.json(fixture('github-404'), { status: 404 }))
     expect(await faultOf(start(memory()).get(never))).toMatchObject({
       detail: expect.stringContaining('GHE.com'),
@@ -819,7 +819,7 @@ describe('what is stored changes', () => {
     expect(exchanges.count).toBe(0)
   })
 
-  test('a change that falls into a look at the store is not missed', async () => {
+  test('a change during a background read of the store is not missed', async () => {
     const inner = memory(stored(0))
     const { store, holdNext } = slowToRead(inner)
     const source = start(store)
@@ -834,7 +834,7 @@ describe('what is stored changes', () => {
     expect(await second).toMatchObject({ value: 'tid=second' })
   })
 
-  test('a rejection that falls into a look at the store still gets its exchange', async () => {
+  test('a rejection during a background read of the store still causes an exchange', async () => {
     answerExchanges(granted)
     const inner = memory(stored(0))
     const { store, holdNext } = slowToRead(inner)
@@ -866,7 +866,7 @@ const failing = (problem: 'busy' | 'unwritable', store: RecordStore<CopilotRecor
   },
 })
 
-describe('a store in trouble', () => {
+describe('a store that fails', () => {
   test('a token that cannot be stored is used from memory, with a warning, and keeps what it learned', async () => {
     const api = 'https://api.business.githubcopilot.com'
     const exchanges = answerExchanges((n) => granted(n, { endpoints: { api } }))
@@ -890,7 +890,7 @@ describe('a store in trouble', () => {
     expect(exchanges.count).toBe(2)
   })
 
-  test('C05 a token that could not be stored is stored as soon as that works, told once, over nobody else’s', async () => {
+  test('C05 a token that could not be stored is stored as soon as possible, logged once, and overwrites no other login', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     answerExchanges(granted)
     const store = memory()
@@ -937,7 +937,7 @@ describe('a store in trouble', () => {
     vi.useRealTimers()
   })
 
-  test('a lock that is not to be had is a passing trouble, told without the path', async () => {
+  test('a lock that cannot be taken is a temporary failure, whose message has no path', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(failing('busy', memory()))
     const fault = await faultOf(source.get(never))
@@ -968,7 +968,7 @@ describe('a store in trouble', () => {
     await vi.waitFor(() => expect(source.status()).toMatchObject({ detail: 'Logged in', login: 'again' }))
   })
 
-  test('a request does not make do with a look at a record that somebody is writing', async () => {
+  test('a request does not settle for a background read of a half-written record', async () => {
     const inner = memory(stored(600))
     const [looking, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let isThere = false
@@ -1005,7 +1005,7 @@ describe('a store in trouble', () => {
 })
 
 describe('closing', () => {
-  test('ends an exchange under way; who waits is told', async () => {
+  test('cancels an exchange under way, and waiting callers get an error', async () => {
     const asked = Promise.withResolvers<void>()
     answerExchanges(() => {
       asked.resolve()

@@ -84,7 +84,7 @@ describe('C19 a keychain that', () => {
     await expect(keychain.get('an entry')).rejects.toMatchObject({ problem: 'keychain' })
   })
 
-  test('cannot be found from here is told so by the real program, and the kernel’s keyring is not taken for it', async () => {
+  test('is reported as missing by the real helper, which does not use the kernel’s keyring instead', async () => {
     // No session bus to find a Secret Service by. On macOS and Windows there is a keychain all the same.
     const asked = createSystemKeychain({ env: { HOME: dir }, ...patient }).get('trial')
     if (process.platform === 'linux') await expect(asked).rejects.toMatchObject({ problem: 'keychain' })

@@ -55,7 +55,7 @@ describe('storing', () => {
     expect(store.locationOf('copilot-octocat')).toBe(file())
   })
 
-  test('nothing is made by looking', async () => {
+  test('reading creates no file and no folder', async () => {
     expect(await store.list()).toEqual([])
     expect(await store.current()).toBeUndefined()
     expect(await store.read('copilot-octocat')).toBeUndefined()
@@ -433,7 +433,7 @@ describe('C03 something else in the place of a record', () => {
     expect(await store.read('copilot-octocat')).toEqual(exampleRecord())
   })
 
-  test('a link that appears between looking and opening is refused too', async () => {
+  test('a link that appears between check and open is refused too', async () => {
     await store.write(exampleRecord())
     const target = join(base, 'elsewhere.json')
     await writeFile(target, JSON.stringify(exampleRecord()))
@@ -560,7 +560,7 @@ test('temporary files of killed writers are swept, those of live ones are not', 
 })
 
 describe('a corrupt record that is left', () => {
-  test('stays where it is, is told of once, and is trouble in place of absence', async () => {
+  test('stays in place, is logged once, and counts as unreadable and not as absent', async () => {
     await store.write(exampleRecord())
     await writeFile(file(), '{"id":')
     for (let round = 0; round < 2; round += 1) {
@@ -601,7 +601,7 @@ describe('watching', () => {
     stop()
   })
 
-  test('stops when told', async () => {
+  test('stops when the returned function is called', async () => {
     const watcher = createRecordStore({ kind: copilotRecordKind, dir, log, watchEveryMs: 5 })
     const onChange = vi.fn()
     watcher.watch(onChange)()

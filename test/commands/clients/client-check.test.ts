@@ -15,7 +15,7 @@ function judge(settings: Partial<ClientSettings>, url: string | undefined = daem
   )
 }
 
-describe('what conflicts is told, with one thing to do', () => {
+describe('reports each conflict with one fix', () => {
   test.each<readonly [Record<string, string>, RegExp]>([
     [
       { ANTHROPIC_API_KEY: 'sk-ant-example', ANTHROPIC_AUTH_TOKEN: 'example-token' },

@@ -173,7 +173,7 @@ describe('nobody is logged in', () => {
 })
 
 describe('logins that are of no use any more', () => {
-  test('a revoked GitHub token is told by a real exchange, although a Copilot token is still stored', async () => {
+  test('a real exchange detects a revoked GitHub token, although a Copilot token is still stored', async () => {
     const { github, user } = await copilotUser()
     github.tokens.revokeAll()
     const { code, failed, of } = await ask(user)
@@ -190,7 +190,7 @@ describe('logins that are of no use any more', () => {
     expect(of('token', 'copilot')).toMatchObject([{ fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid' }])
   })
 
-  test('no seat is a matter of the plan, told once', async () => {
+  test('a missing seat is reported once, as a matter of the plan', async () => {
     const { user } = await copilotUser()
     const seatless = await openGithub({ settings: { entitlementProblem: 'no_copilot_access' } })
     Object.assign(user.env, {
@@ -347,7 +347,7 @@ describe('files', () => {
     expect(of('login', 'copilot')[0]?.detail).toContain('copilot-linked.json is not a plain file')
   })
 
-  test('a record that is cut short is told and left where it is', async () => {
+  test('a truncated record is reported and left in place', async () => {
     const user = await createUser()
     const path = join(user.home, 'auth', 'copilot-broken.json')
     await mkdir(join(user.home, 'auth'), { mode: 0o700 })
@@ -362,7 +362,7 @@ describe('files', () => {
 })
 
 describe('network', () => {
-  test('a host that is not there is told once, and what needs it is skipped', async () => {
+  test('an unreachable host is reported once, and checks that need it are skipped', async () => {
     const { user } = await copilotUser()
     user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = 'http://127.0.0.1:1'
     const { code, failed, of } = await ask(user)

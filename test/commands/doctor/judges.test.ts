@@ -378,7 +378,7 @@ test.each([
   expect(only(judgeRuntime(version))).toMatch(expected)
 })
 
-test('what is not in order cannot be said without what helps', () => {
+test('every failed check has a fix', () => {
   // @ts-expect-error a failed finding needs a fix
   const finding: Finding = { status: 'failed', detail: 'broken' }
   expect(finding.status).toBe('failed')

@@ -17,7 +17,7 @@ async function statuses(checks: readonly Check[]): Promise<readonly string[]> {
   return all
 }
 
-test('reports stand in the order of the list, whatever ends first', async () => {
+test('reports keep the order of the list, whichever check ends first', async () => {
   const { promise, resolve } = Promise.withResolvers<Findings>()
   const slow = check('slow', promise)
   const quick: Check = { ...check('quick', ok('b')), run: async () => (resolve(ok('a')), ok('b')) }
@@ -63,7 +63,7 @@ test('a check that never ends fails at its deadline, and costs the others nothin
   expect(reports).toHaveLength(2)
 })
 
-test('a check that throws is reported, with what may be told of it', async () => {
+test('a check that throws is reported, without confidential details', async () => {
   const broken: Check = { ...check('broken', ok('')), run: () => Promise.reject(new Error('example-secret')) }
   expect(await statuses([broken])).toEqual(['broken failed This check could not be made: told'])
 })

@@ -1,6 +1,8 @@
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { networkAddresses } from '../../../src/commands/shared/find-daemon.ts'
 import { jsonReply } from '../../../src/demo/outcome.ts'
 import { openProxy } from '../../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../../http/harness.ts'
@@ -341,7 +343,7 @@ test('a variable that the written file goes before is not in the way, one beside
   expect(stderr).not.toMatch(/gateway\.example|sk-ant-example/)
 })
 
-test('a request that fails is told, and the exit code says so', async () => {
+test('a failed request is reported, and changes the exit code', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.script('/v1/messages', { outcome: jsonReply(500, { error: { message: 'nobody knows' } }) })
   const { code, stderr } = await user.run('setup claude --yes')
@@ -349,7 +351,7 @@ test('a request that fails is told, and the exit code says so', async () => {
   expect(code).toBe(1)
 })
 
-test('a login that nothing can be done with is told, and nothing is written with models that it may not have', async () => {
+test('an unusable login is reported, and no file is written with models that it may lack', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.tokens.revokeAll()
   proxy.demo.tokens.expireAll()
@@ -404,7 +406,7 @@ describe('a daemon that asks for a key', () => {
     expect((await user.run('setup --print openai-sdk')).stdout).toContain('OPENAI_API_KEY=YOUR_KEY')
   })
 
-  test('is told what to do where only the hash of it is known', async () => {
+  test('prints what to do if only the key’s hash is known', async () => {
     const { user } = await openUser({ file })
     user.env['COPILOT_PROXY_SERVER_API_KEYS'] = `mine:sha256:${'0'.repeat(64)}`
     expect(await user.run('setup claude --yes')).toMatchObject({
@@ -421,6 +423,17 @@ describe('a daemon that asks for a key', () => {
   })
 })
 
+function ipv4(address: string, internal = false) {
+  return {
+    address,
+    netmask: '255.255.255.0',
+    family: 'IPv4' as const,
+    mac: '00:00:00:00:00:00',
+    internal,
+    cidr: null,
+  }
+}
+
 describe('setup --print', () => {
   test('prints settings with the address and a model of the daemon', async () => {
     const { user, proxy } = await openUser()
@@ -430,6 +443,32 @@ describe('setup --print', () => {
       `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# a model: claude-sonnet-5\n`,
     )
     expect(proxy.demo.count('/v1/messages') + proxy.demo.count('/chat/completions')).toBe(0)
+  })
+
+  test('names the address of this machine on its network where the daemon listens on all networks', async () => {
+    const user = await createUser()
+    Object.assign(user.env, {
+      COPILOT_PROXY_SERVER_HOST: '0.0.0.0',
+      COPILOT_PROXY_SERVER_API_KEYS: 'example-key-0123456789',
+    })
+    const [address] = networkAddresses('0.0.0.0', networkInterfaces())
+    const { code, stdout, stderr } = await user.run('setup --print openai-sdk')
+    expect(code).toBe(0)
+    expect(stdout).toContain(`OPENAI_BASE_URL=http://${address ?? '127.0.0.1'}:1/v1`)
+    expect(stderr.includes('listens on all networks')).toBe(address !== undefined)
+  })
+
+  test.each([
+    ['0.0.0.0', ['192.0.2.7', '198.51.100.7']],
+    ['::', ['192.0.2.7', '198.51.100.7']],
+    ['', ['192.0.2.7', '198.51.100.7']],
+    ['127.0.0.1', []],
+    ['192.0.2.7', []],
+    ['proxy.example', []],
+  ])('a daemon at "%s" is reached from other machines at %j', (host, expected) => {
+    const ipv6 = { ...ipv4('fe80::1'), family: 'IPv6' as const, scopeid: 2 }
+    const interfaces = { lo: [ipv4('127.0.0.1', true)], eth0: [ipv6, ipv4('192.0.2.7')], wlan0: [ipv4('198.51.100.7')] }
+    expect(networkAddresses(host, interfaces)).toEqual(expected)
   })
 
   test('works without a daemon and without a login', async () => {

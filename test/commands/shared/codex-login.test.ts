@@ -108,7 +108,7 @@ describe('a login of its own', () => {
     })
   })
 
-  test('that cannot be read is told, and exits with 1', async () => {
+  test('that cannot be read is reported, and exits with 1', async () => {
     const user = await createUser()
     await mkdir(join(user.home, 'auth'), { mode: 0o700 })
     await symlink('/nowhere.json', join(user.home, 'auth', 'codex-linked.json'))
@@ -162,7 +162,7 @@ describe('the login of Codex CLI', () => {
     expect(stdout).toMatch(/^Codex token +expired; start codex once, which renews it/m)
   })
 
-  test('is not there: nobody is logged in, and the reason is told', async () => {
+  test('is missing: nobody is logged in, and the output says why', async () => {
     const user = await cliUser(undefined)
     const { code, stdout } = await user.run('status')
     expect(code).toBe(3)
@@ -197,7 +197,7 @@ test('an API key is named and never shown', async () => {
   expect((await json(user)).document.codex.login).toMatchObject({ source: 'api-key' })
 })
 
-test('switched off, Codex is told to be so, and its login does not count', async () => {
+test('reports Codex as switched off, and ignores its login', async () => {
   const user = await codexUser()
   user.env['COPILOT_PROXY_CODEX_ENABLED'] = 'false'
   const { code, stdout } = await user.run('status')

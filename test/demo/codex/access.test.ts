@@ -12,7 +12,7 @@ test.for<[string, Record<string, string>]>([
   expect(await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(codex.login(), change)))).toMatchObject(expired)
 })
 
-test('a token expires by its own time, and when the server says so; the code stands in two headers too', async () => {
+test('a token expires by its own time or when the server decides; two headers have the code too', async () => {
   const codex = await openCodex()
   const old = codex.login({ lifetimeSeconds: -1 })
   expect(await replyOf(await ask(codex, promptOf('Hi'), loginHeaders(old)))).toMatchObject(expired)
@@ -33,7 +33,7 @@ test('a token of another server is foreign', async () => {
   expect(reply).toMatchObject(expired)
 })
 
-test('a revoked login is invalidated, in the documented words', async () => {
+test('a revoked login gets the documented message', async () => {
   const codex = await openCodex()
   const login = codex.login()
   codex.logins.revokeAll()

@@ -5,7 +5,7 @@ import type { Fields } from './client.ts'
 
 const NOW_MS = 1_800_000_000_000
 
-test('[demo:error 429] is the spent window of the plan, in the documented words', async () => {
+test('[demo:error 429] is the used-up window of the plan, with the documented message', async () => {
   const codex = await openCodex({ now: () => NOW_MS })
   const response = await ask(codex, promptOf('[demo:error 429]'))
   expect(response.headers.get('x-codex-primary-used-percent')).toBe('100')

@@ -61,7 +61,7 @@ test('has one model that the simulated Copilot has too', async () => {
   expect(both).toEqual(['gpt-5.3-codex'])
 })
 
-test('an ETag stands for the list of a plan, and every answer repeats it', async () => {
+test('an ETag identifies the list of a plan, and every answer repeats it', async () => {
   const codex = await openCodex()
   const login = codex.login()
   const etag = (await list(codex)).headers.get('etag') ?? ''

@@ -79,14 +79,14 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'model_not_found', model: 'gpt-6', suggestions: ['gpt-5', 'gpt-5-mini'] },
     'invalid_request_error',
-    "The model 'gpt-6' does not exist. Similar: gpt-5, gpt-5-mini.",
+    "The model 'gpt-6' does not exist. Similar: gpt-5, gpt-5-mini. Run: copilot-proxy models",
     'model',
     'model_not_found',
   ],
   [
     { kind: 'model_not_found', model: 'x', suggestions: [], detail: 'x is switched off for this account' },
     'invalid_request_error',
-    'x is switched off for this account.',
+    'x is switched off for this account. Run: copilot-proxy models',
     'model',
     'model_not_found',
   ],

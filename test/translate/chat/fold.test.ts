@@ -28,7 +28,7 @@ describe('content', () => {
     expect(messageOf({ content: '' }, { tool_calls: [call] })).toMatchObject({ content: null })
   })
 
-  test('is empty where the model said nothing else', () => {
+  test('is empty if the model sent nothing else', () => {
     expect(messageOf({ content: '' }).content).toBe('')
   })
 })

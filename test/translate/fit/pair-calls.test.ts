@@ -106,7 +106,7 @@ test('a missing result is made up, one without a call left out', () => {
   })
 })
 
-test('an id that is used twice is told apart, results in the order of their calls', () => {
+test('calls that share an id get different ids, and so do their results, in order', () => {
   expect(
     pair([call('x'), call('x'), result('x', '1'), result('x', '2'), user('u'), call('x'), result('x', '3')]),
   ).toEqual({
@@ -120,7 +120,7 @@ test('an id that looks like a made-up one does not collide with it', () => {
   expect(items.slice(0, 3)).toEqual(['call x__2', 'call x', 'call x__3'])
 })
 
-describe('results that stand elsewhere', () => {
+describe('results that are not behind their call', () => {
   test('move behind the run of calls they answer', () => {
     expect(pair([call('a'), user('hurry'), result('a'), said('done')])).toEqual({
       items: ['call a', 'result a: "r"', 'user', 'assistant'],
@@ -128,7 +128,7 @@ describe('results that stand elsewhere', () => {
     })
   })
 
-  test('are not said to have moved when only orphans stood before them', () => {
+  test('get no warning about moving if only orphans preceded them', () => {
     expect(pair([call('a'), result('zz'), result('a')]).warnings).toEqual(['tool_result_orphan_dropped;zz'])
   })
 

@@ -140,7 +140,7 @@ describe('freeform tools', () => {
     { type: 'tool_result', callId: 'a', content: '', isError: false, path: 'input.1' },
   ] as const
 
-  test('are functions of one text where upstream has none, grammar told in words', () => {
+  test('become functions with one text if upstream has none, with the grammar in the description', () => {
     const prepared = prepare({ tools: [patch], items })
     expect(prepared.turn.tools).toEqual([
       {

@@ -151,7 +151,7 @@ test('hands over the details that the SDK looks for', () => {
   })
 })
 
-test('12: refuses a prefill in the words of the models that refuse it', () => {
+test('12: refuses a prefill with the message of models that refuse it', () => {
   const { in: body, out } = JSON.parse(fixture('worked/12.json')) as { in: object; out: object }
   expect(
     toMessagesError(

@@ -21,7 +21,7 @@ test.each([
   expect(of(content)).toEqual({ first: last, last, lastAt: 0 })
 })
 
-test('the place of the last prompt stays while a tool loop goes on', () => {
+test('the position of the last prompt does not change during a tool loop', () => {
   const turn = [
     { role: 'system', content: 'Be kind' },
     { role: 'user', content: 'First' },

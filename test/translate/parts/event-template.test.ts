@@ -103,7 +103,7 @@ describe('a template', () => {
     expect(learned(text).last).toBeUndefined()
   })
 
-  test('is found whatever stands before its fields', () => {
+  test('matches whatever precedes its fields', () => {
     const text =
       '{ "a" : [ {}, [], {"id":"no"}, "id" ], "" : "\\"", "id" : "x", "choices": [ { "delta" : {"content" : ""} } ] }'
     const templates = learned(text)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { editAt, removeAt, stepsOf, valueAt } from '../../../src/translate/parts/json-path.ts'
+import { editAt, removeAt, stepsOf } from '../../../src/translate/parts/json-path.ts'
 
 test.each([
   ['novelty', 'novelty'],
@@ -12,15 +12,6 @@ test.each([
   ['a..b', 'a  b'],
 ])('the steps of %s', (path, steps) => {
   expect(stepsOf(path).join(' ')).toBe(steps)
-})
-
-test('finds the value behind keys and positions, and nothing of a prototype', () => {
-  const value = { input: [{ type: 'x' }], n: null }
-  expect(valueAt(value, ['input', 0, 'type'])).toBe('x')
-  expect(valueAt(value, [])).toBe(value)
-  for (const keys of [['input', 1, 'type'], ['n', 'x'], ['toString'], ['input', 'at']]) {
-    expect(valueAt(value, keys)).toBeUndefined()
-  }
 })
 
 test('replaces and removes values, and keeps what does not change', () => {

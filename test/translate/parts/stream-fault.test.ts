@@ -90,7 +90,7 @@ test.each([-1, 0, 1e9, Number.NaN, '60', null])('%j is no time to wait for', (wi
   expect(fault.error).not.toHaveProperty('retryAfter')
 })
 
-test('only a spent plan has a time to wait for, and only what is in vain is not repeated', () => {
+test('a rate limit that is not a used-up plan sets no wait time and no headers', () => {
   const { error } = toStreamFault({ code: 'rate_limit_exceeded', message: 'm', resets_in_seconds: 60 }, asIs)
   expect(error).not.toHaveProperty('retryAfter')
   expect(error).not.toHaveProperty('headers')

@@ -189,7 +189,7 @@ describe('a responses caller', () => {
     expect(body).toEqual(stored)
   })
 
-  test('gets what stands in the final event alone in an envelope too', () => {
+  test('gets ciphertext that only the final event has in an envelope too', () => {
     const late = named('reasoning').split('\n\n').slice(2).join('\n\n')
     for (const found of everyCiphertext(codex, late)) {
       expect(found.length).toBeGreaterThan(0)
@@ -216,7 +216,7 @@ describe('a responses caller', () => {
     expect(sent.warnings.map(formatWarning)).toEqual(kept.length === 0 ? ['compaction_dropped;input.0'] : [])
   })
 
-  test('whose request is translated is told the same', () => {
+  test('whose request is translated gets the same', () => {
     const got = reply('responses', copilot, nameless)
     const context = { ...contexts.codex, learnedRefusals: new Set(['custom_tools']) }
     const custom = { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: 'x' }

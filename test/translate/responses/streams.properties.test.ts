@@ -126,7 +126,7 @@ describe('whatever upstream gets wrong', () => {
     )
   })
 
-  test('the neutral events keep their order: opened, told, closed, stopped', () => {
+  test('the turn events keep their order: open, deltas, close, stop', () => {
     fc.assert(
       fc.property(damaged, (hits) => {
         const { events, fault } = decode(damage(hits))
@@ -330,7 +330,7 @@ describe('any reply', () => {
     }
   }
 
-  test('is told in the grammar clients read, and its body says the same', () => {
+  test('has the event order that clients expect, and its body has the same content', () => {
     fc.assert(
       fc.property(replies, (events) => {
         const { events: got, body } = encode(events)

@@ -96,7 +96,7 @@ test.for<[string, Record<string, string | null>]>([
   expect(await response.text()).toContain(`invalid ${name}`)
 })
 
-test('allows the second port of the list, and any port where it is told to', async () => {
+test('allows the second port of the list, and any port if configured to', async () => {
   const codex = await openCodex()
   const on = (port: number) => authorizeUrl(codex, { redirect_uri: `http://localhost:${port}/auth/callback` })
   expect((await redirectOf(on(1457))).port).toBe('1457')

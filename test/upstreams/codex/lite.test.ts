@@ -28,7 +28,7 @@ function askLite(codex: CodexUpstream, body: Fields): Promise<Response> {
   return ask(codex, body, loginHeaders(codex.login(), { 'x-openai-internal-codex-responses-lite': 'true' }))
 }
 
-test('takes the lite form, and calls the tools that stand in its input', async () => {
+test('accepts the lite form, and calls the tools in its input', async () => {
   const codex = await openCodex({ settings: { acceptsEmptyInstructions: false } })
   const response = await askLite(codex, liteBody({}, '[demo:tool]'))
   expect(response.status).toBe(200)

@@ -208,7 +208,7 @@ test('takes back its own reasoning, of the account and with the id it was issued
   expect(await refusalOf(await again({ ...added }))).toMatch(/^400 invalid_encrypted_content/)
 })
 
-test('takes back a compaction in place of what it stands for', async () => {
+test('accepts a compaction in place of the history', async () => {
   const codex = await openCodex()
   const stream = await (await ask(codex, promptOf('', { input: [user, { type: 'compaction_trigger' }] }))).text()
   const [item] = doneItems(eventsOf(stream))
@@ -216,7 +216,7 @@ test('takes back a compaction in place of what it stands for', async () => {
   expect((await ask(codex, promptOf('', { input: [item, user] }))).status).toBe(200)
 })
 
-test('asks for the reasoning back where the conversation was told to', async () => {
+test('requires the reasoning back if a marker in the conversation demands it', async () => {
   const codex = await openCodex()
   const include = ['reasoning.encrypted_content']
   const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.' }] }

@@ -12,8 +12,8 @@ import { checkMessageList } from '../../parts/shared-checks.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 
 /**
- * Checks `messages` in one pass that stops at the first error. By hand and not by zod: 100,000 messages take about 1 ms
- * here and 35 to 80 ms there, and the 400 names one path instead of every branch of a union.
+ * Checks `messages` in one pass that stops at the first error. It does not use zod: for 100,000 messages it takes about
+ * 1 ms and zod 35 to 80 ms, and its 400 names one path instead of every branch of a union.
  * @throws Fault `invalid_request`
  */
 export function checkMessages(messages: unknown): asserts messages is readonly ChatMessage[] {

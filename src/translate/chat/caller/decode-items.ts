@@ -153,7 +153,7 @@ function decodeAssistantParts(content: ChatMessage['content'], at: number, warni
   })
 }
 
-/** A cache mark under the key of Messages (which many clients use here too), of Copilot or of OpenAI. */
+/** The key of the Messages API (which many clients use here too), of Copilot or of OpenAI. */
 export function cacheOf(marked: Readonly<Record<string, unknown>>): { cache: CacheMark } | undefined {
   const mark = marked['cache_control'] ?? marked['copilot_cache_control'] ?? marked['prompt_cache_breakpoint']
   if (!isObject(mark)) return undefined

@@ -2,16 +2,16 @@ import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
-import { valueAt } from '../../parts/json-path.ts'
+import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatRequest, isImagePart } from '../wire.ts'
 import { spliceMembers } from '../../parts/json-members.ts'
 import { checkMessages } from './check-messages.ts'
 
 /**
- * Depth: more than any real tool schema, far less than serialisers can recurse. Members: OpenAI has some 40. Values: a
- * message with a text part has 6, one with a tool call 10, so that 100,000 messages fit; `JSON.parse` takes 0.1 s for
- * them, 0.7 s if every object has its own keys.
+ * The depth is more than any real tool schema needs, and far less than serialisers can recurse. OpenAI knows some 40
+ * members. A message with a text part has 6 values and one with a tool call 10, so 100,000 messages fit. `JSON.parse`
+ * takes 0.1 s for that many values, or 0.7 s if every object has different keys.
  */
 const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
@@ -31,7 +31,7 @@ export function decodeChatRequest(
   headers: CallerHeaders = {},
   historyWindow = 0,
 ): CallerRequest<ChatBody> {
-  // With as many bytes as characters, the text is ASCII and equals its latin1 decoding.
+  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
   const { value, members } = parseBody(text, LIMITS, latin1)
   checkRequest(value)
@@ -41,7 +41,7 @@ export function decodeChatRequest(
     wantsUsage: value.stream_options?.include_usage === true,
     hasImage: value.messages.some(hasImage),
     hasAgentHistory: value.messages.some(isFromAgent),
-    // Some clients put notes to the model after the user's prompt.
+    // Some clients put notes for the model after the user's prompt.
     endsWithUser: value.messages.findLast(({ role }) => role !== 'system' && role !== 'developer')?.role === 'user',
     hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
     isCompaction: false,
@@ -104,7 +104,7 @@ export function recallChatReasoning(
     return { ...message, reasoning_opaque: opaque }
   })
   if (!recalled) return request
-  // Spliced: serialising everything would round a 64-bit seed.
+  // Splices the text: serialising the whole request would round a 64-bit seed.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
   return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.historyWindow), sessionId: request.sessionId }
 }

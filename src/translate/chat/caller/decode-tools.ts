@@ -9,7 +9,7 @@ type ChatTool = NonNullable<ChatRequest['tools']>[number]
 
 /**
  * @param request without the deprecated `functions`
- * @param toolCount how many came as `tools`; those after them came as `functions`
+ * @param toolCount number of tools from `tools`; the tools after them come from `functions`
  * @throws Fault `invalid_request`
  */
 export function decodeTools(request: ChatRequest, toolCount: number): TurnTool[] {

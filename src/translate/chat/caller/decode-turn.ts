@@ -3,8 +3,8 @@ import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject } from '../../parts/json.ts'
 import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { withTools } from '../upstream/adapt/tool-rules.ts'
 import { cutHistory } from '../history-window.ts'
+import { withTools } from '../legacy-functions.ts'
 import { chatBodyOf, chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
@@ -151,7 +151,7 @@ const carried = namesOf(
   'thinking_budget tools tool_choice parallel_tool_calls functions function_call web_search_options modalities',
 )
 
-/** Members about the user and OpenAI's cache: dropping them changes no answer. */
+/** Members about the user and OpenAI's cache. Dropping them changes no answer. */
 const silent = namesOf('user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options')
 
 /** Values that ask for the default behaviour. */

@@ -22,7 +22,7 @@ const conversation: ConversationShape = {
 
 /**
  * Callers of OpenAI Chat Completions.
- * @param historyWindow `chat.history-window`, asked for each request. Default: 0, which keeps every turn.
+ * @param historyWindow `chat.history-window`, read for each request. Default: 0, which keeps every turn.
  */
 export function createChatCaller(historyWindow = () => 0): CallerDialect {
   return {

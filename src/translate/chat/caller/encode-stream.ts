@@ -19,7 +19,7 @@ interface Piece {
 interface ToolState {
   readonly index: number
   readonly kind: 'function' | 'custom'
-  /** More than white space has come. */
+  /** Something other than white space has come. */
   hasArguments: boolean
 }
 
@@ -34,11 +34,11 @@ interface EncodeState {
   /** Calls that are not closed, by slot. */
   readonly tools: Map<number, ToolState>
   toolCount: number
-  /** Length of the text so far, in UTF-16 units: citations count from the start of their slot. */
+  /** Length of the text so far, in UTF-16 units. Citations count from the start of their slot. */
   textLength: number
   readonly textStarts: Map<number, number>
   readonly note: ReasoningNote
-  /** The text of a chunk before and after its delta; '' until the first one. */
+  /** The JSON of a chunk before and after its delta; '' until the first chunk. */
   head: string
   tail: string
 }
@@ -96,7 +96,7 @@ function startEncode({ id, createdSeconds, model }: ReplySeed, wantsUsage: boole
   }
 }
 
-/** `toChunk` as text. Most pieces have only a delta: around it, the text is always the same. */
+/** `toChunk` as JSON text. Most chunks of a reply differ only in their delta, so the text around it is cached. */
 function writePiece(state: EncodeState, piece: Piece): string {
   const { delta, logprobs, finish } = piece
   if (delta === undefined || logprobs !== undefined || finish !== undefined) {
@@ -104,7 +104,7 @@ function writePiece(state: EncodeState, piece: Piece): string {
   }
   if (state.head === '') {
     const text = encodeData(JSON.stringify(toChunk(state, { delta: {} })))
-    // The last one, because the model's name comes before it and may contain anything.
+    // Search for the last match, because the model's name precedes it and may contain anything.
     const at = text.lastIndexOf('{}')
     state.head = text.slice(0, at)
     state.tail = text.slice(at + '{}'.length)
@@ -138,7 +138,7 @@ function step(state: EncodeState, event: TurnEvent): readonly Piece[] {
     case 'refusal.delta':
       return event.text === '' ? nothing : opened(state, { delta: { refusal: event.text } })
     case 'think.delta':
-      // Under Copilot's key and under DeepSeek's, which most clients read.
+      // Sends reasoning under Copilot's key and under DeepSeek's, which most clients read.
       return event.text === ''
         ? nothing
         : opened(state, { delta: { reasoning_text: event.text, reasoning_content: event.text } })
@@ -165,7 +165,10 @@ function step(state: EncodeState, event: TurnEvent): readonly Piece[] {
   }
 }
 
-/** Adds the role before the first piece. As OpenAI's, text begins with an empty text, everything else with null. */
+/**
+ * Adds the role before the first piece. As in OpenAI's streams, text begins with an empty text, and everything else
+ * with null.
+ */
 function opened(state: EncodeState, piece: Piece, content: string | null = null): readonly Piece[] {
   if (state.started) return [piece]
   state.started = true

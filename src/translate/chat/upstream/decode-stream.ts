@@ -113,7 +113,7 @@ function decodeDelta(state: DecodeState, delta: WireDelta, logprobs: unknown, ev
   if (isObject(delta.function_call)) decodeLegacyCall(state, delta.function_call, events)
 }
 
-/** Names of readable thinking, by backend; several in one chunk are copies (docs/copilot-wire.md, quirk 11). */
+/** Keys of readable thinking, by backend. If a chunk has several, they are copies (docs/copilot-wire.md, quirk 11). */
 const thoughtKeys = ['reasoning_text', 'reasoning_content', 'reasoning', 'thinking', 'cot_summary'] as const
 
 function thoughtOf(delta: WireDelta): string | undefined {
@@ -142,7 +142,7 @@ function openSlot(state: DecodeState, kind: 'text' | 'refusal' | 'think', events
   return slot
 }
 
-/** Closes what gets no more pieces before it opens a slot, so that encoders need not wait for the end. */
+/** Before it opens a slot, it closes slots that get no more pieces, so that encoders need not wait for the end. */
 function newSlot(state: DecodeState, events: TurnEvent[]): number {
   closeText(state, events)
   closeCompleteCall(state, events)
@@ -170,8 +170,8 @@ function closeCompleteCall({ tools, lastCall, normaliser }: DecodeState, events:
 }
 
 /**
- * Claude sends the opaque value at the very end, when text has closed the thought. Holding the text back until then would
- * stall the caller, so the value gets a slot of its own after the text.
+ * Claude sends the opaque value at the very end, after the text. Holding the text back until then would stall the
+ * caller, so the value gets its own slot after the text.
  */
 function sign(state: DecodeState, value: string, events: TurnEvent[]): void {
   if (state.lastOpaque === value) return

@@ -138,8 +138,9 @@ function encodeCall({ id, name, arguments: text }: ToolCallItem) {
 }
 
 /**
- * The one pair a message can have: the last one before a call, because the model needs its reasoning back with its calls
- * (docs/copilot-wire.md, quirk 12). An opaque value in an item of its own gets the preceding text back.
+ * Returns the one pair that a message can have: the last pair before a call, because the model needs the reasoning of
+ * its calls back (docs/copilot-wire.md, quirk 12). If an item has only an opaque value, it gets the preceding text
+ * back.
  */
 function encodeReasoning(
   run: readonly AssistantItem[],

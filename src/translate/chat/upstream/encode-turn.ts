@@ -38,7 +38,7 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
     ...encodeFormat(turn.format),
     ...encodeVerbosity(turn, family, warnings),
     ...(turn.parallelToolCalls !== undefined && { parallel_tool_calls: turn.parallelToolCalls }),
-    // A cap of 0 only fills the cache of the Messages API; here every answer has a token.
+    // A cap of 0 is for filling the cache of the Messages API. Here every answer has at least one token.
     ...(turn.maxOutputTokens !== undefined && { max_tokens: Math.max(1, turn.maxOutputTokens) }),
     ...(turn.logprobs && { logprobs: true, top_logprobs: turn.logprobs.top }),
     ...encodeEffort(turn, model, family, warnings),
@@ -56,8 +56,8 @@ function refusePrefill(last: ChatMessage | undefined): void {
 }
 
 /**
- * The tools a model may call. If the caller allows only some of them, only those are sent: just OpenAI's backends take a
- * choice of several.
+ * The tools that the model may call. If the caller allows only some of them, only those are sent, because only OpenAI's
+ * backends accept a choice among several.
  */
 function offeredTools({ tools, toolChoice }: Turn): FunctionTool[] {
   const functions = tools.filter((tool) => tool.type === 'function')
@@ -135,7 +135,7 @@ const noMarks: ReadonlySet<number> = new Set()
 /** Anthropic's limit for one request (docs/copilot-wire.md, "Parameters by model"). */
 const MOST_MARKS = 4
 
-/** Positions of marked tools and messages; of too many the last ones, which cover the most. */
+/** Positions of marked tools and messages. If there are too many marks, keep the last ones, which cover the most. */
 function lastMarks(tools: readonly FunctionTool[], messages: readonly EncodedItem[]) {
   const markedTools = tools.flatMap(({ cache }, at) => (cache ? [at] : []))
   const markedMessages = messages.flatMap(({ cache }, at) => (cache ? [at] : []))
@@ -201,7 +201,7 @@ function encodeEffort(
     return budget === undefined ? {} : { thinking_budget: budget }
   }
   if (listed.length === 0) {
-    // A model that never reasons complies with `none`.
+    // A model that never reasons satisfies `none`.
     if (wanted !== 'none') warnings.push({ code: 'dropped', field, detail: `not supported by ${id}` })
     return {}
   }
@@ -212,7 +212,7 @@ function encodeEffort(
   return { reasoning_effort: effort }
 }
 
-/** Tokens; undefined for no reasoning, or if no budget fits below the cap of the answer. */
+/** Tokens. Undefined for no reasoning, or if no budget fits below the answer's cap. */
 function fitBudget(
   wanted: number,
   { minThinkingBudget: least = 1024, maxThinkingBudget: most = Infinity }: ModelTraits['supports'],

@@ -15,7 +15,7 @@ import { isObject, type JsonObject } from '../../parts/json.ts'
 import { editAt, removeAt } from '../../parts/json-path.ts'
 import { unsignedCallsAsText } from './unsigned-calls.ts'
 
-/** `max_tokens` has to be called `max_completion_tokens`. */
+/** The model requires `max_completion_tokens` in place of `max_tokens`. */
 export const RENAMES_CAP = 'rename:max_tokens'
 
 /** `copilot_cache_control` on messages and tools. */
@@ -33,13 +33,13 @@ const withoutCacheMarks: Remedy = {
 /** Wordings: docs/copilot-wire.md, "Parameters by model". */
 const rows: readonly RefusalRow[] = [
   {
-    // Unsealed reasoning does not say which model made it, so that a session that has moved hands it to another one.
+    // Unsealed reasoning does not state its model, so a session that changed models sends it to the wrong one.
     name: 'reasoning of another model',
     source: 'Gemini: badrisnarayanan/antigravity-claude-proxy#18; Claude',
     pattern:
       /(?:corrupted|invalid) thought[ _]signature|thought[ _]signature is (?:not valid|invalid)|invalid `?signature`? in `?thinking`?/i,
     remedy: {
-      // All of it: the refusal does not name the message.
+      // Drop all reasoning, because the refusal does not name the message.
       edit: (body) => editAt(body, 'messages[]', withoutReasoning),
       warnings: [
         {
@@ -89,7 +89,7 @@ const rows: readonly RefusalRow[] = [
   },
 ]
 
-/** The request without what upstream refused of it; undefined if the refusal is the answer. */
+/** The request without the parts that upstream refused; undefined if nothing can be removed. */
 export const recoverChat = createRecover({
   rows,
   conversation: { member: 'messages', textType: 'text' },
@@ -101,7 +101,7 @@ function withoutReasoning(message: unknown): unknown {
   return removeAt(message, 'reasoning_opaque', 'reasoning_text', 'reasoning_content')
 }
 
-/** The top-level member that upstream names, with all that it holds: `thinking` of `thinking.display`. '' for none. */
+/** The top-level member of the path that upstream names: `thinking` of `thinking.display`. '' for none. */
 function namedMember({ body, refusal }: Refused): string {
   const { code, param, message } = refusal
   const names = [...namedFields(refusal), UNSUPPORTED_VALUE.exec(message)?.[1]]

@@ -6,8 +6,8 @@ import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 
 /**
- * The caller's own text, in which only the members that must change are written anew. Undefined if the reply must change
- * too: upstream refuses the name or kind of a tool, or a web search runs here.
+ * Returns the caller's own text with only the necessary changes. Undefined if the reply must change too: upstream
+ * refuses the name or kind of a tool, or the proxy runs a web search.
  * @throws Fault `invalid_request`
  */
 export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
@@ -43,7 +43,7 @@ function arePassableCalls({ role, tool_calls: calls, function_call: call }: Chat
   if (role !== 'assistant') return true
   if (!isAccepted(call)) return false
   if (!calls) return true
-  // Two calls of one message with the same id: upstream could not tell their results apart.
+  // Two calls of one message share an id, so upstream could not distinguish their results.
   if (calls.length > 1 && new Set(calls.map(({ id }) => id)).size < calls.length) return false
   // Upstream's schema knows functions only.
   return calls.every((each) => each['type'] !== 'custom' && isAccepted(each['function']) && isAccepted(each['custom']))

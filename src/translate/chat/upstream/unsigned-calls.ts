@@ -1,8 +1,8 @@
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
 
 /**
- * The messages with every call that has no `reasoning_opaque`, and its result, as text: a model that needs its thoughts
- * back refuses calls it did not make (docs/copilot-wire.md, quirk 12). Undefined if there is no such call.
+ * Converts every call without `reasoning_opaque`, and its result, to text. A model that needs its thoughts back refuses
+ * calls that it did not make (docs/copilot-wire.md, quirk 12). Undefined if there is no such call.
  */
 export function unsignedCallsAsText(messages: readonly unknown[]): readonly unknown[] | undefined {
   /** Tool names by the ids of the calls that became text. */

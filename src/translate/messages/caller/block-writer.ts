@@ -13,11 +13,11 @@ export interface BlockWriter {
   readonly emit: (event: MessagesEvent) => void
   /** The caller asked for thinking without its text. */
   readonly hidesThinking: boolean
-  /** The index of the next block: 0, 1, 2… without a gap, because clients look deltas up by index. */
+  /** The index of the next block. Indexes are 0, 1, 2… without gaps, because clients look up deltas by index. */
   next: number
   open: OpenBlock | undefined
   endsWithText: boolean
-  /** Thinking that follows a text; it waits for the next block. */
+  /** Thinking after a text. It waits for the next block. */
   late: LateThought[]
   /** Calls of the caller's tools. */
   calls: number
@@ -25,7 +25,7 @@ export interface BlockWriter {
   searches: number
   /** The last search that upstream ran, until its result is written: the texts after it cite its pages. */
   citedSearch: CitedSearch | undefined
-  /** The model has refused in words. */
+  /** The model has refused in a `refusal` part. */
   refused: boolean
 }
 
@@ -52,8 +52,8 @@ const direct = { type: 'direct' } as const
 const noInput = {}
 
 /**
- * Writes an event of the first part. A block opens with its first content, so that an empty part leaves no block;
- * only a call without arguments does.
+ * Writes an event of the first part. A block opens with its first content, so an empty part leaves no block, except a
+ * call without arguments.
  * @throws Fault `upstream_unusable` for arguments that stop being JSON
  */
 export function writeEvent(writer: BlockWriter, event: PartEvent): void {
@@ -106,7 +106,7 @@ export function writeCitedPages(writer: BlockWriter): void {
   const { citedSearch } = writer
   if (citedSearch === undefined) return
   writer.citedSearch = undefined
-  // Late thinking waits for the block after the result.
+  // Late thinking waits for the block after the search result.
   writeResult(writer, citedSearch.id, [...citedSearch.pages.values()])
 }
 
@@ -175,7 +175,7 @@ function writeArguments(writer: BlockWriter, text: string): void {
   if (json.state !== 'notObject') writeJson(writer, takeJson(json, text))
   if (json.state === 'notObject') open.unread += text
   else if (json.state === 'broken') {
-    // The caller already has the beginning, and a client must not run half a command.
+    // The caller already has the beginning, and a client must not execute half a command.
     throw new Fault({ kind: 'upstream_unusable', detail: 'it sent tool arguments that are not JSON' })
   }
 }
@@ -235,8 +235,9 @@ function addBlock(writer: BlockWriter, content_block: ContentBlock): number {
 
 /**
  * Thinking after a text is written with the block that follows it, and not at all at the end: for `claude -p`, an
- * answer that ends in thinking has no text (seen with Claude Code 2.1.329), and Anthropic's own never end so.
- * Upstreams that think or sign that late want it back with calls only (docs/copilot-wire.md, quirks 11 and 12).
+ * answer that ends in thinking has no text (seen with Claude Code 2.1.329), and Anthropic's own answers never end in
+ * thinking. Upstreams that think or sign that late need the thinking back with calls only (docs/copilot-wire.md, quirks
+ * 11 and 12).
  */
 function isAfterText({ open, endsWithText }: BlockWriter): boolean {
   return open === undefined && endsWithText

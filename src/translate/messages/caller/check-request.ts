@@ -5,8 +5,8 @@ import { MESSAGES_ROLES } from '../wire.ts'
 import type { KnownBlocks, MessagesBlock, MessagesMessage, MessagesTool } from '../wire.ts'
 
 /**
- * Checks `messages` in one pass that stops at the first fault. By hand and not by zod: there may be 100,000 of them,
- * and the 400 names one field instead of every branch of a union.
+ * Checks `messages` in one pass that stops at the first fault. It does not use zod: there may be 100,000 messages, and
+ * its 400 names one field instead of every branch of a union.
  * @throws Fault `invalid_request`
  */
 export function checkMessages(messages: unknown): asserts messages is readonly MessagesMessage[] {
@@ -48,7 +48,7 @@ function checkBlock(block: unknown, path: Path): void {
   for (const [member, check] of checksOfBlock.get(type) ?? []) check(block[member], () => `${path()}.${member}`)
 }
 
-/** Names a value in the body; called only for a value that is wrong. */
+/** Formats the path of a value in the body. Called only for an invalid value. */
 type Path = () => string
 /** @throws Fault `invalid_request` */
 type Check = (value: unknown, path: Path) => void
@@ -177,7 +177,7 @@ function checkSearch(tool: JsonObject, path: string): void {
   }
 }
 
-/** A domain with a scheme matches no page, and the search would seem to find nothing. */
+/** A domain with a scheme matches no page, so the search would seem to return nothing. */
 function checkDomains(domains: unknown, path: string): void {
   if (!isStated(domains)) return
   const isList = Array.isArray(domains) && domains.every((domain) => typeof domain === 'string')

@@ -49,7 +49,7 @@ function textEditor(name: string, properties: JsonObject): ClientTool {
   return { name, description: 'Views, creates and edits text files.', parameters }
 }
 
-/** Until version 20250124 the tool could undo, and inserted `new_str`. */
+/** Until version 20250124 the tool could undo edits, and its insert command had `new_str`. */
 const oldTextEditor = textEditor('str_replace_editor', {
   ...fileProperties([...edits, 'undo_edit']),
   new_str: text('For str_replace: what replaces it. For insert: the text to insert.'),
@@ -76,7 +76,7 @@ const memory: ClientTool = {
   },
 }
 
-/** First match counts. Source: Anthropic documentation, bash, text editor and memory tool, 2026-11. */
+/** The first match counts. Source: Anthropic documentation, bash, text editor and memory tool, 2026-11. */
 const tools: readonly (readonly [RegExp, ClientTool])[] = [
   [/^bash_\d/, bash],
   [/^text_editor_(?:20241022|20250124)$/, oldTextEditor],
@@ -84,7 +84,7 @@ const tools: readonly (readonly [RegExp, ClientTool])[] = [
   [/^memory_\d/, memory],
 ]
 
-/** Undefined for tools that the caller does not run, or that no schema describes. */
+/** Undefined for tools that the caller does not execute, or that no schema describes. */
 export function clientToolOf(type: string): ClientTool | undefined {
   return tools.find(([pattern]) => pattern.test(type))?.[1]
 }

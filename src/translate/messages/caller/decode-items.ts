@@ -7,7 +7,7 @@ import type { LazyField } from './decode-parts.ts'
 import { readResultContent } from '../search-results.ts'
 import { isBlock, type MessagesBlock, type MessagesMessage, type MessagesRequest, type Block } from '../wire.ts'
 
-/** One item for each text of the system prompt: upstreams that take a single text join items with an empty line. */
+/** One item for each text of the system prompt. Upstreams that take a single text join the items with an empty line. */
 export function decodeSystem({ system }: MessagesRequest, warnings: Warning[]): readonly TurnItem[] {
   if (system === undefined || system === null) return []
   const texts = decodeParts(system, () => 'system', warnings).map(withoutBilling)
@@ -32,7 +32,7 @@ export function decodeItems(
   const lastUser = messages.findLastIndex(({ role }) => role === 'user')
   const items: TurnItem[] = []
   messages.forEach((message, at) => {
-    // Its text was for the user turn before it, which is over.
+    // The text of this message was for the user turn before it, which has ended.
     if (message.role === 'system' && message['clear_at'] === 'next_user_message' && at < lastUser) return
     decodeMessage(message, `messages.${at}`, at >= thinkingFrom, items, warnings)
   })
@@ -60,7 +60,7 @@ function decodeMessage(
     const field = (): string => `${path}.content.${at}`
     const read = partsOfBlock(block, field, warnings)
     if (read !== undefined) {
-      // Not spread into a call: a document may have more parts than a call takes arguments.
+      // Not passed as arguments, because a document may have more parts than a call accepts arguments.
       for (const part of read) parts.push(part)
       return
     }
@@ -76,14 +76,14 @@ function decodeMessage(
   closeMessage()
 }
 
-/** Puts the result of a search into its search item, which precedes it in the same message. */
+/** Puts the result of a search into its search item, which is earlier in the same message. */
 function noteResult(items: TurnItem[], { tool_use_id: id, content }: MessagesBlock): void {
   const at = items.findLastIndex((item) => item.type === 'web_search' && item.id === id)
   const search = items[at]
   if (search?.type === 'web_search') items[at] = { ...search, outcome: readResultContent(content) }
 }
 
-/** Undefined for blocks that are left out. */
+/** Undefined for blocks that a turn leaves out. */
 function itemOfBlock(block: MessagesBlock, path: string, field: LazyField, warnings: Warning[]): TurnItem | undefined {
   if (isBlock(block, 'tool_use')) return toolCall(block, path)
   if (isBlock(block, 'tool_result')) return toolResult(block, path, field, warnings)

@@ -19,7 +19,7 @@ export function decodeParts(content: Content, field: LazyField, warnings: Warnin
 }
 
 /**
- * The parts of a content block; undefined for blocks that are no content.
+ * The parts of a content block; undefined for blocks that are not content.
  * @throws Fault `invalid_request` for sources that only Anthropic can read
  */
 export function partsOfBlock(
@@ -51,7 +51,7 @@ export function cacheOf({ cache_control: mark }: MessagesBlock | MessagesTool): 
   return { cache: typeof mark.ttl === 'string' ? { ttl: mark.ttl } : {} }
 }
 
-/** Source: Anthropic documentation, vision, 2026-11; `image/jpg` is how some clients spell one of them. */
+/** Source: Anthropic documentation, vision, 2026-11. Some clients write `image/jpg` for `image/jpeg`. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/jpg'])
 
 function imagePart(block: Block<'image'>, field: LazyField): TurnPart {
@@ -122,10 +122,12 @@ function paragraphs(texts: readonly (string | null | undefined)[]): string {
   return texts.filter((text) => text !== undefined && text !== null && text !== '').join('\n\n')
 }
 
-/** Names a value in the body with dots, as warnings do: `messages.3.content.0`. Called only for a warning or an error. */
+/**
+ * Formats the path of a value with dots, as warnings do: `messages.3.content.0`. Called only for a warning or an error.
+ */
 export type LazyField = () => string
 
-/** @throws Fault `invalid_request` for what no upstream of another dialect can be given */
+/** @throws Fault `invalid_request` for content that no upstream of another dialect accepts */
 export function refuseAt(field: LazyField, detail: string): never {
   refuseValue(toFieldPath(field()), detail, 'unsupported_value')
 }

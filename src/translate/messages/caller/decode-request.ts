@@ -4,7 +4,7 @@ import { formatPath, refuseType } from '../../parts/invalid.ts'
 import { isObject, parseObject } from '../../parts/json.ts'
 import type { JsonObject } from '../../parts/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
-import { valueAt } from '../../parts/json-path.ts'
+import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { isUserPrompt } from '../content.ts'
 import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
@@ -12,9 +12,9 @@ import type { MessagesBlock, MessagesMessage, MessagesRequest } from '../wire.ts
 import { checkMessages, checkSystem, checkTools } from './check-request.ts'
 
 /**
- * No real tool schema is that deep, and serialisers recurse far deeper. Anthropic knows some 40 members. A message
- * with a text block counts 6 values, one with a tool call 10, so that 100,000 messages fit; `JSON.parse` takes 0.1 s
- * for so many values, 0.7 s if all of them have different keys.
+ * No real tool schema is that deep, and serialisers recurse far deeper. Anthropic knows some 40 members. A message with
+ * a text block has 6 values and one with a tool call 10, so 100,000 messages fit. `JSON.parse` takes 0.1 s for that
+ * many values, or 0.7 s if every object has different keys.
  */
 const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
@@ -45,7 +45,7 @@ export function decodeCountRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<MessagesBody> {
-  // As many bytes as characters: the text is ASCII, and is the same in latin1.
+  // The text has as many characters as bytes, so it is ASCII and equals its latin1 decoding.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
   const { value, members } = parseBody(text, LIMITS, latin1)
   checkRequest(value)
@@ -76,8 +76,8 @@ function checkRequest(value: unknown): asserts value is MessagesRequest {
 }
 
 /**
- * Refuses a conversation that the server keeps (beta `message-threads-2026-08-12`): the earlier messages would be
- * lost. The official SDK's tool runner sends the full conversation when it reads these details. Source:
+ * Refuses a conversation that the server stores (beta `message-threads-2026-08-12`), because its earlier messages would
+ * be lost. The official SDK's tool runner sends the full conversation when it reads these details. Source:
  * `@anthropic-ai/sdk` 1.11.0, `lib/internal/threads`.
  */
 function refuseThread({ thread }: JsonObject): void {
@@ -91,7 +91,7 @@ function refuseThread({ thread }: JsonObject): void {
   })
 }
 
-/** `a,b` and repeated headers, which Node joins or lists. */
+/** Parses `a,b` and repeated headers, which Node joins or lists. */
 function betasOf(header: string | readonly string[] | undefined): readonly string[] {
   const lists = typeof header === 'string' ? [header] : (header ?? [])
   return lists
@@ -100,7 +100,7 @@ function betasOf(header: string | readonly string[] | undefined): readonly strin
     .filter((beta) => beta !== '')
 }
 
-/** Images may also stand in tool results and documents. */
+/** Tool results and documents may contain images too. */
 function holdsImage(content: unknown): boolean {
   return Array.isArray(content) && content.some(isOrHoldsImage)
 }
@@ -118,7 +118,7 @@ function isFromAgent({ role, content }: MessagesMessage): boolean {
   )
 }
 
-/** Claude Code puts `system` messages after the user's. */
+/** Claude Code sends `system` messages after the user's. */
 function endsWithUser(messages: readonly MessagesMessage[]): boolean {
   const last = messages.findLast(({ role }) => role !== 'system')
   return last !== undefined && isUserPrompt(last)
@@ -126,7 +126,7 @@ function endsWithUser(messages: readonly MessagesMessage[]): boolean {
 
 /** OpenAI's limit for a cache key, which the id becomes. */
 const MAX_LENGTH = 64
-/** No client's `user_id` is longer; a longer one is not worth parsing. */
+/** No client's `user_id` is longer. A longer one is not parsed. */
 const LONGEST_USER_ID = 4096
 
 /**

@@ -17,7 +17,7 @@ export function decodeTools(request: MessagesRequest, warnings: Warning[]): read
 }
 
 /**
- * `tools`, changed by the tool additions and removals in `system` messages. Source: Anthropic documentation, beta
+ * Returns `tools` with the additions and removals in `system` messages applied. Source: Anthropic documentation, beta
  * `mid-conversation-tool-changes-2026-07-01`.
  */
 function offeredTools({ tools, messages }: MessagesRequest): readonly Placed[] {
@@ -93,7 +93,7 @@ function isPlaceholder({ defer_loading: isDeferred, input_schema: schema }: Mess
   return isDeferred === true && (!isObject(schema) || Object.keys(schema).length === 0)
 }
 
-/** Members that other dialects have too, or that do not change the search. */
+/** Members that other dialects also have, or that do not change the search. */
 const SEARCH_MEMBERS: ReadonlySet<string> = new Set([
   'type',
   'name',

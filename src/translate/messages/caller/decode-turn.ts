@@ -11,7 +11,7 @@ import { refuseAt } from './decode-parts.ts'
 import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
- * A caller's request as a Turn, for an upstream of another dialect.
+ * Decodes a caller's request for an upstream of another dialect.
  * @throws Fault `invalid_request` for features of Anthropic's whose omission would change the answer
  */
 export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<EncodeContext, 'model'>): DecodedTurn {
@@ -43,9 +43,9 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
   return { turn, warnings, replyNotes: toReplyNotes(turn) }
 }
 
-/** What the reply to a Messages caller needs of the request. */
+/** The facts about the request that its reply to a Messages caller needs. */
 export interface MessagesReplyNotes {
-  /** The answer was asked for as JSON of a schema. */
+  /** The request asks for JSON that fits a schema. */
   readonly hasFormat: boolean
   /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
   readonly hidesThinking: boolean
@@ -111,7 +111,10 @@ function decodeFormat(value: MessagesRequest, warnings: Warning[]): OutputFormat
   return undefined
 }
 
-/** Members that are read above, or mean nothing elsewhere: caching, Anthropic's service tiers, the person who asks. */
+/**
+ * Members that are read above, or that mean nothing in other dialects: caching, Anthropic's service tiers, the user's
+ * identity.
+ */
 const spokenFor: ReadonlySet<string> = new Set([
   'model',
   'messages',

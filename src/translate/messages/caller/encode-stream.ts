@@ -26,7 +26,7 @@ export function createMessagesTurnStream(seed: ReplySeed): TurnStream {
   }
 }
 
-/** The events of `createMessagesTurnStream` as one body, with the result of each search after its call. */
+/** Writes the events of `createMessagesTurnStream` as one body, with the result of each search after its call. */
 export function createMessagesTurnFold(seed: ReplySeed): TurnFold {
   const fold = startFold()
   const encoder = startEncoder(seed, (event) => foldEvent(fold, event))
@@ -41,8 +41,8 @@ interface Encoder {
   readonly seed: ReplySeed
   readonly writer: BlockWriter
   /**
-   * By slot, in the order they were first seen. Parts may interleave in a turn, but a Messages stream has one open
-   * block: only the first part is written, the others wait.
+   * By slot, in order of appearance. Parts may interleave in a turn, but a Messages stream has one open block. So only
+   * the first part is written, and the others wait.
    */
   readonly parts: Map<number, Part>
   first: Part | undefined
@@ -81,22 +81,22 @@ function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): En
   }
 }
 
-/** A part of a reply that is not completely written. */
+/** A part of the reply that is not completely written. */
 interface Part {
   readonly slot: number
-  /** Events that came before the part was the first. */
+  /** Events that arrived while another part was the first. */
   readonly waiting: PartEvent[]
   signature: Opaque | undefined
   closed: boolean
 }
 
 /**
- * Holds back thinking from callers that did not ask for it. Upstreams of other dialects send an opaque value unasked,
- * without text; a thinking block before the text would break programs that read `content[0].text`. It is written
- * before the next tool call, which needs it to continue, and otherwise left out.
+ * Holds back thinking from callers that did not ask for it. Upstreams of other dialects send an opaque value unasked
+ * and without text. A thinking block before the text would break programs that read `content[0].text`. The thinking is
+ * written before the next tool call, which needs it to continue, and otherwise left out.
  */
 interface ThoughtDeferral {
-  /** Slots of thinking with text, which is shown. */
+  /** Slots of thinking with text. This thinking is written. */
   readonly shown: Set<number>
   readonly held: Extract<TurnEvent, { readonly type: 'think.sign' | 'part.close' }>[]
 }
@@ -150,9 +150,9 @@ function takePart(encoder: Encoder, event: PartEvent): void {
   else part.waiting.push(event)
 }
 
-/** Returns the part of a slot, and adds a new one. */
+/** Returns the part of a slot. Adds a part if there is none. */
 function partOf(encoder: Encoder, slot: number): Part {
-  // The common case: parts do not interleave.
+  // Usually parts do not interleave.
   if (encoder.first?.slot === slot) return encoder.first
   const known = encoder.parts.get(slot)
   if (known !== undefined) return known
@@ -169,7 +169,7 @@ function closePart(encoder: Encoder, slot: number): void {
   while (encoder.first?.closed) closeFirst(encoder, encoder.first)
 }
 
-/** Ends the first part and writes the waiting events of the next one. */
+/** Ends the first part, then writes the waiting events of the next one. */
 function closeFirst(encoder: Encoder, { slot, signature }: Part): void {
   const { writer, parts } = encoder
   closeBlock(writer, signature)
@@ -193,7 +193,7 @@ function endOf(
   { seed, writer }: Encoder,
   { reason, stopSequence, detail }: Extract<TurnEvent, { type: 'stop' }>,
 ): MessageEnd {
-  // A refusal in words is a normal answer, unless the caller would parse it as JSON.
+  // A `refusal` part becomes a normal answer, unless the caller would parse it as JSON.
   const isRefusal = reason === 'end' && writer.refused && replyNotesOf(seed).hasFormat
   const stop = isRefusal ? 'content_filter' : reason
   return {
@@ -212,7 +212,7 @@ const stopReasons: Readonly<Record<TurnStop, StopReason>> = {
   context_full: 'model_context_window_exceeded',
   content_filter: 'refusal',
   pause: 'pause_turn',
-  // `compaction` is a reason of a beta that translated callers have not asked for.
+  // `compaction` belongs to a beta that translated callers have not requested.
   compaction: 'end_turn',
 }
 

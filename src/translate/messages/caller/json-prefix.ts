@@ -1,10 +1,12 @@
 /**
- * Reads the arguments of one call piece by piece and passes on only text that is, at every moment, the beginning of
- * one JSON object. Anthropic's client parses incomplete arguments and fails the reply on anything else
- * (@anthropic-ai/sdk 1.11.0, its partial JSON parser). Updated in place.
+ * Reads the arguments of one call piece by piece. The text that it passes on is always the beginning of one JSON
+ * object. Anthropic's client parses incomplete arguments and fails the reply on anything else (@anthropic-ai/sdk
+ * 1.11.0, its partial JSON parser). Updated in place.
  */
 export interface JsonPrefix {
-  /** What comes next, or what is being read, or why nothing more is taken. */
+  /**
+   * The parser's state: the next expected token, the token that is being read, or the reason for ignoring more text.
+   */
   state:
     | 'object'
     | 'firstKey'
@@ -20,7 +22,7 @@ export interface JsonPrefix {
     | 'complete'
     /** The text begins with something else than an object. */
     | 'notObject'
-    /** The last character cannot stand where it does. */
+    /** The last character is invalid at its position. */
     | 'broken'
   /** Open objects (true) and arrays (false), outermost first. */
   readonly nesting: boolean[]
@@ -31,7 +33,7 @@ export interface JsonPrefix {
 }
 type State = JsonPrefix['state']
 
-/** Arguments nest a handful of levels; the limit bounds the list in a stream of brackets. */
+/** Arguments nest a few levels deep. The limit bounds the list in a stream of brackets. */
 const MAX_DEPTH = 512
 
 const SPACE = 32
@@ -48,8 +50,8 @@ export function startJsonPrefix(): JsonPrefix {
 }
 
 /**
- * Returns the part of the next piece that may be sent: without the space before the object and the text after it, and
- * with control characters in strings as escapes, which some models forget to write.
+ * Returns the part of the next piece that may be sent. It drops the space before the object and the text after it, and
+ * escapes control characters in strings, which some models send unescaped.
  */
 export function takeJson(json: JsonPrefix, piece: string): string {
   if (isOver(json.state)) return ''
@@ -89,7 +91,7 @@ function next(json: JsonPrefix, char: string): State {
       return ESCAPE_START.test(json.token) ? 'inEscape' : 'broken'
     case 'inScalar':
       if (/[^\w.+-]/.test(char)) return SCALAR.test(json.token) ? afterValue(json, char) : 'broken'
-      // After two digits, more digits change nothing: the token stays short.
+      // After two digits, more digits change no state, so the token stays short.
       if (!/\d\d$/.test(json.token) || !/\d/.test(char)) json.token += char
       return isScalarStart(json.token) ? 'inScalar' : 'broken'
     case 'afterValue':

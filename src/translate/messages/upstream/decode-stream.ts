@@ -10,7 +10,7 @@ import { toUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent, startNormaliser, type NormalisedEvent, type Normaliser } from './normalise.ts'
 import { continueRequest } from './sent-request.ts'
 
-/** Reads Anthropic's native stream, normalised as for a caller of the same dialect. */
+/** Decodes Anthropic's native stream. The events are normalised as for a caller of the same dialect. */
 export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
   const state: DecodeState = {
     seed,
@@ -36,7 +36,7 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
 interface DecodeState {
   readonly seed: ReplySeed
   readonly maker: Pick<Opaque, 'vendor' | 'provider' | 'family'>
-  /** Of the current stream. */
+  /** The normaliser of the current stream. */
   normaliser: Normaliser
   /** `start` was emitted. */
   started: boolean
@@ -44,21 +44,24 @@ interface DecodeState {
   open: OpenBlock | undefined
   /** Calls of the caller's tools. */
   calls: number
-  /** Of earlier streams. */
+  /** Usage of earlier streams of the answer. */
   earlierUsage: Usage | undefined
-  /** Blocks of the current stream, to be sent back if the answer is paused; undefined if it is not continued here. */
+  /**
+   * Blocks of the current stream, which are sent back if the answer is paused. Undefined if the answer is not continued
+   * here.
+   */
   blocks: BlockFold[] | undefined
-  /** Events, blocks and deltas that a turn cannot hold. */
+  /** Number of events, blocks and deltas that a turn cannot hold. */
   skipped: number
 }
 
 interface OpenBlock {
   /** `other` is left out: results of searches, upstream's own tools, unknown blocks. */
   readonly kind: 'text' | 'thinking' | 'redacted' | 'tool' | 'search' | 'other'
-  /** Taken with the first event, so that an empty block takes none. */
+  /** Assigned at the first event, so that an empty block gets no slot. */
   slot: number | undefined
   readonly id: string
-  /** The signature or ciphertext of thinking, the input of a search. */
+  /** The signature or ciphertext of thinking, or the input of a search. */
   data: string
 }
 
@@ -69,7 +72,7 @@ const kinds: ReadonlyMap<unknown, OpenBlock['kind']> = new Map([
   ['tool_use', 'tool'],
 ])
 
-/** A query is a line or two. Characters. */
+/** A query is a line or two long. Characters. */
 const longestQuery = 64 * 1024
 
 /** @throws Fault `upstream_unusable` for a call without a name */
@@ -95,7 +98,7 @@ function decodeEvents(state: DecodeState, events: readonly NormalisedEvent[]): r
       case undefined:
         if (name !== 'ping') state.skipped += 1
         break
-      // The normaliser keeps its reason and its usage.
+      // The normaliser stores the event's reason and usage.
       case 'message_delta':
     }
   }
@@ -127,7 +130,7 @@ function openBlock(state: DecodeState, block: JsonObject, out: TurnEvent[]): voi
       out.push({ type: 'tool.open', slot: slotOf(state, open), id: open.id, name, kind: 'function' })
       return
     case 'other':
-      // The text that quotes the pages of a search names them again.
+      // The text that quotes the pages of a search repeats their addresses.
       if (type !== 'web_search_tool_result') state.skipped += 1
       return
     case 'redacted':
@@ -135,7 +138,7 @@ function openBlock(state: DecodeState, block: JsonObject, out: TurnEvent[]): voi
   }
 }
 
-/** The normaliser passes unknown deltas of known blocks. */
+/** The normaliser lets unknown deltas of known blocks pass. */
 function readDelta(state: DecodeState, delta: JsonObject, out: TurnEvent[]): void {
   const { open } = state
   const block = state.blocks?.at(-1)
@@ -178,7 +181,7 @@ function pushText(state: DecodeState, open: OpenBlock, type: TextEvent, text: un
   if (isFilled(text)) out.push({ type, slot: slotOf(state, open), text })
 }
 
-/** Only web pages have an address to pass on; locations in documents refer to the caller's own. */
+/** Only web pages have an address to pass on. Locations in documents refer to the caller's own documents. */
 function pushCitations(state: DecodeState, open: OpenBlock, citations: unknown, out: TurnEvent[]): void {
   for (const { type, url, title } of objectsOf(citations)) {
     if (type !== 'web_search_result_location' || !isFilled(url)) continue
@@ -204,10 +207,13 @@ function finish(state: DecodeState, out: TurnEvent[]): void {
   })
 }
 
-/** An unknown reason is a plain end. Without a call of the caller's tools there is nothing to run, whatever the reason. */
+/**
+ * Maps a stop reason. An unknown reason is a normal end. If the answer calls none of the caller's tools, `tool_use` is
+ * a normal end too.
+ */
 function toTurnStop({ calls, blocks }: DecodeState, reason: unknown): TurnStop {
   const stop = turnStops.get(reason) ?? 'end'
-  // The caller has to answer its calls before upstream can continue.
+  // The caller has to return results of its calls before upstream can continue.
   if (stop === 'pause' && blocks !== undefined && calls > 0) return 'tool_calls'
   if (stop !== 'end' && stop !== 'tool_calls') return stop
   return calls > 0 ? 'tool_calls' : 'end'
@@ -232,7 +238,7 @@ function toDetail({ category, explanation }: JsonObject) {
   }
 }
 
-/** Makes the decoder ready for the stream that continues the answer. */
+/** Prepares the decoder for the stream that continues the answer. */
 function continueAnswer(state: DecodeState, sent: EncodedRequest): EncodedRequest | undefined {
   const request = continueRequest(sent, (state.blocks ?? []).map(toBlock))
   if (request === undefined) return undefined

@@ -18,7 +18,7 @@ interface Run {
 }
 
 /**
- * Items in their order as alternating messages. Tool results come first in their message.
+ * Encodes items in order as alternating messages. Tool results come first in their message.
  * @throws Fault `invalid_request`
  */
 export function encodeItems(items: readonly TurnItem[], target: Target, warnings: Warning[]): EncodedItems {
@@ -52,7 +52,8 @@ export function encodeItems(items: readonly TurnItem[], target: Target, warnings
         add('user', [resultBlock(item)])
         break
       case 'web_search':
-        // Its results are another vendor's ciphertext, and a search without results is refused.
+        // The search is dropped: its results are another vendor's ciphertext, and upstream refuses a search without
+        // results.
         warnings.push({ code: 'dropped', field: item.path, detail: 'web searches of another upstream are left out' })
         break
       case 'compaction':
@@ -102,8 +103,9 @@ function resultBlock({ callId, content, isError, cache, path }: ToolResultItem):
 }
 
 /**
- * A system run keeps its role between a user and an assistant message, for models that take it there; elsewhere it
- * becomes a reminder in the user turn. Source: Anthropic API reference, mid-conversation system messages, 2026-11.
+ * Consecutive system items keep the role `system` between a user and an assistant message, if the model accepts it
+ * there. Otherwise they become a reminder in the user turn. Source: Anthropic API reference, mid-conversation system
+ * messages, 2026-11.
  */
 function orderSystemRuns(runs: readonly Run[], { takesSystemMessages }: Target): readonly Run[] {
   return runs.map((run, at) => {
@@ -139,7 +141,7 @@ const IMAGE_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp
 type Part<Type extends TurnPart['type']> = Extract<TurnPart, { type: Type }>
 
 /**
- * Undefined for blank text, which upstream refuses.
+ * Returns undefined for blank text, which upstream refuses.
  * @param path of the item, as warnings name it
  * @throws Fault `invalid_request` for content that Claude does not take
  */
@@ -162,7 +164,7 @@ function partBlocks(parts: readonly TurnPart[], path: string): readonly Messages
   return parts.map((part) => partBlock(part, path)).filter((block) => block !== undefined)
 }
 
-/** To be spread into the marked block. Anthropic has five minutes (the default) and one hour. */
+/** The cache mark as a member to spread into a block. Anthropic offers five minutes (the default) and one hour. */
 export function cacheControl(mark: CacheMark | undefined): { readonly cache_control?: CacheControl } {
   if (mark === undefined) return {}
   // OpenAI's longer lifetime is twelve hours.
@@ -176,7 +178,7 @@ function imageBlock({ source, cache }: Part<'image'>, path: string): MessagesBlo
     case 'file_id':
       return refusePart(path, 'uploaded images are not available for this model, send the image itself')
     case 'base64': {
-      // Some clients spell it so.
+      // Some clients write this type for `image/jpeg`.
       const mediaType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
       if (!IMAGE_TYPES.has(mediaType)) refusePart(path, 'images must be PNG, JPEG, GIF or WebP')
       return {
@@ -213,7 +215,7 @@ function fileBlock({ source, filename, cache }: Part<'file'>, path: string): Mes
   return { type: 'text', text: filename ? `${filename}\n\n${text}` : text, ...cacheControl(cache) }
 }
 
-/** @param path with dots, as warnings have it */
+/** @param path with dots, as in warnings */
 function refusePart(path: string, detail: string): never {
   refuseValue(path === '' ? '' : `${toFieldPath(path)}.content`, detail, 'unsupported_value')
 }

@@ -18,8 +18,8 @@ import { encodeHeaders } from './sent-request.ts'
 import { planThinking } from './thinking-plan.ts'
 
 /**
- * The body for Copilot's native Messages, from a request of another dialect. `prepareTurn` has already fitted names,
- * ids, schemas and pairs of call and result.
+ * Encodes a request of another dialect for Copilot's native Messages. `prepareTurn` has already fitted names, ids,
+ * schemas, and pairs of call and result.
  * @throws Fault `invalid_request`
  */
 export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedRequest {
@@ -32,7 +32,7 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   }
   if (!target.takesPrefill) refusePrefill(messages)
   const tools = encodeTools(turn, warnings)
-  // The API requires it. If the limit is unknown: upstream answers 400 for a model that cannot write as much.
+  // The API requires `max_tokens`. If the model's limit is unknown, upstream may answer 400 for this default.
   const limit = Number.isFinite(target.maxTokens) ? target.maxTokens : FALLBACK_MAX_TOKENS
   const maxTokens = turn.maxOutputTokens ?? limit
   const thinking = encodeThinking(turn, target, warnings, {
@@ -70,7 +70,7 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   return { body: Buffer.from(JSON.stringify(finished.body)), headers: encodeHeaders(finished.betas), warnings }
 }
 
-/** Members that the rules change, as the caller named them. */
+/** Members that the adaptation rules change, by the caller's names. */
 const turnFields: ReadonlyMap<string, TurnField> = new Map([
   ['max_tokens', 'maxOutputTokens'],
   ['temperature', 'temperature'],
@@ -78,7 +78,7 @@ const turnFields: ReadonlyMap<string, TurnField> = new Map([
   ['top_k', 'topK'],
 ])
 
-/** Every Claude since 3.5 can write as many tokens. */
+/** Every Claude since 3.5 can write that many tokens. */
 const FALLBACK_MAX_TOKENS = 8192
 
 function refuseImpossible({ logprobs, fieldNames }: Turn): void {
@@ -109,7 +109,7 @@ function encodeThinking(
     return {}
   }
   const type = mode ?? (stated === 'none' ? 'disabled' : 'adaptive')
-  // Only some models have `max`: if the levels are unknown, avoid a refusal.
+  // Only some models accept `max`. If the model's levels are unknown, send a lower level.
   const effort = stated === 'xhigh' && target.efforts === undefined ? 'high' : stated
   const plan = planThinking({ type, budgetTokens, effort: effort === 'none' ? undefined : effort }, target, setting)
   if (plan.conflict !== undefined) {
@@ -135,8 +135,8 @@ function encodeThinking(
 }
 
 /**
- * Newer models send no text of thinking unless asked, older ones do. Callers of other dialects get the same from
- * both.
+ * Newer models send no readable thinking unless asked, and older ones send it. With this setting, callers of other
+ * dialects get the same from both.
  */
 function encodeDisplay(summary: string | undefined, { hidesThinking }: Target): { readonly display?: string } {
   if (summary === 'none') return { display: 'omitted' }
@@ -163,7 +163,7 @@ function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Wa
   return { system: [], output_config: { format: { type: 'json_schema', schema: fitted.schema } } }
 }
 
-/** Blank texts are refused. Source: Anthropic API reference, stop_sequences, 2026-11. */
+/** Blank texts are dropped, because upstream refuses them. Source: Anthropic API reference, stop_sequences, 2026-11. */
 function encodeStop({ stop, fieldNames }: Turn, warnings: Warning[]): readonly string[] {
   const kept = stop.filter((text) => !isBlank(text))
   if (kept.length < stop.length) {
@@ -172,7 +172,7 @@ function encodeStop({ stop, fieldNames }: Turn, warnings: Warning[]): readonly s
   return kept
 }
 
-/** Fields without an equivalent at Claude. */
+/** Fields that Claude has no equivalent for. */
 function dropUnknown({ sampling, verbosity, fieldNames }: Turn, warnings: Warning[]): void {
   const stated: readonly (readonly [TurnField, boolean])[] = [
     ['frequencyPenalty', isSet(sampling.frequencyPenalty)],
@@ -192,7 +192,7 @@ function isSet(penalty: number | undefined): boolean {
 
 type WireTools = Pick<MessagesRequest, 'tools' | 'tool_choice'>
 
-/** Claude has no list of allowed tools: the others are not sent. */
+/** Claude has no list of allowed tools, so other tools are not sent. */
 function encodeTools(turn: Turn, warnings: Warning[]): WireTools {
   const tools = allowedTools(turn).map((tool) => encodeTool(tool, warnings))
   if (tools.length === 0) return {}

@@ -34,7 +34,7 @@ const UNKNOWN_KEYWORDS = new Set([
   'not',
 ])
 
-/** Formats of strings that Claude's structured outputs know. */
+/** String formats that Claude's structured outputs support. */
 const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by name. */
@@ -44,11 +44,11 @@ const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions'])
 
 export interface FormatSchema {
   readonly schema: JsonObject
-  /** Removed keywords that constrained the answer, each once. */
+  /** Removed keywords that constrained the answer, without duplicates. */
   readonly removed: readonly string[]
 }
 
-/** Nested schemas below this depth stay as they are. */
+/** Nested schemas below this depth are not changed. */
 const MAX_DEPTH = 100
 
 /** Fits a schema to Claude's structured outputs. Never changes its input. */
@@ -86,14 +86,14 @@ function fit(schema: unknown, removed: Set<string>, depth: number): unknown {
 
 function isRefused(keyword: string, value: unknown): boolean {
   if (keyword === 'format') return typeof value !== 'string' || !FORMATS.has(value)
-  // Claude knows "at least one".
+  // Claude supports only "at least one".
   if (keyword === 'minItems') return value !== 0 && value !== 1
   return UNKNOWN_KEYWORDS.has(keyword)
 }
 
 type System = string | readonly MessagesBlock[]
 
-/** The system text, followed by a request for JSON, for models that take no `output_config.format`. */
+/** Appends a request for JSON to the system text, for models without `output_config.format`. */
 export function withJsonHint(system: System | undefined, schema: JsonObject | undefined): readonly MessagesBlock[] {
   return [...systemBlocks(system), { type: 'text', text: jsonHint(schema) }]
 }

@@ -27,27 +27,28 @@ const essentialBelow = nameSet(
   'type role content text id name input input_schema tool_use_id source data media_type signature',
 )
 
-/** Messages that callers copy from replies have an id and a type of their own. */
+/** Callers copy messages from replies, with the reply's id and type. */
 const isEssential: IsEssential = (steps) => {
   const isOfMessage = steps.length === 3 && steps[0] === 'messages'
   const essential = steps.length === 1 ? essentialAtTop : isOfMessage ? essentialInMessage : essentialBelow
   return essential.has(steps.at(-1) ?? '')
 }
 
-/** Block types that every model takes. Source: Anthropic API reference, Messages, 2026-11. */
+/** Block types that every model accepts. Source: Anthropic API reference, Messages, 2026-11. */
 const takenBlocks = nameSet('text image document search_result thinking redacted_thinking tool_use tool_result')
 
-/** How a refused type is remembered, by the member of the body that held it. */
+/** The key under which a refused type is stored, by the member of the body that contains it. */
 const learnedTypes: ReadonlyMap<string, (type: string) => string | undefined> = new Map([
-  // A block that every model takes is in the wrong place: without its type nothing is left of the next request.
+  // A block that every model accepts is in the wrong place. Its type is not learned, because nothing would be left of
+  // the next request without it.
   ['messages', (type: string) => (takenBlocks.has(type) ? undefined : `tag:messages:${type}`)],
   ['tools', (type: string) => `tag:tools:${type}`],
-  // An unknown type says nothing about the model.
+  // The refusal of an unknown type says nothing about the model.
   ['thinking', (type: string) => otherThinking.get(type)],
   ['context_management', () => learnedField('context_management')],
 ])
 
-/** How a model thinks that refuses a `thinking.type`. */
+/** The thinking mode of a model that refuses a `thinking.type`. */
 const otherThinking: ReadonlyMap<string, string> = new Map([
   ['adaptive', 'thinking:budget'],
   ['enabled', 'thinking:adaptive'],
@@ -125,7 +126,7 @@ export const refusals: readonly RefusalRow[] = [
     remedy: { learned: ['thinking:budget'], warnings: sentWithout('thinking') },
   },
   {
-    // All of them: the refusal names one, and the next would name the next.
+    // Drop all of them, because each refusal names only one.
     name: 'a thinking block',
     source: 'messages, thinking blocks',
     pattern:
@@ -203,7 +204,7 @@ export const refusals: readonly RefusalRow[] = [
     source: 'messages, empty text',
     pattern: /text content blocks must (?:be non-empty|contain non-whitespace)/,
     remedy: {
-      // The rules leave it out of every request.
+      // The rules leave the member out of every request.
       edit: (body) => body,
       warnings: sentWithout('messages'),
     },
@@ -218,8 +219,8 @@ export const refusals: readonly RefusalRow[] = [
 ]
 
 /**
- * The request once more, through the same rules with what upstream has just taught. Undefined where the refusal names
- * nothing that can be taken out: a prompt that is too long, a prefill, a model that is not there.
+ * Adapts the request again by the same rules and the new refusal. Undefined if nothing that the refusal names can be
+ * removed: a prompt that is too long, a prefill, an unknown model.
  */
 export const recoverMessages = createRecover({
   rows: refusals,
@@ -228,7 +229,7 @@ export const recoverMessages = createRecover({
   encode,
 })
 
-/** Runs the rules of every request, which leave out what was learned. */
+/** Runs the rules of every request, which also remove the parts that were learned as refused. */
 function encode(edited: JsonObject, learned: readonly string[], refused: Refused): EncodedRequest | undefined {
   const { body: before, sent, context } = refused
   if (!isSentBody(edited)) return undefined
@@ -237,13 +238,13 @@ function encode(edited: JsonObject, learned: readonly string[], refused: Refused
     const betas = sentBetas(sent.headers)
     const adapted = adaptRequest({ body: edited, betas }, target)
     const json = JSON.stringify(adapted.body)
-    // Neither the space between members nor their order was the reason.
+    // Upstream did not refuse the space between members or their order, so compare without them.
     if (json === JSON.stringify(before) && adapted.betas.length === betas.length) return undefined
-    // The remedy has the one warning about the fields and types that were taken out.
+    // The remedy adds the only warning about the removed fields and types.
     const warnings = adapted.warnings.filter(({ code }) => code !== 'refused_upstream')
     return { body: Buffer.from(json), headers: encodeHeaders(adapted.betas), warnings: [...sent.warnings, ...warnings] }
   } catch (error) {
-    // Nothing is left of the request without what was refused: then the refusal is the answer.
+    // Without the refused parts nothing is left of the request, so the refusal is the answer.
     if (error instanceof Fault) return undefined
     throw error
   }
@@ -257,7 +258,7 @@ function withoutThinking(body: JsonObject): JsonObject {
   return { ...body, thinking: { type: 'disabled' } }
 }
 
-/** The system text asks for what was to be enforced. */
+/** Asks in the system text for the format that can no longer be enforced. */
 function withoutFormat(body: JsonObject): JsonObject {
   if (!isSentBody(body)) return body
   const { format, ...config } = body.output_config ?? {}
@@ -289,7 +290,7 @@ function withoutServerCalls(body: JsonObject, name: string): JsonObject {
   })
 }
 
-/** Edits the blocks of messages and of the tool results in them. The rules leave out a message without content. */
+/** Edits the blocks of messages and of tool results in them. The rules leave out messages without content. */
 function editBlocks(body: JsonObject, edit: (block: JsonObject) => JsonObject | undefined): JsonObject {
   const editBlock = (block: unknown): unknown => (isObject(block) ? edit(block) : block)
   const ofMessages = editAt(body, 'messages[].content[]', editBlock)

@@ -12,8 +12,8 @@ import type { ContentBlock, LooseBlockDelta, LooseEvent, WireEvent } from '../wi
 import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
 
 /**
- * One event in Anthropic's grammar: a `message_start`, blocks one at a time with indexes from 0, a `message_delta`, a
- * `message_stop`.
+ * A normalised event. A reply has one `message_start`, blocks one at a time with indexes from 0, one `message_delta`
+ * and one `message_stop`.
  */
 export interface NormalisedEvent {
   readonly name: string
@@ -26,15 +26,15 @@ export interface NormalisedEvent {
 /** Owned by one stream, updated in place. */
 export interface Normaliser {
   readonly seed: ReplySeed
-  /** The events that replace the current one. */
+  /** The events that replace the current upstream event. */
   out: NormalisedEvent[]
   started: boolean
-  /** As upstream calls it; the caller reads the name it asked for. */
+  /** Upstream's name of the model. The caller reads the name that it requested. */
   model: string | undefined
-  /** Index of the next block, as the caller counts. */
+  /** Index of the next block in the caller's numbering. */
   nextIndex: number
   open: OpenBlock | undefined
-  /** Indexes of the tool calls so far, as upstream counts. */
+  /** Upstream's indexes of the tool calls so far. */
   readonly calls: Set<unknown>
   /** `message_delta.delta`; undefined until one has a `stop_reason`. */
   end: JsonObject | undefined
@@ -45,9 +45,9 @@ export interface Normaliser {
 }
 
 interface OpenBlock {
-  /** As upstream counts. */
+  /** Upstream's index of the block. */
   readonly wireIndex: unknown
-  /** As the caller counts. */
+  /** The caller's index of the block. */
   readonly index: number
   readonly type: unknown
   readonly scan: ArgumentScan
@@ -81,7 +81,7 @@ export function startNormaliser(seed: ReplySeed): Normaliser {
 }
 
 /**
- * Repairs what docs/copilot-wire.md, "Messages stream", lists. A correct event keeps its text, unknown members stay,
+ * Repairs the quirks in docs/copilot-wire.md, "Messages stream". A correct event keeps its text, unknown members stay,
  * unknown events pass. Once `state.done` is true, later events add nothing.
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_truncated` for an end mark
  * before the end, `upstream_unusable` for data that is not JSON and for runaway whitespace
@@ -102,7 +102,7 @@ export function normaliseEvent(state: Normaliser, sse: SseEvent): readonly Norma
 }
 
 /**
- * Upstream closed the stream. It may leave out `message_stop`, but not the stop reason.
+ * Ends the reply when upstream has closed the stream. Upstream may omit `message_stop`, but not the stop reason.
  * @throws Fault `upstream_truncated` without a stop reason
  */
 export function normaliseEnd(state: Normaliser): readonly NormalisedEvent[] {
@@ -117,7 +117,7 @@ function readEvent(state: Normaliser, sent: Sent): void {
   const { type, index } = sent.event
   switch (type) {
     case 'message_start':
-      // Anthropic's client fails on a second one.
+      // Anthropic's client fails on a second `message_start`.
       if (!state.started) startMessage(state, sent)
       return
     case 'content_block_start':
@@ -130,13 +130,13 @@ function readEvent(state: Normaliser, sent: Sent): void {
     case 'message_stop':
       return finish(state, sent)
     default:
-      // An event name with a line end in it would be two lines of the stream.
+      // A line end in an event name would start another line of the stream.
       if (/^[\w.-]{1,64}$/.test(type)) state.out.push({ name: type, event: undefined, rawText: sent.rawText })
       else state.skipped += 1
   }
 }
 
-/** Writes an event with the other members of the sent one, and with its text if it was correct. */
+/** Replaces some members of the upstream event. If nothing changes, the event keeps its original text. */
 function write(state: Normaliser, event: LooseEvent, sent?: Sent, isCorrect = true): void {
   const rawText = isCorrect ? sent?.rawText : undefined
   state.out.push({ name: event.type, event: { ...sent?.event, ...event }, rawText })
@@ -178,7 +178,7 @@ function openBlock(state: Normaliser, sent: Sent): void {
   const lacksId = block['type'] === 'tool_use' && !isFilled(block['id'])
   const content_block = {
     ...block,
-    // Claude Code reads the input from deltas only, which is where Anthropic has it.
+    // Claude Code reads the input from deltas only, and Anthropic sends it there.
     ...(input && { input: {} }),
     ...(lacksId && { id: mintId('toolu', state.seed.id, index) }),
   }
@@ -187,7 +187,7 @@ function openBlock(state: Normaliser, sent: Sent): void {
   setOpen(state, wireIndex, block['type'], input)
 }
 
-/** Closes the block that upstream left open: clients expect one at a time. */
+/** Closes the block that upstream left open, because clients expect one open block at a time. */
 function prepareBlock(state: Normaliser): void {
   if (!state.started) startMessage(state)
   closeBlock(state)
@@ -206,7 +206,7 @@ function completeInput({ type, input }: JsonObject): JsonObject | undefined {
   return isObject(input) && Object.keys(input).length > 0 ? input : undefined
 }
 
-/** The hot path is a delta of the open block that clients can read as it is. */
+/** The hot path: a delta of the open block that clients can read unchanged. */
 function readDelta(state: Normaliser, { event, rawText }: Sent): void {
   const { delta, index: wireIndex } = event
   if (!isReadableDelta(delta)) {
@@ -223,7 +223,7 @@ function readDelta(state: Normaliser, { event, rawText }: Sent): void {
   const kept = keptArguments(open, delta)
   const type = 'content_block_delta'
   if (kept !== undefined) return cutArguments(state, open, { ...event, type, index, delta }, kept)
-  // Not copied: most events are correct deltas.
+  // Not copied, because most events are correct deltas.
   if (isIndexed(event, index)) state.out.push({ name: type, event, rawText })
   else write(state, { ...event, type, index, delta })
 }
@@ -232,7 +232,10 @@ function isIndexed(event: WireEvent, index: number): event is LooseBlockDelta {
   return event.type === 'content_block_delta' && event.index === index && isObject(event.delta)
 }
 
-/** The block of a delta. A block that upstream never started is started here, if the delta shows its type. */
+/**
+ * Returns the block of a delta. If upstream never started the block, it is started here, provided that the delta shows
+ * its type.
+ */
 function blockOf(state: Normaliser, wireIndex: unknown, deltaType: unknown): OpenBlock | undefined {
   if (state.open !== undefined && isForBlock(state.open, wireIndex)) return state.open
   const content_block = blockForDelta(deltaType)
@@ -247,7 +250,7 @@ function isForBlock({ wireIndex }: OpenBlock, index: unknown): boolean {
   return index === wireIndex || typeof index !== 'number' || typeof wireIndex !== 'number'
 }
 
-/** Arguments without their runaway whitespace; undefined if the delta has none. */
+/** The arguments without their runaway whitespace; undefined if the delta has none. */
 function keptArguments(open: OpenBlock, { type, partial_json: piece }: JsonObject): string | undefined {
   if (type !== 'input_json_delta' || !isFilled(piece)) return undefined
   open.input = undefined
@@ -256,7 +259,7 @@ function keptArguments(open: OpenBlock, { type, partial_json: piece }: JsonObjec
 }
 
 /**
- * Runaway whitespace after complete arguments is the end of the answer; before that there is no answer.
+ * Runaway whitespace after complete arguments ends the answer. Before that, the answer is unusable.
  * @throws Fault `upstream_unusable`
  */
 function cutArguments(state: Normaliser, open: OpenBlock, event: LooseBlockDelta, kept: string): void {
@@ -270,8 +273,8 @@ function cutArguments(state: Normaliser, open: OpenBlock, event: LooseBlockDelta
 }
 
 /**
- * The caller already has the call that late arguments belong to, without them, and would run it. Other deltas without a
- * block can be left out.
+ * Fails on late arguments of a call: the caller already has the call without them and would execute it. Other deltas
+ * without a block can be left out.
  * @throws Fault `upstream_unusable`
  */
 function refuseLateArguments(delta: JsonObject, wireIndex: unknown, calls: ReadonlySet<unknown>): void {
@@ -296,7 +299,7 @@ function readMessageDelta(state: Normaliser, event: WireEvent, sent?: Sent): voi
   noteUsage(state.usage, event.usage, event.copilot_usage)
   const stated = isObject(event.delta) ? event.delta : { stop_reason: null, stop_sequence: null }
   if (isFilled(stated['stop_reason'])) state.end = stated
-  // Clients take the members of the last one: one that has only counts must not erase the reason.
+  // Clients use the members of the last `message_delta`, so one that has only counts must not erase the reason.
   const delta = state.end === undefined || state.end === stated ? stated : { ...stated, ...state.end }
   const usage = normaliseUsage(event.usage, state.usage)
   write(state, { type: 'message_delta', delta, usage }, sent, delta === event.delta && usage === event.usage)
@@ -314,7 +317,7 @@ function finish(state: Normaliser, sent?: Sent): void {
   state.done = true
 }
 
-/** The member that holds the text of a delta. */
+/** The member that contains the text of a delta. */
 const textMembers: ReadonlyMap<unknown, string> = new Map([
   ['text_delta', 'text'],
   ['thinking_delta', 'thinking'],
@@ -336,7 +339,7 @@ function fitsBlock(deltaType: unknown, blockType: unknown): boolean {
   return !isKnown || (deltasOfBlock.get(blockType)?.has(deltaType) ?? true)
 }
 
-/** Undefined for deltas that do not show the type of their block. */
+/** The type of a delta's block; undefined if the delta does not show it. */
 function blockForDelta(type: unknown): ContentBlock | undefined {
   if (type === 'text_delta') return { type: 'text', text: '', citations: null }
   return type === 'thinking_delta' ? { type: 'thinking', thinking: '', signature: '' } : undefined

@@ -10,10 +10,10 @@ import { isBlock, messagesBodyOf } from '../wire.ts'
 import type { MessagesBody, MessagesMessage, MessagesRequest } from '../wire.ts'
 
 /**
- * The body for Copilot's native Messages: the caller's text, in which only changed members are written anew. A long
- * conversation without cache marks gets some. Always streams, because replies are made from events.
- * @returns undefined if upstream refuses the name of a tool, or the proxy runs the web search: only a translated
- * reply can restore the name or hold the search
+ * Returns the body for Copilot's native Messages: the caller's text with only the necessary changes. A long
+ * conversation without cache marks gets some. The body always asks for a stream, because replies are made from events.
+ * @returns undefined if upstream refuses the name of a tool, or the proxy runs the web search: only a translated reply
+ * can restore the name or hold the search
  * @throws Fault `invalid_request`
  */
 export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
@@ -35,8 +35,8 @@ export function passMessagesRequest(request: CallerRequest, context: EncodeConte
 const LEAST_CACHED = 4096
 
 /**
- * Tools or an assistant message show that later requests will repeat the prompt. Writing the cache costs more than
- * other input, so that a mark does not pay for a single question.
+ * Whether later requests will probably repeat the prompt: it has tools or an assistant message. Writing to the cache
+ * costs more than other input, so a mark does not pay for a single question.
  */
 function isWorthCaching({ bytes, value }: MessagesBody): boolean {
   if (bytes.length < LEAST_CACHED || value['cache_control']) return false

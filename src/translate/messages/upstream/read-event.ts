@@ -22,8 +22,8 @@ export function startEventTemplates(): EventTemplates {
 }
 
 /**
- * As `readEvent`, but without a parse if the event repeats the previous delta with other text. The returned object is
- * valid until the next call, which may reuse it.
+ * Like `readEvent`, but parses nothing if the event repeats the previous delta with other text. The next call may reuse
+ * the returned object.
  */
 export function readRepeatedEvent(
   templates: EventTemplates,
@@ -37,7 +37,7 @@ export function readRepeatedEvent(
   return event
 }
 
-/** The normaliser changes copies. */
+/** Safe to reuse, because the normaliser changes copies. */
 function isRight(): boolean {
   return false
 }
@@ -59,7 +59,7 @@ function readEvent({ event: name, data }: SseEvent, redact: ReplySeed['redact'])
     return value
   }
   if (value['error']) throw toStreamFault(value['error'], redact)
-  // The oldest shape of an error: a message only.
+  // The oldest form of an error has only a message.
   if (isFilled(value['message'])) throw toStreamFault(value, redact)
   return undefined
 }

@@ -18,15 +18,15 @@ export function sentBetas(headers: Readonly<Record<string, string>> | undefined)
   return headers?.[BETA_HEADER]?.split(',') ?? []
 }
 
-/** The members of a sent request were checked when it was decoded or encoded. */
+/** The members were checked when the request was decoded or encoded. */
 export function isSentBody(value: unknown): value is MessagesRequest {
   return isObject(value) && Array.isArray(value['messages'])
 }
 
 /**
- * The request that continues a paused answer: the request that was answered, with the blocks of the answer so far as
- * its last assistant message. Undefined if no block can be sent back. Source: Anthropic API reference, "Handling stop
- * reasons", `pause_turn`, 2026-11.
+ * Returns the request that continues a paused answer: the same request, with the answer's blocks so far as its last
+ * assistant message. Undefined if no block can be sent back. Source: Anthropic API reference, "Handling stop reasons",
+ * `pause_turn`, 2026-11.
  */
 export function continueRequest(sent: EncodedRequest, said: readonly JsonObject[]): EncodedRequest | undefined {
   const body = parseObject(sent.body.toString('utf8'))
@@ -36,7 +36,7 @@ export function continueRequest(sent: EncodedRequest, said: readonly JsonObject[
   return { ...sent, body: Buffer.from(text) }
 }
 
-/** An answer may hold blank text and unsigned thinking, a request may not. */
+/** An answer may contain blank text and unsigned thinking, but a request may not. */
 function isReplayable(block: JsonObject): block is MessagesBlock {
   const { type, text, signature } = block
   if (type === 'text') return typeof text === 'string' && !isBlank(text)

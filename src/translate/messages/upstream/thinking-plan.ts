@@ -14,7 +14,7 @@ export interface AskedThinking {
 export interface ThinkingSetting {
   /** Tokens. */
   readonly maxTokens: number
-  /** `tool_choice` names a tool or demands one. */
+  /** `tool_choice` names a tool or demands any tool. */
   readonly forcesTool: boolean
   /** The request ends with tool results, and the turn that made the calls begins without thinking. */
   readonly lacksThought: boolean
@@ -24,7 +24,7 @@ export interface ThinkingPlan {
   readonly type: string | undefined
   readonly budgetTokens?: number | undefined
   readonly effort: string | undefined
-  /** Why thinking was switched off against the caller's setting. */
+  /** Why thinking was switched off, although the caller switched it on. */
   readonly conflict?: string | undefined
   readonly isBudgetClamped?: boolean | undefined
 }
@@ -74,7 +74,7 @@ function planBudget(
   const most = Math.min(target.maxBudget, maxTokens - 1)
   if (most < target.minBudget) return off(effort, 'max_tokens leaves no room for it')
   const asked = type === 'enabled' ? budgetTokens : undefined
-  // A budget of our choice leaves a quarter of the tokens to the answer, or as many as an answer usually needs.
+  // The chosen budget leaves a quarter of the tokens to the answer, or as many as an answer usually needs.
   const room = Math.min(ANSWER_TOKENS, Math.floor(maxTokens / 4))
   const roomy = Math.max(target.minBudget, Math.min(most, maxTokens - room))
   const budget = asked ?? budgetOfEffort[isEffort(wanted) ? wanted : type === 'between_tools' ? 'low' : 'high']
@@ -82,7 +82,7 @@ function planBudget(
   return { type: 'enabled', budgetTokens: clamped, effort, isBudgetClamped: asked !== undefined && clamped !== asked }
 }
 
-/** Tokens of `max_tokens` that a budget of our choice leaves to the answer. */
+/** Tokens of `max_tokens` that the chosen budget leaves to the answer. */
 const ANSWER_TOKENS = 4096
 
 const FORCED = 'the model does not think where tool_choice demands a tool'
@@ -102,15 +102,18 @@ function lowest(target: Target): string | undefined {
   return fitEffort('low', target)
 }
 
-/** The nearest level the model takes, undefined if it takes none. An unknown level is left for upstream to refuse. */
+/**
+ * The nearest level that the model accepts; undefined if it accepts none. An unknown level passes, and upstream refuses
+ * it.
+ */
 function fitEffort(effort: string | undefined, { efforts }: Target): string | undefined {
   if (effort === undefined || efforts?.length === 0) return undefined
   if (!isEffort(effort)) return effort
-  // The Messages API has neither.
+  // The Messages API has neither of these levels.
   return clampEffort(effort === 'minimal' || effort === 'none' ? 'low' : effort, efforts)
 }
 
-/** Without thinking the levels above `high` are refused. Source: @ai-sdk/anthropic 4.0, which lowers them. */
+/** Without thinking, upstream refuses levels above `high`. Source: @ai-sdk/anthropic 4.0, which lowers them. */
 function atMostHigh(effort: string | undefined): string | undefined {
   return effort === 'xhigh' || effort === 'max' ? 'high' : effort
 }

@@ -3,7 +3,7 @@ import { type JsonObject, isObject } from '../../parts/json.ts'
 import { itemTypeOf } from '../items.ts'
 import { type ResponsesItem, type ResponsesTool, type ResponsesToolChoice, isWebSearchType } from '../wire.ts'
 
-/** More than any conversation holds: a body of small items would take many times its size in memory. */
+/** More than any conversation holds. A body of many small items would take many times its size in memory. */
 export const MAX_ITEMS = 250_000
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const
@@ -13,8 +13,8 @@ type Check = (value: unknown, path: Path) => void
 /** Members in the order in which they are checked. */
 type Members = Readonly<Record<string, Check>>
 
-// Checks stop at the first fault. They are many times faster than zod, and the 400 names one path instead of every branch
-// of a union.
+// Checks stop at the first error. They are many times faster than zod, and the 400 names one path instead of every
+// branch of a union.
 
 /** Null means "default". */
 function optional(check: Check): Check {
@@ -51,7 +51,7 @@ const aRole: Check = (role, path) => {
   }
 }
 
-/** One of several sources is required; the error names the first. */
+/** One of several sources is required. The error names the first. */
 function checkSource(part: JsonObject, sources: readonly string[], path: Path): void {
   for (const key of [...sources, 'detail', 'filename']) optional(aString)(part[key], () => `${path()}.${key}`)
   if (sources.some((key) => part[key])) return
@@ -89,7 +89,7 @@ const called = { call_id: aString, name: aString }
 const output = { call_id: aString, output: content }
 const compaction = { encrypted_content: optional(aString) }
 
-/** Other types pass: an upstream of this dialect may know them. */
+/** Other types pass, because an upstream of this dialect may know them. */
 const itemMembers: ReadonlyMap<string, Members> = new Map<string, Members>([
   ['message', { role: aRole, content, phase: optional(aString) }],
   ['reasoning', { encrypted_content: optional(aString), summary: optionalParts, content: optionalParts }],
@@ -131,7 +131,7 @@ const filters: Check = (value, path) => {
 }
 const search = { filters: optional(filters), user_location: optional(anObject) }
 
-/** Other types are hosted tools, which only their own upstream reads. */
+/** Other types are hosted tools, which only the upstream that runs them reads. */
 const toolMembers: ReadonlyMap<string, Members> = new Map<string, Members>([
   [
     'function',
@@ -152,7 +152,7 @@ function checkTool(tool: unknown, path: Path): void {
   checkMembers(tool, isWebSearchType(type) ? search : toolMembers.get(type), path)
 }
 
-/** A namespace never holds another namespace, so the depth of a tool is bounded. */
+/** A namespace never contains another namespace, so the depth of a tool is bounded. */
 function checkInner(tool: unknown, path: Path): void {
   if (isObject(tool) && tool['type'] === 'namespace') {
     refuseValue(`${path()}.type`, 'expected function or custom', 'invalid_value')

@@ -21,13 +21,14 @@ export interface DecodedItems {
   readonly items: readonly TurnItem[]
   /** Tools among the items. */
   readonly tools: readonly TurnTool[]
-  /** The input ends by asking for a summary of itself. */
+  /** The input ends with a request for a summary of itself. */
   readonly asksForCompaction: boolean
   readonly warnings: readonly Warning[]
 }
 
 /**
- * The items of `input`, one by one and in order. Looked at without trust: those of stored replies are not checked.
+ * Decodes the items of `input` one by one, in order. It trusts no member, because items of stored replies were not
+ * checked.
  * @throws Fault `invalid_request` for a reference that leads nowhere
  */
 export function decodeItems(input: string | readonly JsonObject[]): DecodedItems {
@@ -42,18 +43,18 @@ export function decodeItems(input: string | readonly JsonObject[]): DecodedItems
   conversation.forEach((item, at) => {
     const path = `input.${at}`
     const type = itemTypeOf(item) ?? ''
-    // Not spread into `push`: a call takes a limited number of arguments.
+    // Not passed to `push` as arguments, because a call takes a limited number of them.
     if (TOOL_LISTS.has(type)) for (const tool of decodeTools(item['tools'], `${path}.tools`, warnings)) tools.push(tool)
     const decoded = decoders.get(type)?.(item, path, warnings)
     if (decoded !== undefined) items.push(decoded)
     else if (type !== 'additional_tools') warnings.push({ code: 'dropped', field: path, detail: dropReason(type) })
   })
-  // A user message, since upstreams answer the last one, and some take no system message after the first.
+  // A user message, because upstreams answer the last user message, and some accept no system message after the first.
   if (asksForCompaction) items.push(userText(COMPACTION_REQUEST, `input.${input.length - 1}`))
   return { items, tools, asksForCompaction, warnings }
 }
 
-/** Items that add tools in mid-conversation. A Turn has one list, so it offers them from the start. */
+/** Items that add tools in mid-conversation. A Turn has one list of tools, so it offers them from the start. */
 const TOOL_LISTS = new Set(['additional_tools', 'tool_search_output'])
 
 function dropReason(type: string): string {
@@ -64,7 +65,10 @@ function dropReason(type: string): string {
 
 type Decode = (item: JsonObject, path: string, warnings: Warning[]) => TurnItem | undefined
 
-/** Undefined: the item is dropped. Neither calls of hosted tools nor their outputs have a row, so pairs stay whole. */
+/**
+ * Undefined: the item is dropped. Neither calls of hosted tools nor their outputs have a row, so no half of a pair is
+ * left.
+ */
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['message', decodeMessage],
   ['reasoning', decodeReasoning],
@@ -114,7 +118,10 @@ function decodeReasoning(item: JsonObject, path: string, warnings: Warning[]): R
   }
 }
 
-/** From an envelope, or bare from an upstream of this dialect. Undefined for a damaged envelope. */
+/**
+ * Decodes reasoning from an envelope, or bare ciphertext from an upstream of this dialect. Undefined for a damaged
+ * envelope.
+ */
 function toOpaque(value: string, { id }: JsonObject): Opaque | undefined {
   if (isSealed(value)) return openOpaque(value)
   const provider = makerOfId(id)

@@ -4,8 +4,8 @@ import type { CacheMark, FileSource, ImageSource, TurnPart } from '../../turn.ts
 import type { Warning } from '../../warning.ts'
 
 /**
- * The parts of a message or of a tool's output. Items of stored replies come here too, so nothing is assumed checked.
- * Annotations are dropped: they refer to the reply that had them.
+ * Decodes the parts of a message or of a tool's output. Items of stored replies come here too, so no member counts as
+ * checked. Annotations are dropped, because they refer to the reply that had them.
  *
  * @param path of the parts, with dots
  * @param warnings gets one entry for each part that a Turn cannot hold
@@ -82,7 +82,7 @@ function fileSource(part: JsonObject, filename: string | undefined): FileSource 
 }
 
 function mediaTypeOf(filename: string | undefined): string {
-  // PDF is the one type that every upstream with files takes.
+  // PDF is the one type that every upstream with file input accepts.
   if (filename === undefined || filename.toLowerCase().endsWith('.pdf')) return 'application/pdf'
   return 'application/octet-stream'
 }

@@ -3,7 +3,7 @@ import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
 import { type JsonObject, isObject } from '../../parts/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
 import type { ScanLimits } from '../../parts/json-members.ts'
-import { valueAt } from '../../parts/json-path.ts'
+import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
 import { ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
@@ -20,7 +20,7 @@ export function decodeResponsesRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<ResponsesBody> {
-  // If there are as many bytes as characters, the text is ASCII and equals its latin1 reading.
+  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
   const { value, members } = parseBody(text, BODY_LIMITS, latin1)
   checkRequest(value)
@@ -75,7 +75,7 @@ function refuseStateful(value: JsonObject): void {
   }
 }
 
-/** A string stands for one user message. */
+/** A string is short for one user message. */
 function toItems(input: ResponsesRequest['input']): readonly ResponsesItem[] {
   if (typeof input !== 'string') return input ?? []
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
@@ -90,8 +90,8 @@ function isGiven(value: unknown): boolean {
 }
 
 /**
- * The depth is above any real tool schema and below what recursive serialisers bear. OpenAI's API has some 40 members. An
- * item with a text part counts 7 values, a call 5, so 100,000 items fit.
+ * The depth is more than any real tool schema needs and less than recursive serialisers can handle. OpenAI's API has
+ * some 40 members. An item with a text part has 7 values and a call 5, so 100,000 items fit.
  */
 export const BODY_LIMITS: ScanLimits = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
@@ -116,7 +116,7 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
   }
 }
 
-/** In the lite form, Codex CLI sends its tools as an item. */
+/** In the lite form, Codex CLI sends its tools as an input item. */
 function bringsTools(item: JsonObject): boolean {
   return itemTypeOf(item) === 'additional_tools'
 }

@@ -5,7 +5,8 @@ import type { Warning, WarningCode } from '../../warning.ts'
 import { type ResponsesRequest, isWebSearchType } from '../wire.ts'
 
 /**
- * A list of tools, with the tools of its namespaces. Lists of stored replies come here too, so nothing is assumed checked.
+ * Decodes a list of tools, including the tools of its namespaces. Lists of stored replies come here too, so no member
+ * counts as checked.
  *
  * @param path of the list, with dots
  */
@@ -66,8 +67,8 @@ function decodeNamed(
 }
 
 /**
- * Members that a Turn cannot hold. A deferred tool is offered from the start. `output_schema` is a description, so its
- * loss gives no warning.
+ * Members that a Turn cannot hold. A deferred tool is offered from the start. `output_schema` is only a description, so
+ * dropping it gives no warning.
  */
 const LOST: readonly (readonly [string, WarningCode])[] = [
   ['defer_loading', 'adapted'],
@@ -75,7 +76,7 @@ const LOST: readonly (readonly [string, WarningCode])[] = [
   ['async', 'dropped'],
 ]
 
-/** Members of a search whose value here is the default. */
+/** Members of a search tool, with their default values. */
 const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([['external_web_access', true]])
 
 function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
@@ -102,7 +103,7 @@ function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
 
 /**
  * @param tools of the request: a choice may name a tool without its namespace
- * @throws Fault `invalid_request` for a choice of what only its own upstream could run
+ * @throws Fault `invalid_request` for a choice of a hosted tool
  */
 export function decodeToolChoice(
   choice: ResponsesRequest['tool_choice'],
@@ -134,7 +135,9 @@ function refuseHosted(): never {
   refuseValue('tool_choice', 'only functions and custom tools can be chosen for this model', 'unsupported_value')
 }
 
-/** By name: the tool outside all namespaces, else the only tool of that name; null if several have it. */
+/**
+ * Finds a tool by name: the tool outside all namespaces, otherwise the only tool of that name; null if several have it.
+ */
 function indexOf(named: readonly ToolName[]): ReadonlyMap<string, ToolName | null> {
   const index = new Map<string, ToolName | null>()
   for (const tool of named) {

@@ -10,7 +10,8 @@ import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
- * `instructions` become the first item; system and developer messages keep their places.
+ * Decodes a caller's request for an upstream of another dialect. `instructions` become the first item; system and
+ * developer messages keep their places.
  *
  * @throws Fault `invalid_request` for what can neither be carried over nor left out
  */
@@ -30,7 +31,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
     fieldNames: responsesFieldNames,
     items: [...instructionItems(value), ...input.items],
     tools,
-    // The model could call a tool instead of writing the summary.
+    // Otherwise the model could call a tool instead of writing the summary.
     toolChoice: input.asksForCompaction ? { type: 'none' } : decodeToolChoice(value.tool_choice, tools),
     parallelToolCalls: value.parallel_tool_calls ?? undefined,
     maxOutputTokens: value.max_output_tokens ?? undefined,
@@ -51,13 +52,13 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   return { turn, warnings, replyNotes }
 }
 
-/** What the reply to a Responses caller needs of the request. */
+/** The facts about the request that its reply to a Responses caller needs. */
 export interface ResponsesReplyNotes {
   /** The members of the response object that repeat the request. */
   readonly echo?: JsonObject | undefined
   /** The reply is one compaction item with the answer's text as its summary. */
   readonly isCompaction?: boolean
-  /** The caller asked for no summary of the reasoning. */
+  /** The caller requested no summary of the reasoning. */
   readonly hidesThinking?: boolean
 }
 
@@ -104,7 +105,7 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
         type: 'json_schema',
         name: format.name ?? undefined,
         description: format.description ?? undefined,
-        // The checked request has one.
+        // `check-request.ts` has checked that there is one.
         schema: format.schema ?? {},
         strict: format.strict ?? undefined,
       }
@@ -113,14 +114,14 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
   }
 }
 
-/** Members that are decoded here or were handled before. */
+/** Members that are decoded here or handled earlier. */
 const read = nameSet(
   'model input instructions stream tools tool_choice parallel_tool_calls max_output_tokens temperature top_p ' +
     'frequency_penalty presence_penalty top_logprobs reasoning text previous_response_id background conversation ' +
     'prompt include',
 )
 
-/** Members whose loss changes no answer: labels, storage, and the delivery of the reply. */
+/** Members that change no answer: labels, storage, and the delivery of the reply. */
 const harmless = nameSet(
   'user client_metadata store prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier ' +
     'stream_options',
@@ -134,10 +135,10 @@ const USUAL: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly 
   ['reasoning.mode', ['standard']],
 ])
 
-/** Values of `include` that are honoured. Reasoning always comes encrypted. */
+/** Values of `include` that are supported. Reasoning is always encrypted. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
 
-/** More would not fit a header. */
+/** A header has no room for more. */
 const mostWarnings = 32
 
 /** A warning for each member that a Turn cannot hold. */
@@ -146,7 +147,7 @@ function leftOut(value: ResponsesRequest): readonly Warning[] {
   const members = { ...value, 'reasoning.context': context, 'reasoning.mode': mode }
   const lost = Object.entries(members).filter(([field, setting]) => {
     if (read.has(field) || harmless.has(field) || setting === undefined || setting === null) return false
-    // The reply echoes metadata; only upstream's storage would have used it.
+    // The reply repeats the metadata. Only upstream's storage would have used it.
     if (field === 'metadata') return !isObject(setting) || Object.keys(setting).length > 0
     return USUAL.get(field)?.includes(setting) !== true
   })

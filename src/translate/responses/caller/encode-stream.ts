@@ -33,11 +33,11 @@ interface EncodeState extends ResponseWriter {
   /** The response object of the final event, once it is emitted. */
   final: ResponseObject | undefined
   hasFailed: boolean
-  /** Items that are open, by slot. */
+  /** Open items, by slot. */
   readonly open: Map<number, ItemSnapshot>
   /**
-   * An item whose content is complete and which is not done yet: if the answer is cut, only `stop` says so, and the last
-   * item then has the status `incomplete`.
+   * An item whose content is complete, but whose `done` event is not sent yet. Only `stop` states whether the answer
+   * was cut; the last item then has the status `incomplete`.
    */
   closing: ItemSnapshot | undefined
   readonly notes: ResponsesReplyNotes
@@ -45,7 +45,7 @@ interface EncodeState extends ResponseWriter {
   summary: string
 }
 
-/** A reply in the grammar of OpenAI's API. It has no end mark besides its final event. */
+/** Encodes a reply as OpenAI's API does. The stream has no end mark after its final event. */
 export function createResponsesTurnStream(seed: ReplySeed): TurnStream {
   const state = startEncode(seed)
   return {
@@ -92,7 +92,7 @@ function recordOf({ id, final }: EncodeState) {
   return final === undefined ? undefined : { id, response: final }
 }
 
-/** Nothing follows the final event. */
+/** No event follows the final event. */
 function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[] {
   beginFrames(state)
   if (state.final !== undefined || state.hasFailed) return state.frames
@@ -105,7 +105,7 @@ function encodeTurnEvent(state: EncodeState, event: TurnEvent): readonly Frame[]
   return state.frames
 }
 
-/** Each slot is an item of its own. */
+/** Each slot becomes one item. */
 function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
   switch (event.type) {
     case 'text.delta':
@@ -148,7 +148,7 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
       return closeSlot(state, event.slot)
     case 'stop':
       return endResponse(state, event.reason)
-    // A search is written whole, once it has ended.
+    // A search is written as a whole, after it has ended.
     case 'search.open':
     case 'start':
     case 'usage':
@@ -165,7 +165,7 @@ function encodeText(state: EncodeState, slot: number, kind: PartKind, text: stri
 }
 
 /**
- * A reply that is to be one compaction item: its summary is the text of a model that was asked for one.
+ * Encodes a reply that is one compaction item. Its summary is the text of the model, which was asked for a summary.
  * @throws Fault `upstream_unusable` if the text is empty: the caller would replace its history with nothing
  */
 function encodeCompactionEvent(state: EncodeState, event: TurnEvent): void {
@@ -202,7 +202,7 @@ function encodeSearch(state: EncodeState, query: string): void {
 
 function endResponse(state: EncodeState, reason: TurnStop): void {
   openResponse(state)
-  // If items are open, they are what was cut; if none is, the item before the end is.
+  // The cut affects the open items. If no item is open, it affects the last one.
   const isCut = cuts[reason] !== undefined
   const status = isCut ? 'incomplete' : 'completed'
   finishClosing(state, isCut && state.open.size === 0 ? status : 'completed')
@@ -217,12 +217,12 @@ function endResponse(state: EncodeState, reason: TurnStop): void {
 /** Source: OpenAI API reference, `incomplete_details`, 2026-11. */
 type Cut = NonNullable<ResponseState['incomplete_details']>['reason'] | undefined
 
-/** What cut an answer off; undefined for a complete one. */
+/** Why the answer was cut; undefined for a complete answer. */
 const cuts: Readonly<Record<TurnStop, Cut>> = {
   end: undefined,
   stop_sequence: undefined,
   tool_calls: undefined,
-  // No continuation follows.
+  // The caller cannot continue this answer.
   pause: 'max_output_tokens',
   compaction: undefined,
   max_tokens: 'max_output_tokens',
@@ -239,7 +239,7 @@ function emitFinal(state: EncodeState, reason: TurnStop): void {
   insert(state, `response.${status}`, { response })
 }
 
-/** The response object of a reply that cannot go on, with the items so far. */
+/** The response object of a reply that failed, with the items so far. */
 function unfinishedResponse(state: EncodeState): ResponseObject {
   const output = itemsOf(state.snapshot).map((item) => {
     if (item.isDone) return item.item
@@ -261,12 +261,12 @@ function responseOf({ seed, notes, id, model, usage }: EncodeState, { output, ..
     ...stated,
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every item was added as an `OutputItem`
     output: output as OutputItem[],
-    // Null if upstream stated none: counts are never made up.
+    // Null if upstream stated no usage, because the proxy never invents counts.
     usage: usage === undefined ? null : toResponseUsage(usage),
   })
 }
 
-/** The reply opens with the first content, so that an early failure can be a status. */
+/** The reply starts with the first content, so that an early failure can still be a status. */
 function openResponse(state: EncodeState): void {
   if (state.id !== '') return
   state.id = mintResponseId(state.seed.id)
@@ -323,7 +323,7 @@ function finishItem(state: EncodeState, item: ItemSnapshot, final: WireObject): 
   closeItem(state, item, event, final)
 }
 
-/** @param isCut the answer was cut within the item: a call without arguments is then no call */
+/** @param isCut the answer ended within the item; a call without arguments is then dropped */
 function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean): void {
   const kind = kindOfItem(item.type)
   if (kind === undefined) return closeLastPart(state, item)
@@ -339,14 +339,14 @@ function closeLastPart(state: EncodeState, item: ItemSnapshot): void {
   }
 }
 
-/** The part of this kind that is open. Any other part of the item is closed first. */
+/** Returns the open part of this kind. First closes any other part of the item. */
 function partOf(state: EncodeState, item: ItemSnapshot, kind: PartKind): PartSnapshot {
   const parts = item[kind.container]
   const last = parts.at(-1)
   if (last?.kind === kind) return last
   closeLastPart(state, item)
   const part = openPart(state, item, kind.container, parts.length, emptyParts[kind.part]())
-  // The emitted event keeps its own, empty list.
+  // Keep the emitted event's list separate and empty.
   if (kind === textKinds.text) part.part = { ...part.part, logprobs: [] }
   return part
 }
@@ -366,7 +366,7 @@ function emitDelta(state: EncodeState, target: TextTarget, delta: string, logpro
   state.frames.push({ type: target.kind.delta, event, rawText: undefined, json: undefined, upstreamId: undefined })
 }
 
-/** One literal for each container: the event of every token comes from here. */
+/** Writes each event as one literal, because every token passes here. */
 function toDelta(
   sequence_number: number,
   { item: { id: item_id, index: output_index }, kind: { delta: type, container }, text: { index } }: TextTarget,
@@ -383,12 +383,12 @@ function toDelta(
   }
 }
 
-/** @param length of the text so far: it takes the place of an offset that upstream does not state */
+/** @param length of the text so far; replaces an offset that upstream does not state */
 function toUrlCitation({ url, title, start = 0, end }: Citation, length: number): UrlCitation {
   return { type: 'url_citation', url, title, start_index: start, end_index: end ?? length }
 }
 
-/** Token log probabilities as this dialect has them. Chat Completions has the same, where `bytes` can be null. */
+/** Converts token log probabilities. Chat Completions has the same members, but its `bytes` can be null. */
 function toLogProbs(stated: unknown): LogProb[] {
   return objectsOf(stated).flatMap(({ top_logprobs: top, ...entry }) => {
     const token = toToken(entry)

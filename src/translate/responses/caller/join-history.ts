@@ -8,8 +8,9 @@ import { MAX_ITEMS } from './check-request.ts'
 import { BODY_LIMITS, describeRequest } from './decode-request.ts'
 
 /**
- * The request as it would be had the caller sent everything itself: `history` before its input, and the referenced items
- * in place of the references. The `instructions` of earlier requests do not apply. Source: OpenAI API reference, responses, `previous_response_id`, 2026-11.
+ * Returns the complete request: `history` before its input, and the referenced items in place of the references. The
+ * `instructions` of earlier requests do not apply. Source: OpenAI API reference, responses, `previous_response_id`,
+ * 2026-11.
  *
  * @param referenced items by id, for every reference of the request
  * @throws Fault `invalid_request` for a conversation that has grown beyond what one body may hold
@@ -41,7 +42,7 @@ function joinBytes(body: ResponsesBody, input: readonly JsonObject[]): Buffer {
   try {
     return spliceMembers(body, edits)
   } catch {
-    // A stored reply may be nested more deeply than the runtime can write.
+    // A stored reply may be nested too deeply for the runtime to serialise.
     return refuseGrown()
   }
 }

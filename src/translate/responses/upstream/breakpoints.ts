@@ -12,20 +12,21 @@ export const BREAKPOINT = { prompt_cache_breakpoint: { mode: 'explicit' } }
 
 const KEY = 'prompt_cache_breakpoint'
 
-/** In one request. */
+/** Limit for one request. */
 const mostBreakpoints = 4
 
 const markedParts: ReadonlySet<unknown> = new Set(['input_text', 'input_image', 'input_file'])
 
-/** GPT-5.6 and later; older models refuse the very name. */
+/** GPT-5.6 and later. Older models refuse the parameter's name. */
 export function takesBreakpoints(context: EncodeContext): boolean {
   const { model, learnedRefusals } = context
   return !isChatgpt(context) && isGptFrom(modelFamily(model), 5, 6) && !learnedRefusals.has(NO_BREAKPOINTS)
 }
 
 /**
- * The items with the breakpoints that upstream takes; of too many, the last ones, which cover the most. The same array if
- * nothing changes. No warning: caching changes the price of an answer and not the answer.
+ * Returns the items with the breakpoints that upstream accepts. If there are too many, it keeps the last ones, which
+ * cover the most. Returns the same array if nothing changes. Gives no warning, because caching changes only the price
+ * of an answer.
  */
 export function fitBreakpoints(items: readonly JsonObject[], context: EncodeContext): readonly JsonObject[] {
   const takes = takesBreakpoints(context)

@@ -71,7 +71,7 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['response.incomplete', decodeEnd],
 ])
 
-/** Events that repeat what others say. */
+/** Events that repeat the content of other events. */
 const silent = new Set<string>([
   'response.queued',
   'response.in_progress',
@@ -134,7 +134,7 @@ function decodeAnnotation(state: DecodeState, event: WireEvent, out: TurnEvent[]
   if (citation !== undefined) out.push({ type: 'citation', slot: contentSlot(state, event), citation })
 }
 
-/** Citations of files are dropped: only upstream can resolve their ids. */
+/** Drops citations of files, because only upstream can resolve their ids. */
 function toCitation(annotation: unknown): Citation | undefined {
   if (!isObject(annotation) || annotation['type'] !== 'url_citation' || !isFilled(annotation['url'])) return undefined
   const { url, title, start_index: start, end_index: end } = annotation
@@ -168,13 +168,13 @@ function decodeDone(state: DecodeState, event: WireEvent, out: TurnEvent[], { up
   const { type, status } = item
   if (type === 'reasoning') decodeOpaque(state, slots, item, upstreamId, out)
   else if (type === 'web_search_call') decodeSearch(state, slots, item, out)
-  // A cut call is not a call.
+  // A truncated call is dropped.
   else if ((type === 'function_call' || type === 'custom_tool_call') && status !== 'incomplete') state.calls += 1
   for (const slot of slots.slots) if (slot !== undefined) out.push({ type: 'part.close', slot })
   if (typeof event.output_index === 'number') state.items.delete(event.output_index)
 }
 
-/** Upstream accepts the ciphertext of `output_item.done` only, with the id beside it. */
+/** Upstream accepts only the ciphertext of `output_item.done`, with the id beside it. */
 function decodeOpaque(
   state: DecodeState,
   slots: ItemSlots,
@@ -187,7 +187,7 @@ function decodeOpaque(
   out.push({ type: 'think.sign', slot: slotOf(state, slots, 0), opaque })
 }
 
-/** Other actions open pages of a search that was reported. */
+/** Other actions open pages of a search that was already reported. */
 function decodeSearch(state: DecodeState, slots: ItemSlots, { id, action }: WireObject, out: TurnEvent[]): void {
   const { type = 'search', query, queries } = isObject(action) ? action : {}
   if (type !== 'search') return
@@ -211,8 +211,9 @@ function withSearches(usage: Usage, searches: number): Usage {
 }
 
 /**
- * Reasons that cut an answer; policies have the names that errors use. Other reasons, such as `max_messages` and
- * `steered`, end it normally. Source: OpenAI API reference, `incomplete_details`, 2026-11; docs/codex-wire.md, "Event stream".
+ * Reasons that cut an answer off. Policies have the names that errors use. Other reasons, such as `max_messages` and
+ * `steered`, end it normally. Source: OpenAI API reference, `incomplete_details`, 2026-11; docs/codex-wire.md, "Event
+ * stream".
  */
 const cutReasons: ReadonlyMap<unknown, TurnStop> = new Map<unknown, TurnStop>([
   ['max_output_tokens', 'max_tokens'],

@@ -24,8 +24,8 @@ export interface EncodedItems {
 }
 
 /**
- * The items without ids: upstream binds ids to a connection, and takes items without them
- * (docs/copilot-wire.md, "Responses requests").
+ * Encodes items without ids. Upstream binds ids to a connection, and accepts items without them (docs/copilot-wire.md,
+ * "Responses requests").
  *
  * @throws Fault `invalid_request` for parts that cannot be carried over
  */
@@ -35,7 +35,7 @@ export function encodeItems(items: readonly TurnItem[], context: EncodeContext, 
   const scope = { model: context.model, customCalls: new Set(custom), marks, warnings }
   const first = items.findIndex((item) => !isPlainSystem(item))
   const system = items.slice(0, first === -1 ? items.length : first)
-  // Instructions cannot hold a mark.
+  // Instructions cannot contain a cache mark.
   const start = marks && system.some(isMarked) ? 0 : system.length
   const input = items.slice(start).flatMap((item) => encodeItem(item, scope))
   return {
@@ -63,9 +63,9 @@ function textsOf(item: TurnItem): string[] {
 
 interface Scope {
   readonly model: ModelTraits
-  /** Ids of calls of freeform tools, whose results have a type of their own. */
+  /** Ids of calls of freeform tools, whose results have another type. */
   readonly customCalls: ReadonlySet<string>
-  /** Upstream takes cache marks. */
+  /** Upstream accepts cache marks. */
   readonly marks: boolean
   readonly warnings: Warning[]
 }
@@ -96,7 +96,7 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
         },
       ]
     case 'web_search':
-      // The text that follows holds the results.
+      // The text after the search contains its results.
       return []
     case 'compaction':
       return encodeCompaction(item, scope)
@@ -114,7 +114,7 @@ function encodeMessage({ role, parts, phase, path }: MessageItem, marks: boolean
     ...encodeInputPart(part, path),
     ...(marks && isMarkedPart(part) && BREAKPOINT),
   }))
-  // `system` inside the input is refused by some backends, `developer` by none.
+  // Some backends refuse `system` in the input; none refuses `developer`.
   return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]
 }
 
@@ -127,7 +127,7 @@ function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warni
     if (isReplayable(opaque, model)) return [{ type: 'compaction', encrypted_content: opaque.value }]
     warnings.push({ code: 'compaction_dropped', field: path, detail: 'it was made by another vendor or upstream' })
   }
-  // The summary replaces the history, so it is a message for the model.
+  // The summary replaces the history, so it becomes a message to the model.
   return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]
 }
 
@@ -143,7 +143,7 @@ function encodeOutput({ content, isError, path }: ToolResultItem): string | read
 
 type ResultContent = ToolResultItem['content']
 
-/** This dialect has no `is_error`, so the text says it. */
+/** This dialect has no `is_error`, so the text states it. */
 function markError(content: ResultContent): ResultContent {
   if (typeof content === 'string') return toErrorText(content)
   const at = content.findIndex(({ type }) => type === 'text')
@@ -154,7 +154,7 @@ function markError(content: ResultContent): ResultContent {
 }
 
 /**
- * A part of a user message, a developer message or a tool result.
+ * Encodes a part of a user message, a developer message or a tool result.
  *
  * @param path of the item in warnings
  * @throws Fault `invalid_request` for audio and for uploaded files
@@ -173,7 +173,7 @@ function encodeInputPart(part: TurnPart, path: string): JsonObject {
   }
 }
 
-/** Parts of an assistant message, which holds text only. */
+/** Encodes the parts of an assistant message, which contains only text. */
 function encodeOutputParts(parts: readonly TurnPart[], path: string, warnings: Warning[]): JsonObject[] {
   return parts.flatMap((part): JsonObject[] => {
     switch (part.type) {
@@ -212,7 +212,7 @@ function urlOf(source: ImageSource | FileSource, path: string): string {
   }
 }
 
-/** Upstream recognises a PDF by its file extension, which titles of documents lack. */
+/** Upstream recognises a PDF by its file extension, and document titles have none. */
 function fileName(name: string | undefined, mediaType: string): string | undefined {
   if (mediaType !== 'application/pdf') return name
   if (name === undefined || name === '') return 'document.pdf'

@@ -8,7 +8,7 @@ import { isRefusedTool } from './learned-refusals.ts'
 import type { EncodeContext } from './settings.ts'
 
 /**
- * `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two without tools.
+ * Encodes `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two if there are no tools.
  *
  * @throws Fault `invalid_request` for hosted tools
  */
@@ -62,7 +62,7 @@ function encodeFunction(
     type: 'function',
     name,
     ...(description !== undefined && { description }),
-    // Always stated: the default differs between the surfaces of the API.
+    // Always stated, because the default differs between the endpoints of the API.
     strict: isStrict,
     parameters: schema,
   }
@@ -79,7 +79,7 @@ function encodeSearch(
       detail: 'web search of this model has no such setting',
     })
   }
-  // OpenAI's filter has no paths.
+  // OpenAI's filter does not support paths.
   const hosts = allowedDomains?.map(hostOf)
   if (allowedDomains?.some((domain) => domain.includes('/'))) {
     const detail = 'web search of this model is limited to the whole domains'

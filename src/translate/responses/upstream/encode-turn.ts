@@ -14,11 +14,11 @@ import { ENCRYPTED, LOGPROBS, fitInclude, isEmptyObject, isOne, isZero } from '.
 import { sessionOf } from './session.ts'
 import type { EncodeContext } from './settings.ts'
 
-/** OpenAI takes no smaller cap. Tokens. Source: OpenAI API reference, responses, 2026-11. */
+/** OpenAI's smallest limit of output tokens. Source: OpenAI API reference, responses, 2026-11. */
 const LEAST_OUTPUT_TOKENS = 16
 
 /**
- * The body for a Responses upstream: stateless, streaming, with encrypted reasoning.
+ * Encodes the body for a Responses upstream: stateless, streaming, with encrypted reasoning.
  *
  * @throws Fault `invalid_request` for what can neither be carried over nor left out
  */
@@ -106,7 +106,7 @@ function encodeSampling(turn: Turn, context: EncodeContext, warnings: Warning[])
   return Object.fromEntries(members)
 }
 
-/** Undefined if the caller did not mention reasoning: the model's default applies. */
+/** Undefined if the caller stated nothing about reasoning; the model's default then applies. */
 function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject | undefined {
   const { fieldNames } = turn
   if (turn.reasoning === undefined) return undefined
@@ -143,7 +143,7 @@ function withKnownEffort(reasoning: TurnReasoning, context: EncodeContext): Turn
   return effort === undefined ? reasoning : { ...reasoning, effort: knownEffort(effort, context) }
 }
 
-/** The caller's field that led to the effort. */
+/** The caller's field that determined the effort. */
 function effortField({ fieldNames }: Turn, { mode, effort }: TurnReasoning): string {
   // Only the Messages API has `thinking: {type: "disabled"}`.
   if (mode === 'disabled') return 'thinking.disabled'

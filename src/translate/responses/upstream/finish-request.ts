@@ -15,11 +15,11 @@ interface Finished {
 }
 
 /**
- * The last step of a passed request and of an encoded Turn: leaves out what upstream has refused before, names the
- * session, and writes the form that the backend wants.
+ * The last step of a passed request and of an encoded Turn: It drops members that upstream has refused before, names
+ * the session, and writes the form that the backend requires.
  *
- * @param members of the request; undefined for those that are left out
- * @param toWarning of a field that upstream has refused; undefined if its loss needs no warning
+ * @param members of the request; a dropped member is undefined
+ * @param toWarning returns the warning for a refused field; undefined if dropping it needs none
  */
 export function finishRequest(
   members: JsonObject,

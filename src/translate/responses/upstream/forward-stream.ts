@@ -10,7 +10,7 @@ import { type NormaliserState, startNormaliser } from './normalise/state.ts'
 /** Events that precede any output. They are held back, so that a reply that fails at once can still be a status. */
 const opening = new Set(['response.created', 'response.queued', 'response.in_progress'])
 
-/** Bounds the memory of an opening, which is a few events of a few kB. Characters. */
+/** Limits the memory for held events, which are usually a few kB. Characters. */
 const MOST_HELD = 1024 * 1024
 const MOST_HELD_EVENTS = 1000
 
@@ -55,7 +55,7 @@ export function createResponsesStream(seed: ReplySeed): ReplyStream {
   }
 }
 
-/** The body that the events of a streaming caller add up to. */
+/** The body of a non-streaming reply, folded from the events for a streaming caller. */
 export function createResponsesFold(seed: ReplySeed): ReplyFold {
   const state = startNormaliser(seed, optionsOf(seed))
   return {
@@ -65,14 +65,17 @@ export function createResponsesFold(seed: ReplySeed): ReplyFold {
     end() {
       requireFinalEvent(state)
       const body = toBody(state.snapshot)
-      // The final event may have it beside the response, and the body is the response alone.
+      // The final event may have the credits beside the response. The body is the response alone.
       return state.copilotUsage === undefined ? body : { ...body, copilot_usage: state.copilotUsage }
     },
     ...watch(state),
   }
 }
 
-/** Copilot's ciphertext is forwarded byte by byte: one without an envelope counts as Copilot's. */
+/**
+ * Whose ciphertext it is. Copilot's ciphertext is forwarded byte by byte, so one without an envelope counts as
+ * Copilot's.
+ */
 function optionsOf({ traits }: ReplySeed) {
   return { fillsCalls: true, wrapsCiphertext: traits.provider === 'codex' }
 }

@@ -14,27 +14,28 @@ import {
 } from '../../learned-refusals.ts'
 import { clampEffort, isEffort } from '../../parts/effort.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
-import { editAt, removeAt, valueAt } from '../../parts/json-path.ts'
+import { valueAt } from '../../../json/value-at.ts'
+import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'
 
-/** Namespace tools are refused: they have to be flattened, and the reply restored, which only a translation does. */
+/** The model refuses namespace tools. Only a translation can flatten them and restore their names in the reply. */
 export const NO_NAMESPACES = 'namespaces'
-/** Freeform tools are refused: they have to be wrapped as functions. */
+/** The model refuses freeform tools, so they are wrapped as functions. */
 export const NO_CUSTOM_TOOLS = 'custom_tools'
-/** `include: ["reasoning.encrypted_content"]` is refused: the model has no reasoning to hand back. */
+/** The model refuses `include: ["reasoning.encrypted_content"]`, because it has no reasoning to return. */
 export const NO_ENCRYPTED_CONTENT = 'encrypted_content'
-/** The ChatGPT backend takes the model in the lite form only. */
+/** The ChatGPT backend accepts the model in the lite form only. */
 export const LITE = 'lite'
-/** Item ids do not fit the opaque values they stand beside; upstream finds the values without them. */
+/** Upstream refuses item ids that do not fit the opaque values beside them. It accepts the values without ids. */
 export const NO_ITEM_IDS = 'item_ids'
-/** `prompt_cache_breakpoint` on parts and `prompt_cache_options` are refused. */
+/** The model refuses `prompt_cache_breakpoint` on parts and `prompt_cache_options`. */
 export const NO_BREAKPOINTS = 'breakpoints'
 
-/** The levels upstream named when it refused one; undefined where it never did. */
+/** The levels that upstream named when it refused one; undefined if it never did. */
 export function learnedEfforts(learned: ReadonlySet<string>): readonly string[] | undefined {
-  // The newest: a model whose levels change is learned again.
+  // The newest, because a model's levels can change.
   return learnedValues(learned, 'efforts').at(-1)?.split(',').filter(isEffort)
 }
 
@@ -43,14 +44,14 @@ export function isRefusedTool(kind: string, learned: ReadonlySet<string>): boole
   return learned.has(`tool:${kind}`)
 }
 
-/** A tool by the name under which upstream's refusals are remembered. */
+/** Key of a tool under which refusals are stored. */
 export function wireKind(type: string): string {
   return isWebSearchType(type) ? 'web_search' : type
 }
 
 const essential = nameSet('model input instructions tools tool_choice text store stream include')
 
-/** Members that carry content, inside of the others. */
+/** Members that contain the content of other members. */
 const essentialInside = nameSet(
   'type role content text refusal call_id name namespace arguments input output tools parameters format schema encrypted_content image_url file_data file_url',
 )
@@ -66,7 +67,7 @@ const ABOUT_OPAQUE =
 const REFUSES_KIND =
   /not supported|unsupported|invalid value|not allowed|not permitted|unknown|unrecognized|does not support/i
 
-/** Copilot words its refusals as OpenAI does, mostly without `param` and with one code for all of them. */
+/** Copilot's refusals have OpenAI's wording, mostly without `param` and with one code for all of them. */
 const rows: readonly RefusalRow[] = [
   {
     name: 'ids that upstream does not know',
@@ -90,7 +91,7 @@ const rows: readonly RefusalRow[] = [
     remedy: { edit: withoutInclude, learned: [NO_ENCRYPTED_CONTENT] },
   },
   {
-    // Upstream names one breakpoint. All of them go, so that it costs one request.
+    // Upstream names one breakpoint. All of them are removed, so that it costs one request.
     name: 'cache breakpoints',
     source: 'docs/copilot-wire.md, "Prompt caching"',
     pattern: /prompt_cache_(?:breakpoint|options)/,
@@ -152,7 +153,10 @@ const rows: readonly RefusalRow[] = [
   },
 ]
 
-/** The ChatGPT backend does not find the model in the usual form, or misses a member that only the lite form has. */
+/**
+ * The ChatGPT backend answers that it does not know the model in the usual form, or requires a member that only the
+ * lite form has.
+ */
 const usualForm: RefusalRow = {
   name: 'the usual form of a request',
   source: 'docs/codex-wire.md, "Lite form"',
@@ -165,7 +169,7 @@ const usualForm: RefusalRow = {
 
 const conversation = { member: 'input', textType: 'input_text' } as const
 
-/** The request without what upstream refused of it; undefined if the refusal is the answer. */
+/** Returns the request without the parts that upstream refused; undefined if nothing can be removed. */
 export const recoverResponses = createRecover({ rows, conversation })
 
 /** For the ChatGPT backend, if its models may be sent the lite form. */
@@ -179,12 +183,12 @@ function withoutItems(body: JsonObject, type: string): JsonObject {
   return editAt(body, 'input[]', (item) => (isObject(item) && itemTypeOf(item) === type ? undefined : item))
 }
 
-/** Items that hold what upstream or a client noted about a turn, and nothing of the conversation. */
+/** Items with notes by upstream or a client about a turn. They contain nothing of the conversation. */
 const optionalItems = nameSet(
   'reasoning web_search_call image_generation_call file_search_call code_interpreter_call configuration_update',
 )
 
-/** About this conversation, so that nothing is learned of the model. */
+/** This refusal concerns one conversation, so nothing is learned about the model. */
 function withoutOpaque(_match: RegExpExecArray, { body }: Refused): Remedy {
   const lost = new Map<Warning['code'], string>()
   const withoutItem = (item: unknown): unknown => {
@@ -234,7 +238,7 @@ function withOtherEffort({ input }: RegExpExecArray, { body, refusal: { message 
   }
 }
 
-/** What helps against the refusal of a kind of tool, or of the items such tools bring. */
+/** The remedy for the refusal of a kind of tool, or of the items that such tools add. */
 const otherEncodings: ReadonlyMap<string, string> = new Map([
   ['namespace', NO_NAMESPACES],
   ['additional_tools', NO_NAMESPACES],
@@ -243,7 +247,7 @@ const otherEncodings: ReadonlyMap<string, string> = new Map([
   ['custom_tool_call_output', NO_CUSTOM_TOOLS],
 ])
 
-/** Tools a conversation can do without; of others the caller is told that they are refused. */
+/** Tools that a conversation can do without. For other tools the caller gets the refusal. */
 const optionalTools = nameSet('web_search image_generation tool_search')
 
 function withoutToolKind(_match: RegExpExecArray, { body, refusal }: Refused): Remedy | undefined {
@@ -271,11 +275,11 @@ function kindOf({ type }: JsonObject): string {
   return typeof type === 'string' ? wireKind(type) : ''
 }
 
-/** The kind of tool that the refusal is about, among those the body holds. */
+/** The kind of tool that the refusal names, if the body contains it. */
 function refusedKind(body: JsonObject, { message, param }: Refused['refusal']): string | undefined {
-  // Not by the code alone.
+  // The code alone does not show that a tool was refused.
   if (!REFUSES_KIND.test(message)) return undefined
-  // The kinds behind these words are the ones that upstream takes.
+  // Upstream's message lists accepted kinds after these words, so ignore the kinds that follow.
   const [refused = ''] = message.split(/supported values\b/i, 1)
   const words = new Set(refused.replaceAll('web search', 'web_search').match(/[A-Za-z_]+/g))
   const tools = objectsOf(body['tools'])

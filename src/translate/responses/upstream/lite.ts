@@ -9,10 +9,10 @@ export function isLite({ profile, lite, learnedRefusals }: EncodeContext): boole
   return profile === 'chatgpt' && lite === 'auto' && learnedRefusals.has(LITE)
 }
 
-/** Sent with a body in the lite form and with no other. */
+/** A header for bodies in the lite form only. */
 export const liteHeaders = { 'x-openai-internal-codex-responses-lite': 'true' } as const
 
-/** The namespace of functions and custom tools that have no other. */
+/** The namespace of functions and custom tools that have none. */
 export const LITE_NAMESPACE = 'functions'
 
 export interface LiteBody {
@@ -53,7 +53,7 @@ export function toLite(body: JsonObject, warnings: Warning[]): LiteBody {
   }
 }
 
-/** Drops hosted tools, and tools that `tool_choice` excludes: the lite form has no such choice. */
+/** Drops hosted tools, and tools that `tool_choice` excludes, because the lite form has no such choice. */
 function takenTools(tools: readonly JsonObject[], choice: unknown, warnings: Warning[]): readonly JsonObject[] {
   if (choice === 'none') return []
   const allowed = allowedNames(choice)
@@ -70,7 +70,7 @@ function takenTools(tools: readonly JsonObject[], choice: unknown, warnings: War
 
 const taken: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search'])
 
-/** Names of the tools that the choice allows; undefined for all. */
+/** Names of the tools that the choice allows; undefined if it allows all. */
 function allowedNames(choice: unknown): ReadonlySet<unknown> | undefined {
   if (!isObject(choice)) return undefined
   const mentions = choice['type'] === 'allowed_tools' ? objectsOf(choice['tools']) : [choice]
@@ -88,7 +88,7 @@ function groupTools(tools: readonly JsonObject[]) {
   const existing = others.find(({ type, name }) => type === 'namespace' && name === LITE_NAMESPACE)
   const inner = [...single, ...objectsOf(existing?.['tools'])]
   const namespace = {
-    // Every namespace has a description.
+    // Every namespace must have a description.
     description: 'The tools of the program that makes this request.',
     ...existing,
     type: 'namespace',
@@ -105,7 +105,7 @@ function developerMessage(text: string): JsonObject {
   return { type: 'message', role: 'developer', content: [{ type: 'input_text', text }] }
 }
 
-/** Gives a call of earlier turns the namespace of its tool. */
+/** Gives a call in the history the namespace of its tool. */
 function withNamespace(item: JsonObject, grouped: ReadonlySet<string>): JsonObject {
   const { name, namespace } = item
   const type = itemTypeOf(item)
@@ -113,7 +113,7 @@ function withNamespace(item: JsonObject, grouped: ReadonlySet<string>): JsonObje
   return isFilled(name) && !isFilled(namespace) && grouped.has(name) ? { ...item, namespace: LITE_NAMESPACE } : item
 }
 
-/** Images of the lite form have no `detail`. */
+/** Images in the lite form have no `detail`. */
 function withoutDetail(part: JsonObject): JsonObject {
   if (part['type'] !== 'input_image' || !Object.hasOwn(part, 'detail')) return part
   const { detail: _detail, ...members } = part

@@ -16,15 +16,15 @@ import {
 import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
 import type { EncodeContext } from './settings.ts'
 
-// The members of a request that passes, besides its items and its tools.
+// Members of a passed request, except its items and its tools.
 
 interface DroppedMember {
   readonly member: string
-  /** Values that ask for the default, or for nothing that could change the answer. */
+  /** Values that ask for the default or do not change the answer. */
   readonly isIdle?: (value: unknown) => boolean
   /** Why the request is refused: dropping the member would change the question. Absent: the member is dropped. */
   readonly refusal?: string
-  /** Absent: always. */
+  /** Absent: in every request. */
   readonly applies?: (context: EncodeContext) => boolean
 }
 
@@ -36,8 +36,8 @@ export const isEmptyObject = (value: unknown): boolean => isObject(value) && Obj
 const refusesSampling = (context: EncodeContext): boolean => !takesSampling(context)
 
 /**
- * Members that Copilot or OpenAI's own API refuses (docs/copilot-wire.md, "Responses requests"). `decode-request.ts` and
- * `join-history.ts` deal with the first four.
+ * Members that Copilot or OpenAI's own API refuses (docs/copilot-wire.md, "Responses requests"). `decode-request.ts`
+ * and `join-history.ts` handle the first four.
  */
 const droppedByApi: readonly DroppedMember[] = [
   { member: 'previous_response_id', isIdle: always },
@@ -50,7 +50,7 @@ const droppedByApi: readonly DroppedMember[] = [
   { member: 'service_tier', isIdle: (value) => value === 'auto' || value === 'default', applies: isCopilot },
   { member: 'temperature', isIdle: isOne, applies: refusesSampling },
   { member: 'top_p', isIdle: isOne, applies: refusesSampling },
-  // It asks for items that hold the history in short; a caller that does not ask gets none.
+  // The member requests items that summarise the history. A caller that does not request them gets none.
   {
     member: 'context_management',
     isIdle: isEmptyList,
@@ -91,13 +91,13 @@ const droppedByChatgpt: readonly DroppedMember[] = [
   { member: 'client_metadata', isIdle: always },
 ]
 
-/** More would not fit a header. */
+/** A header has no room for more. */
 const mostWarnings = 32
 
 const NOT_TAKEN = 'the ChatGPT backend of Codex does not take it'
 
 /**
- * The members that this upstream does not take. Each gives a warning unless dropping it loses nothing.
+ * Returns the members that this upstream does not accept. Each gives a warning unless dropping it loses nothing.
  * @throws Fault `invalid_request` for a member that cannot be dropped
  */
 export function membersToDrop(value: JsonObject, context: EncodeContext, warnings: Warning[]): readonly string[] {
@@ -179,7 +179,8 @@ export const ENCRYPTED = 'reasoning.encrypted_content'
 export const LOGPROBS = 'message.output_text.logprobs'
 
 /**
- * Nothing is stored upstream, so reasoning has to travel with the conversation. The ChatGPT backend takes no other value.
+ * Upstream stores nothing, so requests must contain the encrypted reasoning. The ChatGPT backend accepts no other
+ * value.
  * @throws Fault `invalid_request` if the ChatGPT backend is asked for log probabilities
  */
 export function fitInclude(include: unknown, context: EncodeContext, warnings: Warning[]): unknown {
@@ -196,14 +197,14 @@ export function fitInclude(include: unknown, context: EncodeContext, warnings: W
   return kept.length === 0 ? undefined : kept
 }
 
-/** Normalised events have another length than the one that upstream's obfuscation pads. */
+/** The padding of upstream's obfuscation no longer fits after an event was normalised. */
 export function withoutObfuscation(options: unknown): unknown {
   if (!isObject(options) || !Object.hasOwn(options, 'include_obfuscation')) return options
   const { include_obfuscation: _padding, ...kept } = options
   return Object.keys(kept).length === 0 ? undefined : kept
 }
 
-/** The ChatGPT backend knows one option of delivery and refuses all others. */
+/** The ChatGPT backend accepts one option of delivery and refuses all others. */
 export function fitChatgptStreamOptions(options: unknown): unknown {
   const delivery = isObject(options) ? options['reasoning_summary_delivery'] : undefined
   return delivery === undefined || delivery === null ? undefined : { reasoning_summary_delivery: delivery }

@@ -4,14 +4,14 @@ import { isReasoningGpt, modelFamily } from '../../parts/model-family.ts'
 import { learnedEfforts } from './learned-refusals.ts'
 import type { EncodeContext } from './settings.ts'
 
-// Which members and values of a Responses request a model takes. Source: docs/copilot-wire.md, "Responses requests"; docs/codex-wire.md,
-// "Request body".
+// Which members and values of a Responses request a model accepts. Source: docs/copilot-wire.md, "Responses requests";
+// docs/codex-wire.md, "Request body".
 
 export function isChatgpt({ profile }: EncodeContext): boolean {
   return profile === 'chatgpt'
 }
 
-/** Copilot takes less of OpenAI's API than OpenAI itself does. */
+/** Copilot accepts fewer members and values of OpenAI's API than OpenAI does. */
 export function isCopilot({ model, profile }: EncodeContext): boolean {
   return profile === undefined && model.provider !== 'codex'
 }
@@ -21,7 +21,7 @@ export function takesSampling({ model, profile }: EncodeContext): boolean {
   return profile !== 'chatgpt' && !isReasoningGpt(modelFamily(model))
 }
 
-/** GPT before 5 refuses the member; of unknown models, we assume that they take it. */
+/** GPT before version 5 refuses the member. Unknown models are assumed to accept it. */
 export function takesReasoning(model: ModelTraits): boolean {
   const family = modelFamily(model)
   if (model.supports.reasoningEffort !== undefined) return true
@@ -36,8 +36,8 @@ export function takesContextManagement({ model: { id, family } }: EncodeContext)
 }
 
 /**
- * The ChatGPT backend takes the parameter for models whose catalogue entry says so. GitHub's own client asks every model
- * but this one for a summary of its reasoning.
+ * The ChatGPT backend accepts the parameter for models whose catalogue entry states it. GitHub's own client asks every
+ * model but this one for a summary of its reasoning.
  */
 export function takesSummary({ model, profile }: EncodeContext): boolean {
   if (profile === 'chatgpt') return model.supports.reasoningSummary === true
@@ -50,8 +50,8 @@ export function knownEffort(asked: string, context: EncodeContext): string {
 }
 
 /**
- * The asked level, or the nearest that the model lists. Undefined if the model takes none. Unknown levels stay: upstream's
- * error says more than a guess.
+ * Returns the requested level, or the nearest that the model lists. Undefined if the model accepts none. Unknown levels
+ * pass, because upstream's error is clearer than a guess.
  */
 export function fitEffort(asked: string, context: EncodeContext): string | undefined {
   const { model, learnedRefusals } = context

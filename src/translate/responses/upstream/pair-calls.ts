@@ -3,7 +3,7 @@ import { MISSING_RESULT } from '../../fit/pair-calls.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, shortCallId } from '../items.ts'
 
-/** The type of a call's output, by the types of both. */
+/** The type of a call's output, by the type of the call or of the output. */
 const outputTypes: ReadonlyMap<string, string> = new Map(
   ['function_call', 'custom_tool_call'].flatMap((type) => {
     const output = `${type}_output`
@@ -12,7 +12,7 @@ const outputTypes: ReadonlyMap<string, string> = new Map(
 )
 
 interface Call {
-  /** Index among the items. */
+  /** Position in the items. */
   readonly at: number
   readonly id: string
 }
@@ -22,7 +22,7 @@ interface SameIdCalls {
   readonly outputType: string
   readonly id: string
   calls: number
-  /** The run of parallel calls that the latest call belongs to, and its calls. */
+  /** The run of parallel calls that contains the latest call. */
   run: number
   latest: Call[]
   /** Index of the first call of the run without an output. */
@@ -34,14 +34,14 @@ interface SameIdCalls {
 }
 
 /**
- * Pairs calls and outputs, as upstream demands (`No tool output found for function call`): a missing output is made up,
- * one that comes too early moves behind its call, one without a call is dropped. Some models make parallel calls under
- * one id, which upstream could not tell apart: such calls get ids of their own, and so do their outputs, in order. A call
- * of a later run may reuse an id: its output follows it. The same array if nothing changes.
+ * Pairs calls and outputs, as upstream requires (`No tool output found for function call`). It adds a missing output,
+ * moves an early output behind its call, and drops an output without a call. Some models make parallel calls with one
+ * id, which upstream could not distinguish. Such calls and their outputs get new ids, in order. A call of a later run
+ * may reuse an id, and its output follows it. Returns the same array if nothing changes.
  */
 export function pairItems(items: readonly JsonObject[], warnings: Warning[]): readonly JsonObject[] {
   const groups = new Map<string, SameIdCalls>()
-  /** The output to put behind a call, by the index of the call. */
+  /** The output to insert after a call, by the position of the call. */
   const behind = new Map<number, JsonObject>()
   let run = 0
   let changed = false
@@ -65,7 +65,7 @@ export function pairItems(items: readonly JsonObject[], warnings: Warning[]): re
 
   const takeOutput = (item: JsonObject, group: SameIdCalls): JsonObject | undefined => {
     run += 1
-    // A cursor, because `shift` moves all other elements.
+    // A cursor, because `shift` would move all other elements.
     const call = group.latest[group.next] ?? group.older.pop()
     group.next += 1
     if (call === undefined) group.early.push(item)
@@ -91,7 +91,7 @@ export function pairItems(items: readonly JsonObject[], warnings: Warning[]): re
 
   for (const { outputType, latest, next, older } of groups.values()) {
     for (const { at, id } of [...older, ...latest.slice(next)]) {
-      // The wording of every failed result in this dialect.
+      // The text of every failed result in this dialect.
       behind.set(at, { type: outputType, call_id: id, output: `Error: ${MISSING_RESULT}` })
       warnings.push({ code: 'tool_result_synthesised', field: id })
     }

@@ -36,10 +36,10 @@ import { sessionOf } from './session.ts'
 import type { EncodeContext } from './settings.ts'
 
 /**
- * The body for a Responses upstream: the caller's own text, with only the members rewritten that must change. It always
- * streams, is never stored, and always asks for encrypted reasoning.
+ * Returns the body for a Responses upstream: the caller's own text with only the necessary changes. The body always
+ * asks for a stream and for encrypted reasoning, and never for storage.
  *
- * @returns undefined if this model does not take the request's names, namespaces or freeform tools
+ * @returns undefined if this model does not accept the request's names, namespaces or freeform tools
  * @throws Fault `invalid_request`
  */
 export function passResponsesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
@@ -118,10 +118,10 @@ function isPassable({ input, tools, tool_choice: choice }: JsonObject, learnedRe
 function fitInput(input: unknown, context: EncodeContext, warnings: Warning[]): unknown {
   if (Array.isArray(input)) {
     const items = passItems(input, context, warnings)
-    // OpenAI's API has rules of its own for breakpoints.
+    // OpenAI's own API has different rules for breakpoints.
     return isCopilot(context) ? fitBreakpoints(items, context) : items
   }
-  // The ChatGPT backend takes no string.
+  // The ChatGPT backend does not accept a string.
   if (context.profile !== 'chatgpt' || typeof input !== 'string') return input
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
 }

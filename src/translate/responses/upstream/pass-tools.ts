@@ -13,12 +13,12 @@ import type { EncodeContext } from './settings.ts'
 /** Characters in the name of a tool. */
 const LONGEST_NAME = 64
 
-/** Whether upstream takes the name. Names that are no strings are left for upstream to refuse. */
+/** Whether upstream accepts the name. Names that are not strings pass, and upstream refuses them. */
 export function isPassableName(name: unknown): boolean {
   return typeof name !== 'string' || isLegalName(name, LONGEST_NAME)
 }
 
-/** Whether upstream takes the tools; if not, only a translation can restore their names in the reply. */
+/** Whether upstream accepts the tools. If not, only a translation can restore their names in the reply. */
 export function arePassable(tools: unknown, learnedRefusals: ReadonlySet<string>): boolean {
   if (!Array.isArray(tools)) return true
   return tools.every((tool: unknown) => !isObject(tool) || isPassable(tool, learnedRefusals))
@@ -38,7 +38,7 @@ function isPassable({ type, name, tools }: JsonObject, learnedRefusals: Readonly
 }
 
 /**
- * Clients offer it with every request; Copilot: `The requested tool image_generation is not supported.`
+ * Clients offer this tool with every request. Copilot answers `The requested tool image_generation is not supported.`
  * (caozhiyuan/copilot-api#206)
  */
 const neverTakenByCopilot: ReadonlySet<string> = new Set(['image_generation'])
@@ -51,7 +51,7 @@ function isTaken(type: unknown, context: EncodeContext): boolean {
 }
 
 /**
- * The tools that upstream takes; the same array if it takes all.
+ * Returns the tools that upstream accepts; the same array if it accepts all.
  *
  * @param path of the list in warnings
  */
@@ -70,7 +70,7 @@ export function passTools(
   return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
 }
 
-/** The function with parameters that upstream takes; the same tool if nothing changes. */
+/** Returns the function with parameters that upstream accepts; the same tool if nothing changes. */
 function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
   const { type, parameters } = tool
   if (type !== 'function') return tool
@@ -88,7 +88,7 @@ function isTakenAsParameters(parameters: unknown): boolean {
 }
 
 /**
- * `tool_choice` without the tools that were dropped; undefined if none is left.
+ * Returns `tool_choice` without dropped tools; undefined if no tool is left.
  *
  * @throws Fault `invalid_request` (`unsupported_tool`) if it names such a tool
  */
@@ -104,7 +104,7 @@ export function passToolChoice(choice: unknown, context: EncodeContext): unknown
   return kept.length === 0 ? undefined : { ...choice, tools: kept }
 }
 
-/** Tools the caller runs. */
+/** Tools that the caller runs. */
 const callable: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace'])
 
 function isSearch(type: unknown): boolean {
@@ -116,10 +116,11 @@ function isTakenByChatgpt({ type, execution }: JsonObject): boolean {
 }
 
 /**
- * The tools as the ChatGPT backend takes them. A tool that it cannot run is dropped if it is one offer among others.
+ * Returns the tools in the form that the ChatGPT backend accepts. A tool that it cannot run is dropped if clients offer
+ * it routinely and the request has other tools.
  *
  * @param path of the list in warnings
- * @throws Fault `invalid_request` (`unsupported_tool`) if such a tool is the point of the request
+ * @throws Fault `invalid_request` (`unsupported_tool`) if the request requires such a tool
  */
 export function fitChatgptTools(
   tools: readonly JsonObject[],
@@ -152,7 +153,7 @@ function fitTool(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonO
   return isSearch(type) && type !== 'web_search' ? { ...tool, type: 'web_search' } : tool
 }
 
-/** Always states `strict`: its default differs between the surfaces of the API. */
+/** Always states `strict`, because its default differs between the endpoints of the API. */
 function withStrict(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonObject {
   const { strict, parameters } = tool
   if (strict === false || (strict === true && isStrictSchema(parameters))) return tool
@@ -192,14 +193,14 @@ function checked(mention: JsonObject, offered: readonly JsonObject[]): JsonObjec
   return mention
 }
 
-/** Every tool of a request, those of namespaces and of items included. */
+/** Every tool of a request, including those in namespaces and in items. */
 export function offeredTools(tools: unknown, input: unknown): readonly JsonObject[] {
   const brought = objectsOf(input).flatMap((item) => (bearers.has(itemTypeOf(item)) ? objectsOf(item['tools']) : []))
   const outer = [...objectsOf(tools), ...brought]
   return [...outer, ...outer.flatMap((tool) => objectsOf(tool['tools']))]
 }
 
-/** Items that bring tools. */
+/** Items that contain tools. */
 const bearers: ReadonlySet<string | undefined> = new Set(['additional_tools', 'tool_search_output'])
 
 export function bringsTools(input: unknown): boolean {

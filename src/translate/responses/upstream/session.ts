@@ -13,20 +13,20 @@ export interface Session {
 
 /**
  * Names the conversation of a request. The key keeps upstream's prompt cache warm (docs/copilot-wire.md, "Prompt
- * caching"); the ChatGPT backend also wants the headers (docs/codex-wire.md, "Request headers"). Without a name from the
- * caller, the key is derived from the beginning of the conversation.
+ * caching"). The ChatGPT backend also requires the headers (docs/codex-wire.md, "Request headers"). Without a name from
+ * the caller, the key is derived from the beginning of the conversation.
  *
  * @param named the caller's name, `prompt_cache_key` first
  */
 export function sessionOf(named: string | undefined, body: JsonObject): Session {
   const name = isFilled(named) ? named : derivedKey(body)
   const key = name.length <= LONGEST_KEY ? name : shortName(name, LONGEST_KEY)
-  // A header takes fewer characters than JSON.
+  // A header allows fewer characters than JSON.
   const id = shortName(key, LONGEST_KEY)
   return { key, headers: { 'session-id': id, 'thread-id': id } }
 }
 
-/** Tells conversations apart and is cheap to hash on every request. Characters. */
+/** Long enough to distinguish conversations, and cheap to hash on every request. Characters. */
 const longestRead = 65_536
 
 /** The same on every turn of a conversation, and in every process. */

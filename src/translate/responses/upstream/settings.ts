@@ -1,8 +1,8 @@
 import type { EncodeContext as AnyContext } from '../../dialect.ts'
 
-/** What an upstream of this dialect differs in from OpenAI's API. */
+/** Differences of an upstream from OpenAI's API. */
 export interface ResponsesSettings {
-  /** The ChatGPT backend takes fewer members than the API and always wants instructions. */
+  /** The ChatGPT backend accepts fewer members than the API and always requires instructions. */
   readonly profile?: 'chatgpt' | undefined
   /**
    * `codex.responses-lite`: `auto` sends the lite form to a model of the ChatGPT backend that refused the usual one.

@@ -8,7 +8,7 @@ import type { WireEvent, WireObject } from '../wire.ts'
 import { closeParts, emitRemainder, emitTextDone } from './texts.ts'
 import { type ResponseWriter, emit, insert, isIndex, settle } from './writer.ts'
 
-/** Members without which clients do not read an item. */
+/** Members that clients require to read an item. */
 const opening: ReadonlyMap<string, WireObject> = new Map<string, WireObject>([
   ['message', { status: 'in_progress', role: 'assistant', content: [] }],
   ['reasoning', { summary: [] }],
@@ -20,7 +20,7 @@ const opening: ReadonlyMap<string, WireObject> = new Map<string, WireObject>([
 /** Adds an item with upstream's own event. */
 export function addItem(writer: ResponseWriter, index: number, event: WireEvent, item: WireObject): void {
   settle(writer, event, 'output_index', index)
-  // Before `identify`: the envelope holds the id that upstream wrote beside the ciphertext.
+  // Before `identify`, because the envelope contains the id that upstream sent beside the ciphertext.
   wrapCiphertext(writer, item)
   identify(writer, index, item)
   emptyItem(writer, item)
@@ -28,12 +28,12 @@ export function addItem(writer: ResponseWriter, index: number, event: WireEvent,
   emit(writer, 'response.output_item.added', event)
 }
 
-/** Adds an item that upstream did not add; `item` is what is known of it. */
+/** Adds an item that upstream did not add. `item` has the known members. */
 export function insertItem(writer: ResponseWriter, index: number, item: WireObject): ItemSnapshot {
   const added: WireObject = { ...item }
   identify(writer, index, added)
   emptyItem(writer, added)
-  // `output_item.done` states the ciphertext.
+  // `output_item.done` will contain the ciphertext.
   if (added['encrypted_content'] !== undefined)
     added['encrypted_content'] = added.type === 'compaction' ? '' : undefined
   if (added['status'] !== undefined) added['status'] = 'in_progress'
@@ -44,18 +44,18 @@ export function insertItem(writer: ResponseWriter, index: number, item: WireObje
   return snapshot
 }
 
-/** The item that an event belongs to, added if upstream did not. Undefined if the event does not fit. */
+/** The item of an event. It is added if upstream did not add it. Undefined if the event does not fit. */
 export function itemFor(writer: ResponseWriter, event: WireEvent, type: string): ItemSnapshot | undefined {
   const index = indexOf(writer, event)
   const item = writer.snapshot.items.get(index)
   if (item === undefined) {
-    // A call cannot be added without its name: `output_item.done` states it whole.
+    // A call cannot be added without its name. `output_item.done` will contain the complete call.
     return isCall(type) ? undefined : insertItem(writer, index, { type, id: event.item_id })
   }
   return item.type === type && !item.isDone ? item : undefined
 }
 
-/** Items are told apart by `output_index`: their ids change from event to event. */
+/** Finds an item by its `output_index`, because item ids change from event to event. */
 export function indexOf(writer: ResponseWriter, { output_index: index }: WireEvent): number {
   return isIndex(index) ? index : writer.lastIndex
 }
@@ -64,7 +64,7 @@ export function isCall(type: unknown): boolean {
   return type === 'function_call' || type === 'custom_tool_call'
 }
 
-/** Settles the ids that an item keeps from here on. */
+/** Sets the ids that the item has in all later events. */
 function identify(writer: ResponseWriter, index: number, item: WireObject): void {
   const { seed, itemIds, callIds } = writer
   const { id, type, call_id: callId } = item
@@ -77,13 +77,13 @@ function identify(writer: ResponseWriter, index: number, item: WireObject): void
   settle(writer, item, 'call_id', usableCallId)
 }
 
-/** Empties an item that is added: its content would be streamed twice. */
+/** Empties an item when it is added, because its content would be streamed twice. */
 function emptyItem(writer: ResponseWriter, item: WireObject): void {
   const { type, content } = item
   for (const [key, value] of Object.entries(opening.get(String(type)) ?? {})) {
     if (!isOpening(key, item[key])) settle(writer, item, key, value)
   }
-  // Few upstreams have readable reasoning beside the summary, so it may be absent.
+  // Few upstreams send readable reasoning beside the summary, so the member may be absent.
   if (type === 'reasoning' && content !== undefined && !isOpening('content', content)) {
     settle(writer, item, 'content', [])
   }
@@ -103,7 +103,7 @@ export function closeItem(writer: ResponseWriter, item: ItemSnapshot, event: Wir
   const { isChanged } = writer
   writer.isChanged = false
   settle(writer, event, 'output_index', item.index)
-  // Before the id: the envelope holds the id that upstream wrote beside the ciphertext.
+  // Before the id, because the envelope contains the id that upstream sent beside the ciphertext.
   wrapCiphertext(writer, stated)
   completeItem(writer, item, stated)
   writer.hasChangedItems ||= writer.isChanged
@@ -119,12 +119,12 @@ export function closeItem(writer: ResponseWriter, item: ItemSnapshot, event: Wir
   emit(writer, 'response.output_item.done', event, isFilled(id) ? id : undefined)
 }
 
-/** Items that live by their `encrypted_content`. */
+/** Items that are useless without their `encrypted_content`. */
 const opaqueItems: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'compaction_summary'])
 
 /**
- * Puts an item's ciphertext into an envelope that says who made it: without one, it would go to whichever upstream the
- * caller asks next. Open Responses (2026-04-24) has no null for it.
+ * Puts an item's ciphertext into an envelope that names its maker. Without an envelope, it would go to any upstream
+ * that the caller asks next. Open Responses (2026-04-24) has no null for it.
  */
 function wrapCiphertext(writer: ResponseWriter, item: WireObject): void {
   const { type, id, encrypted_content: value } = item
@@ -135,7 +135,7 @@ function wrapCiphertext(writer: ResponseWriter, item: WireObject): void {
   settle(writer, item, 'encrypted_content', sealOpaque(opaque))
 }
 
-/** Gives a final item the names it was added with, and the members that clients demand. */
+/** Gives a final item the ids that it was added with, and the members that clients require. */
 function completeItem(writer: ResponseWriter, item: ItemSnapshot, stated: WireObject): void {
   const { type, call, content, summary } = item
   settle(writer, stated, 'id', item.id)
@@ -144,7 +144,7 @@ function completeItem(writer: ResponseWriter, item: ItemSnapshot, stated: WireOb
     if (!isFilled(stated['name'])) settle(writer, stated, 'name', item.item['name'])
     if (stated['namespace'] === undefined) settle(writer, stated, 'namespace', item.item['namespace'])
   }
-  // `@ai-sdk/openai` 4 reads no call without a status.
+  // `@ai-sdk/openai` 4 ignores a call without a status.
   if ((isCall(type) || type === 'message') && !isFilled(stated.status)) settle(writer, stated, 'status', 'completed')
   if (type === 'message') settle(writer, stated, 'role', stated['role'] ?? 'assistant')
   if (type === 'message' || content.length > 0) completeParts(writer, content, stated, 'content')
@@ -153,14 +153,14 @@ function completeItem(writer: ResponseWriter, item: ItemSnapshot, stated: WireOb
   if (kind === undefined) return
   const text = stated[kind.key]
   const isJson = kind === textKinds.arguments
-  // Any text is an input of a custom tool.
+  // Any text is a valid input of a custom tool.
   if (typeof text === 'string' && (isJson ? text.trim() : text) !== '') return
-  // A call without arguments is a call with an empty object, unless it was cut.
+  // A call without arguments gets an empty object, unless it was truncated.
   const needsObject = isJson && writer.fillsCalls && call.text.trim() === '' && stated.status !== 'incomplete'
   settle(writer, stated, kind.key, needsObject ? `${call.text}{}` : call.text)
 }
 
-/** Restores parts that were emitted and are missing from the final item, as an empty `summary` can be. */
+/** Restores parts that were emitted and are missing from the final item, for example if its `summary` is empty. */
 function completeParts(
   writer: ResponseWriter,
   emitted: readonly PartSnapshot[],

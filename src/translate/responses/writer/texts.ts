@@ -4,19 +4,19 @@ import { type PartContainer, type TextKind, kindOfPart, partEvents, textKinds } 
 import type { WireEvent, WireObject } from '../wire.ts'
 import { type ResponseWriter, insert, isIndex, settle } from './writer.ts'
 
-// Upstream states some texts whole without having streamed them: summaries that appear in `output_item.done` only, items
-// that appear in the final event only (docs/copilot-wire.md, "Responses stream"). Clients that show an answer as it
-// arrives read the deltas only, so the remainder of each text is emitted as one more delta.
+// Upstream sends some texts without streaming them: summaries that appear in `output_item.done` only, items that appear
+// in the final event only (docs/copilot-wire.md, "Responses stream"). Clients that show an answer as it arrives read
+// the deltas only, so the remainder of each text is emitted as one more delta.
 
 /** A text and the item that holds it. */
 export interface TextTarget {
   readonly item: ItemSnapshot
   readonly kind: TextKind
-  /** The part, or the item's own text for a call. */
+  /** The part, or the item itself for the text of a call. */
   readonly text: TextSnapshot
 }
 
-/** The text that an event belongs to; its part is opened if upstream did not. Undefined if the event does not fit. */
+/** The text of an event. Its part is opened if upstream did not open it. Undefined if the event does not fit. */
 export function targetFor(
   writer: ResponseWriter,
   item: ItemSnapshot,
@@ -30,12 +30,12 @@ export function targetFor(
   return part.kind === kind ? { item, kind, text: part } : undefined
 }
 
-/** Parts follow each other without gaps. */
+/** Indexes of parts have no gaps. */
 export function positionIn(parts: readonly PartSnapshot[], index: unknown): number {
   return isIndex(index) && index <= parts.length ? index : Math.max(0, parts.length - 1)
 }
 
-/** Gives an event the location of its text. */
+/** Sets the location of the text in an event. */
 export function settleLocation(
   writer: ResponseWriter,
   event: WireEvent,
@@ -48,7 +48,7 @@ export function settleLocation(
   if (container !== 'item') settle(writer, event, partEvents[container].index, position)
 }
 
-/** @param part its members, as far as they are known */
+/** @param part its known members */
 export function openPart(
   writer: ResponseWriter,
   item: ItemSnapshot,
@@ -64,7 +64,7 @@ export function openPart(
   return added
 }
 
-/** Empties a part that opens: its text would be streamed twice. */
+/** Empties a part when it opens, because its text would be streamed twice. */
 export function emptyPart(writer: ResponseWriter, part: WireObject): void {
   const kind = kindOfPart(part.type)
   if (kind === undefined) return
@@ -88,7 +88,7 @@ export function closeParts(
   for (const open of item[container]) closePart(writer, item, open)
 }
 
-/** @param stated the final part; absent if the emitted text is all of it */
+/** @param stated the final part; absent if all of its text was emitted */
 export function closePart(writer: ResponseWriter, item: ItemSnapshot, part: PartSnapshot, stated?: WireObject): void {
   emitPartRemainder(writer, item, part, stated)
   if (part.isClosed) return
@@ -96,7 +96,7 @@ export function closePart(writer: ResponseWriter, item: ItemSnapshot, part: Part
   insert(writer, partEvents[part.container].done, { ...location, part: stated ?? toPart(part) })
 }
 
-/** Emits what is missing of a part's text and annotations. */
+/** Emits the missing text and annotations of a part. */
 export function emitPartRemainder(
   writer: ResponseWriter,
   item: ItemSnapshot,
@@ -128,7 +128,7 @@ export function emitAnnotation(
   })
 }
 
-/** Emits the remainder of a text, and the event that states it whole. */
+/** Emits the remainder of a text, and the event with the complete text. */
 export function emitTextDone(
   writer: ResponseWriter,
   target: TextTarget,
@@ -146,7 +146,7 @@ export function emitTextDone(
   })
 }
 
-/** Emits the end of a text of which the caller has the beginning. */
+/** Emits the end of a text whose beginning the caller already has. */
 export function emitRemainder(
   writer: ResponseWriter,
   target: TextTarget,

@@ -5,8 +5,8 @@ import { stringify } from '../../parts/json.ts'
 import { type ResponseSnapshot, foldEvent, startSnapshot } from '../snapshot.ts'
 import type { WireEvent } from '../wire.ts'
 
-// Writes a response in the grammar of OpenAI's API: each item is added, streamed and done once, under one id, and events
-// are numbered without gaps. Two callers use it: `upstream/normalise/` repairs the events of a Responses upstream,
+// Writes a response as OpenAI's API does: each item is added, streamed and done once, under one id, and events are
+// numbered without gaps. It has two callers: `upstream/normalise/` repairs the events of a Responses upstream,
 // `caller/encode-stream.ts` writes the events of a translated reply.
 
 /** One event for the caller. */
@@ -16,16 +16,16 @@ export interface Frame {
   readonly event: WireEvent
   /** Upstream's own text, if the event is unchanged. */
   readonly rawText: string | undefined
-  /** What `JSON.stringify` would make of the event, if that is at hand; never together with `rawText`. */
+  /** The event as JSON text, if it is known; never set together with `rawText`. */
   readonly json: string | undefined
-  /** For `output_item.done`: the id that upstream wrote there, which belongs to the ciphertext beside it. */
+  /** For `output_item.done`: the id that upstream sent there. The ciphertext beside it belongs to that id. */
   readonly upstreamId?: string | undefined
 }
 
 interface WriterOptions {
-  /** A function call without arguments gets `{}`. Other dialects write an empty call their own way. */
+  /** A function call without arguments gets `{}`. Other dialects write an empty call in their own form. */
   readonly fillsCalls: boolean
-  /** The caller receives the ciphertext itself, and may send it to a model of another provider later. */
+  /** The caller receives the ciphertext itself, and may later send it to a model of another provider. */
   readonly wrapsCiphertext: boolean
 }
 
@@ -33,28 +33,28 @@ interface WriterOptions {
 export interface ResponseWriter {
   readonly seed: ReplySeed
   readonly fillsCalls: boolean
-  /** Who made the ciphertext, if an envelope is to say so; undefined if it is forwarded as it came. */
+  /** The maker of the ciphertext, for its envelope; undefined if the ciphertext is forwarded unchanged. */
   readonly ciphertextOrigin: ReturnType<typeof makerOf> | undefined
-  /** Everything emitted so far. */
+  /** The fold of all emitted events. */
   readonly snapshot: ResponseSnapshot
   /** The response's id for the caller; '' until `response.created` is emitted. */
   id: string
-  /** Item ids that are taken. */
+  /** Item ids in use. */
   readonly itemIds: Set<string>
   /** The item's index, by the id of its call. */
   readonly callIds: Map<string, number>
   /** The next `sequence_number`. */
   next: number
-  /** Index of the item that was added last, for events that name none. */
+  /** Index of the latest item, for events that name none. */
   lastIndex: number
-  /** An emitted `output_item.done` differs from upstream's. */
+  /** An emitted `output_item.done` differs from upstream's event. */
   hasChangedItems: boolean
-  /** What the present event adds to the reply. */
+  /** The frames that the current event adds to the reply. */
   frames: Frame[]
   /** Upstream's event that is being normalised, and its text. */
   event: WireEvent | undefined
   rawText: string | undefined
-  /** Its text no longer says what the event holds. */
+  /** The event was changed, so its original text is outdated. */
   isChanged: boolean
 }
 
@@ -97,7 +97,7 @@ export function send(writer: ResponseWriter, type: string, event: WireEvent, ups
   const rawText = isSame ? writer.rawText : undefined
   event.sequence_number = writer.next
   writer.next += 1
-  // Obfuscation pads the event to a length that has changed.
+  // Drop the obfuscation, because it pads the event to a length that has changed.
   if (rawText === undefined && event.obfuscation !== undefined) event.obfuscation = undefined
   writer.frames.push({ type, event, rawText, json: undefined, upstreamId })
 }

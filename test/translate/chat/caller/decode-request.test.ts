@@ -288,7 +288,7 @@ test.each([
   expect(performance.now() - started).toBeLessThan(1000)
 })
 
-test('reports wrong stop words once and not each', () => {
+test('reports invalid stop texts once for all of them', () => {
   const { error } = chatRequest.safeParse({ model: 'm', stop: ['a', 1, 2, 3] })
   expect(error?.issues).toEqual([{ code: 'custom', path: ['stop'], message: 'a string or an array of strings' }])
 })

@@ -104,7 +104,7 @@ describe('messages', () => {
     expect(warnings).toEqual(['history_cut;messages: 2 left out by history-window 2'])
   })
 
-  test('say which participant spoke to nobody, and that is told once', () => {
+  test('lose the name of the participant, with one warning', () => {
     const messages = [
       user('u'),
       { ...user('v'), name: 'ann' },
@@ -435,7 +435,7 @@ describe('parameters', () => {
     expect(rest).toEqual({ stop: [], ...expected })
   })
 
-  test('without a place are told, those that change no answer are not', () => {
+  test('without an equivalent cause a warning, unless they change no answer', () => {
     const { warnings } = decode({
       store: true,
       metadata: { a: 'b' },

@@ -42,7 +42,7 @@ const finish = (reason: string) => ({ choices: [{ index: 0, delta: {}, finish_re
 const endOf = (...wire: unknown[]) => decodeStream([bytes(wire.map(dataEvent).join(''))])
 
 describe('slots', () => {
-  test('text goes on in one slot, thinking before it in another', () => {
+  test('text continues in one slot, and thinking before it has another', () => {
     expect(eventsOf({ reasoning_text: 'T' }, { reasoning_text: 'U' }, { content: 'a' }, { content: 'b' })).toEqual([
       think(0, 'T'),
       think(0, 'U'),
@@ -182,7 +182,7 @@ describe('opaque reasoning', () => {
     ])
   })
 
-  test('behind text stands before the call that follows', () => {
+  test('after text comes before the call that follows', () => {
     expect(eventsOf({ content: 'a' }, { reasoning_opaque: 'O' }, opened(0))).toEqual([
       text(0, 'a'),
       close(0),
@@ -256,7 +256,7 @@ describe('the end', () => {
 })
 
 describe('whatever the quirks of upstream', { timeout: 60_000 }, () => {
-  test('the events keep to the grammar and say what upstream said', () => {
+  test('the events are in a valid order and contain what upstream sent', () => {
     fc.assert(
       fc.property(answers, quirks, (answer, quirk) => {
         const { events, fault } = decodeStream([bytes(toWire(answer, quirk))])

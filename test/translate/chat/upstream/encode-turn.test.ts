@@ -88,7 +88,7 @@ test('always streams, with usage, under the id of the model', () => {
 })
 
 describe('messages', () => {
-  test('keep their order, system text where it stands', () => {
+  test('keep their order, and system text keeps its position', () => {
     expect(messagesOf(said('system', 0, 'S', 'T'), said('user', 1, 'a'), said('system', 2, 'U'), ends)).toEqual([
       { role: 'system', content: 'S\n\nT' },
       { role: 'user', content: 'a' },
@@ -171,7 +171,7 @@ describe('messages', () => {
     expect(warnings).toEqual(['clamped;messages.0: system text is not supported by o1, sent as user'])
   })
 
-  test('that end with the assistant are refused in the words of Anthropic', () => {
+  test('that end with the assistant are refused with Anthropic’s message', () => {
     const error = errorOf(() => encode({ items: [said('user', 0, 'json please'), said('assistant', 1, '{')] }))
     expect(error).toMatchObject({
       kind: 'invalid_request',
@@ -343,7 +343,7 @@ describe('tools', () => {
     })
   })
 
-  test('say what the caller said of them', () => {
+  test('keep the caller’s members', () => {
     const { value } = encode({
       tools: [tool('a', { description: 'A', strict: true }), tool('b', { parameters: undefined })],
     })
@@ -377,7 +377,7 @@ describe('tools', () => {
     expect(value).toMatchObject({ tools: [{ function: { name: 'b' } }], tool_choice: 'required' })
   })
 
-  test('go without schema keywords that Gemini refuses, told with the place in the body', () => {
+  test('lose schema keywords that Gemini refuses, with a warning that names the path', () => {
     const strict = { type: 'object', properties: {}, additionalProperties: false }
     const { value, warnings } = encode(
       { tools: [tool('a'), tool('b', { path: 'tools.7', parameters: strict })] },
@@ -432,7 +432,7 @@ describe('parameters', () => {
     expect(warnings).toEqual([])
   })
 
-  test('spelt as the model wants them are told to nobody', () => {
+  test('cause no warning if only their spelling changes', () => {
     const { value, warnings } = encode({ maxOutputTokens: 7, fieldNames }, { model: gpt5 })
     expect(value).toMatchObject({ max_completion_tokens: 7 })
     expect(warnings).toEqual([])
@@ -442,7 +442,7 @@ describe('parameters', () => {
     })
   })
 
-  test('that the model refuses are told in the words of the caller', () => {
+  test('that the model refuses cause warnings with the caller’s field names', () => {
     const model = traits('gpt-5-mini', { maxOutputTokens: 5 })
     const { warnings } = encode({ fieldNames, maxOutputTokens: 7, sampling: { temperature: 0, topK: 3 } }, { model })
     expect(warnings).toEqual([

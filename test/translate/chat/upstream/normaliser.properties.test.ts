@@ -68,7 +68,7 @@ describe('whatever the quirks of upstream', patient, () => {
     )
   })
 
-  test('the body says what upstream said', () => {
+  test('the body contains what upstream sent', () => {
     fc.assert(
       fc.property(generated, ([answer, quirk]) => {
         const { body, fault } = fold([bytes(toWire(answer, quirk))])

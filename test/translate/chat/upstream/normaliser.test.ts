@@ -200,7 +200,7 @@ describe('tool calls', () => {
     )
   })
 
-  test('a name that may go on is sent when the next call starts', () => {
+  test('a name that may continue is sent when the next call starts', () => {
     expect(
       toolDeltas(
         toolDelta({ index: 0, id: 'a', function: { name: 'get' } }),

@@ -17,7 +17,7 @@ const partsOf = (...content: object[]) => {
   return item?.type === 'message' ? item.parts : item
 }
 
-test('leaves unsaid what was not said', () => {
+test('leaves out members that the caller did not send', () => {
   const { turn, warnings } = turnOf({ max_tokens: 5 })
   expect(turn).toEqual({
     fieldNames: messagesFieldNames,
@@ -60,7 +60,7 @@ test.each([
   )
 })
 
-test('keeps a system message where it stands', () => {
+test('keeps the position of a system message', () => {
   const items = itemsOf(
     ...hello,
     system(text('A'), text('B')),

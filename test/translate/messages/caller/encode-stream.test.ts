@@ -126,7 +126,7 @@ describe('worked cases', () => {
     },
   )
 
-  test('13: a call beside words of refusal is still to be run', () => {
+  test('13: a call beside a refusal text is still executed', () => {
     const turn: TurnEvent[] = [
       { type: 'refusal.delta', slot: 0, text: 'No.' },
       close(0),
@@ -347,7 +347,7 @@ describe('thoughts', () => {
     ])
   })
 
-  test('that come between the text and a call stand between them', () => {
+  test('that come between the text and a call stay between them', () => {
     const late = [think(1, 'So'), sign(1, encrypted), close(1), sign(2, encrypted)]
     const { body } = encode([start, text(0, 'Hi'), ...late, call(3, 'call_1'), stop('tool_calls')])
     expect(body).toMatchObject({

@@ -83,7 +83,7 @@ function lastWordsAfter(...blocks: readonly Told[]): unknown {
 }
 
 describe('the request that continues a paused answer', () => {
-  test('is the one that was answered with what was said behind it', () => {
+  test('is the answered request followed by the answer so far', () => {
     const { read, continuation } = reader()
     read(...eventsOf([text('So ', 'far.')], 'pause_turn'))
     const sent = requestOf([prompt], { temperature: 1, tools: [{ name: 't' }] })
@@ -120,7 +120,7 @@ describe('the request that continues a paused answer', () => {
     })
   })
 
-  test('is not there where nothing was said', () => {
+  test('is undefined if the answer is empty', () => {
     expect(lastWordsAfter()).toBeUndefined()
     expect(lastWordsAfter(text(' '))).toBeUndefined()
   })

@@ -230,7 +230,7 @@ describe('messages', () => {
     })
   })
 
-  test('has the words of a refusal as text, and leaves out pictures by the assistant', () => {
+  test('has a refusal as text, and leaves out images by the assistant', () => {
     const { value, warnings } = encode({
       items: [user('u'), assistant([{ type: 'refusal', text: 'No.' }, png]), user('v')],
     })

@@ -120,7 +120,7 @@ describe('blocks', () => {
 })
 
 describe('a body', () => {
-  test('says of usage what the last events said', () => {
+  test('reports the usage of the last events', () => {
     const usage = { input_tokens: null, output_tokens: 5, server_tool_use: null }
     const last = { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage }
     const { body } = fold([bytes([begin, last, { type: 'message_stop' }].map(wireEvent).join(''))])

@@ -297,7 +297,7 @@ describe('cache marks of our own', () => {
     expect(warnings).toEqual([])
   })
 
-  test('go on a message that is a string', () => {
+  test('are put on a message that is a string', () => {
     expect(pass({ tools: [tool], messages: talk.slice(0, 1) }).value['messages']).toEqual([
       { role: 'user', content: [text(long, mark)] },
     ])

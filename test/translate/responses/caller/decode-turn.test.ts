@@ -185,7 +185,7 @@ describe('messages', () => {
     expect(parts(part)).toEqual([expected])
   })
 
-  test('parts nobody knows are left out, and it is said', () => {
+  test('unknown parts are left out with a warning', () => {
     const { turn, warnings } = decodeTurn({
       input: [user({ type: 'input_text', text: 'a' }, { type: 'input_video', url: 'x' })],
     })
@@ -227,7 +227,7 @@ describe('reasoning', () => {
     expect(warnings).toEqual([])
   })
 
-  test('a damaged seal is left out, and it is said', () => {
+  test('a damaged envelope is left out with a warning', () => {
     const { turn, warnings } = decodeTurn({ input: [{ type: 'reasoning', encrypted_content: 'cpx1.AAAA' }] })
     expect(turn.items).toEqual([{ type: 'reasoning', text: '', path: 'input.0' }])
     expect(warnings).toEqual(['thinking_dropped;input.0'])
@@ -300,7 +300,7 @@ describe('calls', () => {
     expect(items(item)).toEqual([expected])
   })
 
-  test('calls of hosted tools and their outputs go together, and it is said', () => {
+  test('calls of hosted tools are dropped together with their outputs, with a warning', () => {
     const { turn, warnings } = decodeTurn({
       input: [
         { role: 'user', content: 'x' },
@@ -346,7 +346,7 @@ describe('compaction', () => {
     ])
   })
 
-  test('a trigger at the end asks for a summary in words, and nothing else', () => {
+  test('a trigger at the end asks for a text summary and nothing else', () => {
     const request = decodeResponsesRequest(clientBodies.get('codex-compaction') ?? '')
     const { turn, replyNotes, warnings } = decodeResponsesTurn(request)
     expect(turn.items.at(-1)).toEqual({
@@ -663,7 +663,7 @@ describe('the echo', () => {
     })
   })
 
-  test('says what the request said', () => {
+  test('repeats the request', () => {
     const body = {
       instructions: 'i',
       max_output_tokens: 20,

@@ -132,7 +132,7 @@ describe('worked cases', () => {
   })
 })
 
-test('what is said of a request nothing is known of is what an empty request is said to be', () => {
+test('the echo of an unknown request equals that of an empty request', () => {
   expect(emptyEcho).toEqual(echoOf({ model: '' }))
 })
 
@@ -168,7 +168,7 @@ describe('the opening', () => {
     expect(encode([{ type: 'start' }, stop()]).body.model).toBe(seed.model)
   })
 
-  test('says what the request said, and never instead of what the reply says', () => {
+  test('repeats the request, and never overrides members of the reply', () => {
     const echo = {
       ...echoOf({ model: 'x', temperature: 0.3, store: false }),
       id: 'evil',
@@ -197,7 +197,7 @@ describe('items', () => {
     expect(body.output.map(({ type }: Json) => type)).toEqual(['message', 'function_call', 'message'])
   })
 
-  test('may be told side by side', () => {
+  test('may interleave', () => {
     const { events, body } = encode([
       start,
       call(0, 'a'),
@@ -220,7 +220,7 @@ describe('items', () => {
     expectGrammar(encode([start, think(0, 'x'), text(1, 'y'), call(2, 'c'), args(2, '{}'), stop('tool_calls')]).events)
   })
 
-  test('of reasoning without words have an empty summary and their seal', () => {
+  test('of reasoning without text have an empty summary and their ciphertext', () => {
     const { body, events } = encode([start, sign(0, signature), close(0), stop()])
     expectGrammar(events)
     expect(body.output).toMatchObject([
@@ -229,7 +229,7 @@ describe('items', () => {
     expect(events[2]?.event.item).not.toHaveProperty('encrypted_content')
   })
 
-  test('of reasoning are silent where the caller wants no words', () => {
+  test('of reasoning have no text if the caller wants none', () => {
     const { body } = encode(
       [start, think(0, 'secret'), sign(0, signature), close(0), stop()],
       seedWith({ caller: { hidesThinking: true } }),
@@ -335,7 +335,7 @@ describe('the end', () => {
     expect(encode([start, text(0, 'a'), stop()]).body.usage).toBeNull()
   })
 
-  test('of an answer without words is an answer all the same', () => {
+  test('of an answer without text is still an answer', () => {
     expect(types([start, stop()])).toEqual(['created', 'in_progress', 'completed'])
   })
 

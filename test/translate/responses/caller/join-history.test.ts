@@ -23,7 +23,7 @@ function join(body: JsonObject, history: readonly JsonObject[], referenced = non
   return { ...request, sent: JSON.parse(request.body.bytes.toString()) as JsonObject }
 }
 
-test('what came before stands before what is new, and the reference to it is gone', () => {
+test('the history precedes the new input, and the reference to it is removed', () => {
   const { sent, body } = join({ previous_response_id: 'resp_7', input: 'and now?' }, [user('hi'), assistant('yo')])
   const input = [user('hi'), assistant('yo'), user('and now?')]
   expect(sent).toEqual({ model: 'gpt-5-mini', input })
@@ -31,7 +31,7 @@ test('what came before stands before what is new, and the reference to it is gon
   expect(body.chain).toEqual({ previousId: undefined, references: [], keep: true, input })
 })
 
-test('items that were referred to stand where their references stood', () => {
+test('referenced items replace their references', () => {
   const { sent } = join(
     { input: [{ type: 'item_reference', id: 'msg_7' }, user('go on'), { id: 'fc_1' }] },
     [],
@@ -86,7 +86,7 @@ test('all other members keep their bytes', () => {
   )
 })
 
-test('the reply says which response it goes on from', () => {
+test('the reply names the response that it continues', () => {
   const joined = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), [user('hi')], none)
   expect(decodeResponsesTurn(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
 })

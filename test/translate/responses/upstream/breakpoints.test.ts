@@ -36,7 +36,7 @@ describe('breakpoints of a Responses caller', () => {
     expect(send('responses', { input, ...options }).value).toMatchObject({ input, ...options })
   })
 
-  test('go where it takes none: what the assistant said, and what tools put out', () => {
+  test('are removed where upstream accepts none: assistant messages and tool outputs', () => {
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
     const input = [
       says(plain('a')),

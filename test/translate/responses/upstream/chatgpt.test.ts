@@ -281,7 +281,7 @@ describe('what is inside', () => {
     expect(warnings).toEqual(['dropped;reasoning.generate_summary', 'dropped;reasoning.mode', 'dropped;text.tone'])
   })
 
-  test('a model without verbosity is not told of any', () => {
+  test('a model without verbosity gets none', () => {
     const model = traits('gpt-6-sol', { provider: 'codex', supports: { verbosity: false } })
     const { sent, warnings } = pass({ text: { verbosity: 'low' } }, { model })
     expect(sent).not.toHaveProperty('text')

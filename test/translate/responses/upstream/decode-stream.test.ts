@@ -41,7 +41,7 @@ describe('worked cases', () => {
     ])
   })
 
-  test('08: items that only the final event has are told whole; parts of a summary are one thought', () => {
+  test('08: items that only the final event has are emitted whole; parts of a summary are one thought', () => {
     const from = replySeed(traits('gpt-6-sol', { vendor: 'OpenAI' }))
     const { events } = decode(toStream([{ type: 'response.completed', response: worked('08') }]), from)
     expect(events).toEqual([
@@ -64,7 +64,7 @@ describe('worked cases', () => {
     ])
   })
 
-  test('13: a refusal is the model’s own words, and a natural end', () => {
+  test('13: a refusal is text of the model, and a normal end', () => {
     expect(decode(toStream(worked('13'))).events.slice(1)).toEqual([
       { type: 'refusal.delta', slot: 0, text: "I can't help." },
       { type: 'part.close', slot: 0 },
@@ -72,7 +72,7 @@ describe('worked cases', () => {
     ])
   })
 
-  test('15: a call that the cap cut is told, and is no call to run', () => {
+  test('15: a call that the token limit cut is reported, and is not executed', () => {
     expect(decode(toStream(worked('15'))).events.slice(1)).toEqual([
       { type: 'tool.open', slot: 0, id: 'call_1', name: 'write', kind: 'function' },
       { type: 'tool.args', slot: 0, text: '{"path":"/a' },
@@ -169,7 +169,7 @@ describe('reasoning', () => {
     expect(without(events, 'start')[0]).toMatchObject({ type: 'think.sign', opaque })
   })
 
-  test('in words is a thought too', () => {
+  test('as readable text is a thought too', () => {
     expect(decode(readStream('reasoning-text')).events).toContainEqual({ type: 'think.delta', slot: 0, text: 'think' })
   })
 })
@@ -245,7 +245,7 @@ describe('the end', () => {
     expect(decode(`data: ${JSON.stringify(event)}\n\n`).fault).toMatchObject(fault)
   })
 
-  test('an error that is no JSON is a fault in its own words', () => {
+  test('an error that is not JSON becomes a fault with its text', () => {
     expect(decode('event: error\ndata: gateway went away\n\n').fault).toMatchObject({
       kind: 'upstream_failed',
       message: 'gateway went away',

@@ -264,7 +264,7 @@ describe('worked cases', () => {
     expect(warnings).toEqual(warn)
   })
 
-  test('a search is limited to whole domains, which is told', () => {
+  test('a search is limited to whole domains, with a warning', () => {
     const search = {
       type: 'web_search' as const,
       allowedDomains: ['e.x/blog', 'E.x/docs/*', 'f.x'],
@@ -569,7 +569,7 @@ describe('parameters', () => {
     expect(reasoned.warnings).toEqual(['dropped;temperature', 'dropped;top_p'])
   })
 
-  test('what upstream has no word for is dropped in the words of the caller', () => {
+  test('members that upstream lacks are dropped with warnings that use the caller’s names', () => {
     const sampling = { topK: 3, frequencyPenalty: 0.5, presencePenalty: 1, seed: 7, logitBias: { '1': 2 } }
     expect(encode(turn({ sampling }), { model: gpt4 }).warnings).toEqual([
       'dropped;top_k',
@@ -692,7 +692,7 @@ describe('reasoning', () => {
 })
 
 describe('learned refusals', () => {
-  test('leave out members, in the words of the caller', () => {
+  test('leave out members, with warnings that use the caller’s names', () => {
     const learnedRefusals = new Set([
       'field:text.verbosity',
       'field:max_output_tokens',
@@ -732,7 +732,7 @@ describe('learned refusals', () => {
   })
 })
 
-test('whatever the words, nothing but a Fault is thrown and no item has an id', () => {
+test('for any text, only a Fault is thrown and no item has an id', () => {
   const anyPart: fc.Arbitrary<TurnPart> = fc.oneof(
     fc.record({ type: fc.constant('text' as const), text: fc.string({ unit: 'binary' }) }),
     fc.record({ type: fc.constant('refusal' as const), text: fc.string() }),

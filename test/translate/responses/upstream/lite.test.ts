@@ -111,7 +111,7 @@ describe('a request in the lite form', () => {
     expect(send('responses', request).notes.upstream).toMatchObject({ echo })
   })
 
-  test('says false where the caller said it, and is the same in another dialect', () => {
+  test('keeps the caller’s false, and is the same for another dialect', () => {
     expect(send('responses', { ...request, parallel_tool_calls: false }).sent).toHaveProperty(
       'parallel_tool_calls',
       false,
@@ -234,7 +234,7 @@ describe('is learned', () => {
   })
 })
 
-describe('refusals in the words of the ChatGPT backend', () => {
+describe('refusals as the ChatGPT backend words them', () => {
   const context = encodeContext(sol, { profile: 'chatgpt' })
   const recover = (refusal: Partial<UpstreamRefusal> & { message: string }, body: Json) => {
     const sent = { body: Buffer.from(JSON.stringify(body)), warnings: [] }

@@ -223,14 +223,14 @@ describe('ids', () => {
     expect(id).toMatch(/^\w{1,64}$/)
   })
 
-  test('that two items share are told apart', () => {
+  test('that two items share become different', () => {
     const { events } = stream(
       toStream([created, done(0, message('same', 'A')), done(1, message('same', 'B')), completed()]),
     )
     expectGrammar(events)
   })
 
-  test('of calls are told apart, and no call is lost', () => {
+  test('of calls become different, and no call is lost', () => {
     const calls = [done(0, call('fc_1', '{"a":1}')), done(1, call('fc_2', '{"b":2}'))]
     const { events } = stream(toStream([created, ...calls, completed()]))
     expectGrammar(events)
@@ -257,13 +257,13 @@ describe('what upstream leaves out', () => {
     expect(events.at(-1)?.event.response.output[0].encrypted_content).toBe('CIPHER-of-done')
   })
 
-  test('an empty output in the final event is the items that were told', () => {
+  test('an empty output in the final event is filled with the emitted items', () => {
     const { events } = stream(readStream('quirk-05-empty-output'))
     expectGrammar(events)
     expect(events.at(-1)?.event.response.output).toHaveLength(2)
   })
 
-  test('summaries that come whole at the end are told in pieces before it', () => {
+  test('summaries that come whole at the end are emitted as deltas before it', () => {
     const { events } = stream(readStream('quirk-03-summary-in-done'))
     expectGrammar(events)
     const told = events.filter(({ event }) => event.type === 'response.reasoning_summary_text.delta')
@@ -279,7 +279,7 @@ describe('what upstream leaves out', () => {
     },
   )
 
-  test('a summary that was told and is missing from the item is in the item', () => {
+  test('an emitted summary that is missing from the item is restored', () => {
     const spot = { item_id: 'rs_1', output_index: 0, summary_index: 0 }
     const { events } = stream(
       toStream([
@@ -298,7 +298,7 @@ describe('what upstream leaves out', () => {
     })
   })
 
-  test('case 24: a call without arguments has an empty object, told like any other', () => {
+  test('case 24: a call without arguments has an empty object, emitted like any other arguments', () => {
     const wire = readStream('quirk-04-call-without-id')
     expect(outline(wire).slice(2)).toEqual([
       'response.output_item.added',
@@ -322,7 +322,7 @@ describe('what upstream leaves out', () => {
     expect(events.at(-1)?.event.response.output[1]).toMatchObject({ arguments: '', status: 'incomplete' })
   })
 
-  test('a call whose name comes late is told once it is done', () => {
+  test('a call whose name comes late is emitted when it is done', () => {
     const nameless = call('fc_1', '')
     const { events } = stream(
       toStream([
@@ -372,7 +372,7 @@ describe('what upstream leaves out', () => {
     ])
   })
 
-  test('the caller’s own words replace what upstream was told instead', () => {
+  test('the response repeats the caller’s values and not those sent to upstream', () => {
     const { events } = stream(
       readStream('text'),
       seedWith({ upstream: { echo: { store: true, previous_response_id: 'resp_0' } } }),
@@ -385,7 +385,7 @@ describe('what upstream leaves out', () => {
     )
   })
 
-  test('a response that comes whole is told as a stream', () => {
+  test('a response that comes whole is emitted as a stream', () => {
     expectGrammar(stream(readStream('whole-body')).events)
     expect(fold(readStream('whole-body')).body).toMatchObject({ output: [{ content: [{ text: 'Hi' }] }] })
   })

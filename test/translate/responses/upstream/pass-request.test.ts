@@ -369,7 +369,7 @@ describe('opaque values', () => {
     expect(passItems(items).input).toEqual(items)
   })
 
-  test('a summary we wrote in place of one is told in words', () => {
+  test('a compaction item with our own summary becomes text', () => {
     const { input } = passItems([{ type: 'compaction', id: 'cmp_1', encrypted_content: encodeSummary('so far') }])
     expect(input).toEqual([
       {

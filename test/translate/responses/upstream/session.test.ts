@@ -90,7 +90,7 @@ describe('a conversation goes by', () => {
   })
 })
 
-test('a key that is too long is shortened, one that no header holds is told in other characters', () => {
+test('a key that is too long is shortened, and one that no header can carry is encoded', () => {
   const long = send('responses', { input: 'x', prompt_cache_key: 'k'.repeat(200) })
   expect(String(long.key)).toHaveLength(64)
   expect(long).toMatchObject(named(String(long.key)))
@@ -122,7 +122,7 @@ test('the reply tells the caller of its own key only', () => {
 })
 
 describe.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams %#', (parts) => {
-  test('are told of the session by its key alone', () => {
+  test('get the session as its key only', () => {
     const { key, headers } = send('responses', { input: 'x' }, { 'session-id': 's-2' }, parts)
     expect({ key, headers }).toEqual({ key: 's-2', headers: undefined })
     expect(send('responses', { input: 'x', prompt_cache_key: 's-1' }, {}, parts).key).toBe('s-1')

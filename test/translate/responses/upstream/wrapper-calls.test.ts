@@ -129,7 +129,7 @@ describe('a wrapper that nobody declared becomes the calls in it', () => {
   })
 })
 
-describe('a call stands for itself', () => {
+describe('a call is not a wrapper', () => {
   test.each([
     ['where its arguments are of another shape', '{"tool_uses":"x"}'],
     ['where it holds nothing', '{"tool_uses":[]}'],

@@ -10,7 +10,7 @@ import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
 import { geminiSchemaRule, legacyFunctionsRule, toolLimitRule } from './tool-rules.ts'
 
-/** Runs last: a field that is left out may have got its name from another rule. */
+/** Runs last, because an earlier rule may have given a field the name that is left out. */
 const learnedRefusalRule: Rule = {
   name: 'what upstream refused before left out',
   source: 'parameters, refusals by name: the model has refused the parameter before, and will again',
@@ -49,7 +49,7 @@ export interface Adapted {
   readonly warnings: readonly Warning[]
 }
 
-/** Adapts a request to the routed model and to what upstream has refused of it before. */
+/** Adapts a request to the routed model and to earlier refusals by upstream. */
 export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: EncodeContext): Adapted {
   const target = { traits: model, family: modelFamily(model), learnedRefusals }
   const warnings: Warning[] = []
@@ -60,7 +60,7 @@ export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: E
     warnings.push(...outcome.warnings)
     Object.assign(adapted, outcome.patch)
   }
-  // The reply is made from the events: always a stream, always with usage.
+  // The reply is made from events, so the request always asks for a stream with usage.
   const takesOptions = !learnedRefusals.has(learnedField('stream_options'))
   const options = takesOptions ? withUsage(adapted.stream_options) : undefined
   return { request: { ...adapted, model: model.id, stream: true, stream_options: options }, warnings }

@@ -1,6 +1,7 @@
 import { isObject } from '../../../parts/json.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
-import { counted, mapMessages, type Outcome, type Rule, type Target } from './rule.ts'
+import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
+import type { Rule, Target } from './rule.ts'
 
 /** Other values make Kimi repeat itself without end. */
 const sampling = { temperature: 1, top_p: 0.95 } as const

@@ -11,7 +11,8 @@ import type { Warning, WarningCode } from '../../../warning.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
-import { counted, firstWarnings, mapMessages, type Outcome, type Rule, type Target } from './rule.ts'
+import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
+import { firstWarnings, type Rule, type Target } from './rule.ts'
 
 interface MessageRow {
   readonly name: string
@@ -158,7 +159,7 @@ function dropReplyKeys(message: ChatMessage): ChatMessage {
   return { ...message, ...Object.fromEntries(dropped.map(([key]) => [key, undefined])) }
 }
 
-/** A refusal as text; dropped beside other content, which clients show already. */
+/** Converts a refusal to text. It is dropped beside other content, which clients display already. */
 function refusalAsText(message: ChatMessage): ChatMessage {
   if (message.role !== 'assistant') return message
   const converted = mapParts(message, (part) =>
@@ -217,10 +218,13 @@ function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
   }
 }
 
-/** Upstream takes one pair of text and opaque value a message (docs/copilot-wire.md, quirk 12). */
+/** Upstream accepts one pair of text and opaque value in each message (docs/copilot-wire.md, quirk 12). */
 const REASONING_KEYS = ['reasoning_text', 'reasoning_content', 'reasoning_opaque'] as const
 
-/** Merges a run in one pass: pairwise, a long run would be copied again and again. Of other keys the last one counts. */
+/**
+ * Merges a run in one pass, because merging pairs would copy a long run again and again. The last value of any other
+ * key counts.
+ */
 function mergeRun(run: readonly ChatMessage[]): ChatMessage {
   const others: Record<string, unknown> = {}
   for (const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...kept } of run) {
@@ -257,7 +261,7 @@ function toParts(content: Content): readonly ChatPart[] {
 }
 
 /**
- * Opens the reasoning that this upstream made, and drops that of another model or upstream, which would make every later
+ * Opens the reasoning of this upstream. Drops reasoning of another model or upstream, because it would make every later
  * request of the session fail.
  */
 export const sealedReasoningRule: Rule = {
@@ -280,8 +284,8 @@ export const sealedReasoningRule: Rule = {
 }
 
 /**
- * Whether a chat upstream made the value, for a model of this vendor. The vendor of an unsealed value is unknown; that a
- * chat upstream made it is enough here.
+ * Whether a chat upstream made the value, for a model of this vendor. An unsealed value does not state its vendor; it
+ * is enough that a chat upstream made it.
  */
 export function fitsChat({ form, vendor }: Opaque, family: ModelFamily): boolean {
   return form === 'reasoning_opaque' && (vendor === 'unknown' || vendor === vendorOf(family))

@@ -2,7 +2,8 @@ import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
-import type { Outcome, Rule, Target } from './rule.ts'
+import type { Outcome } from '../../map-messages.ts'
+import type { Rule, Target } from './rule.ts'
 
 /**
  * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
@@ -20,7 +21,7 @@ export const nullRule: Rule = {
 
 interface DropRow {
   readonly parameter: string
-  /** Of the rule; absent: `<parameter> dropped`. */
+  /** The warning's code and text. Default: `<parameter> dropped`. */
   readonly name?: string
   readonly source: string
   readonly applies?: (target: Target) => boolean
@@ -99,7 +100,8 @@ const rows: readonly DropRow[] = [
   })),
   {
     parameter: 'prediction',
-    // It only saves time. The official client sends it only if the model list says so; absent counts as no.
+    // The parameter only saves time. The official client sends it only if the model list states support; absent means
+    // no support.
     source: 'parameters, prediction: only if supports.prediction',
     applies: ({ traits }) => traits.supports.prediction !== true,
     reason: notSupported,
@@ -133,7 +135,7 @@ const rows: readonly DropRow[] = [
 
 export const toolParameterRules: readonly Rule[] = toolRows.map(toRule)
 
-/** In order: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
+/** The order matters: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
 export const parameterRules: readonly Rule[] = [
   {
     name: 'reasoning_effort among the listed levels',
@@ -186,7 +188,7 @@ function wantsThinking(request: ChatRequest): boolean {
 
 type CapName = 'max_tokens' | 'max_completion_tokens'
 
-/** Of two caps, an earlier rule has dropped one. */
+/** If both caps were sent, an earlier rule has dropped one. */
 function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | undefined {
   const limit = traits.maxOutputTokens ?? Infinity
   const caps: readonly CapName[] = ['max_tokens', 'max_completion_tokens']
@@ -213,7 +215,7 @@ function listEffort(request: ChatRequest, { traits }: Target): Outcome | undefin
     const detail = `not supported by ${traits.id}`
     return { patch: { reasoning_effort: undefined }, warnings: [{ code: 'dropped', field, detail }] }
   }
-  // For an unknown level, upstream's own message is better than a guess.
+  // Unknown levels pass, because upstream's own message is better than a guess.
   const nearest = isEffort(asked) ? clampEffort(asked, listed) : asked
   if (nearest === asked) return undefined
   const detail = `'${asked}' is not offered by ${traits.id}, sent as '${nearest}'`

@@ -4,7 +4,7 @@ import type { ChatMessage } from '../../wire.ts'
 import { firstWarnings, type Rule } from './rule.ts'
 
 /**
- * Puts every result right behind its call, adds missing results and drops results without a call. Clients that were
+ * Puts every result directly after its call, adds missing results and drops results without a call. Clients that were
  * interrupted or that cut their history leave such gaps, and upstream would refuse every later request of the session.
  */
 export const toolPairsRule: Rule = {

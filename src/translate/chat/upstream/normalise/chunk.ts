@@ -30,7 +30,7 @@ export function normaliseChunk(
   return changed
 }
 
-/** Takes the counts out of a chunk that is emitted without them. */
+/** Removes the counts from a chunk that is emitted without them. */
 export function takeUsage(state: NormaliserState, chunk: WireChunk): boolean {
   let changed = false
   if (hasUsage(chunk)) {
@@ -38,7 +38,7 @@ export function takeUsage(state: NormaliserState, chunk: WireChunk): boolean {
       state.usage = chunk.usage
       state.usageText = undefined
     }
-    // `delete` would make the object slow to write; `undefined` is not written at all.
+    // `delete` would make the object slow to serialise; `undefined` is not serialised at all.
     chunk.usage = undefined
     changed = true
   }
@@ -67,13 +67,13 @@ export function isPlain(state: NormaliserState, chunk: WireChunk): boolean {
   if (!isObject(choice) || choice['index'] !== 0 || choice['finish_reason'] !== null) return false
   const delta = choice['delta']
   if (!isObject(delta) || delta['tool_calls'] !== undefined || !isAssistant(delta['role'])) return false
-  // Last, because it costs most.
+  // Last, because it is the most expensive test.
   return isPlainContent(delta['content']) && hasIdentity(state, chunk)
 }
 
 /**
- * The chunk of an event that differs from an earlier one in its template fields only, without parsing it; undefined if
- * no template matches, or if the state has changed so that the chunk is no longer plain.
+ * Reads an event without parsing it if it differs from an earlier one in its template fields only. Undefined if no
+ * template matches, or if the state has changed so that the chunk is no longer plain.
  */
 export function repeatedChunk(state: NormaliserState, { event, data }: SseEvent): NormalisedChunk | undefined {
   if (event !== '' || state.done || state.failure !== undefined) return undefined
@@ -83,7 +83,7 @@ export function repeatedChunk(state: NormaliserState, { event, data }: SseEvent)
 }
 
 /**
- * Makes a template of an event whose chunk is plain, or is once its wrapping is normalised: Copilot's Claude sends no
+ * Makes a template of an event whose chunk is plain after its wrapping is normalised: Copilot's Claude sends no
  * `object` and no `finish_reason` in any chunk (docs/copilot-wire.md, quirks 2, 4).
  */
 export function learnChunk(
@@ -94,7 +94,7 @@ export function learnChunk(
   const [only] = normalised
   if (event !== '' || only === undefined || normalised.length > 1) return
   const { chunk } = only
-  // The counts were taken out of it.
+  // The counts were removed from the chunk.
   if (chunk.usage === undefined && 'usage' in chunk) return
   if (!isPlain(state, chunk)) return
   learnTemplate(state.templates, data, (learned) => {
@@ -105,7 +105,7 @@ export function learnChunk(
   })
 }
 
-/** As openai's own client decides it: any truthy value. */
+/** Like openai's own client, accepts any truthy value. */
 export function hasError({ error }: WireChunk): boolean {
   return Boolean(error)
 }
@@ -125,12 +125,12 @@ function isPlainContent(content: unknown): boolean {
   return content === undefined || content === null
 }
 
-/** The changes that leave the state as it is and are the same for every piece in the same wrapping. */
+/** Applies the changes that do not depend on the state and are the same for every piece in the same wrapping. */
 function normaliseWrapping(state: NormaliserState, chunk: WireChunk, choice: WireChoice, delta: WireDelta): boolean {
   let changed = false
   if (!hasIdentity(state, chunk)) {
     const { id, object, created, model } = state.identity
-    // In this order, which is that of the members if the chunk has none of them.
+    // Members that the chunk lacks are added in this order.
     chunk.object = object
     chunk.id = id
     chunk.created = created

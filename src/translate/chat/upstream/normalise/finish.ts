@@ -41,7 +41,7 @@ export function finish(state: NormaliserState, out: NormalisedChunk[]): void {
   state.done = true
 }
 
-/** Notes the reason of a choice. Of two, a filter wins over a limit, and a limit over any other. */
+/** Stores the finish reason of a choice. A filter wins over a limit, and a limit over any other reason. */
 export function noteReason({ reasons }: NormaliserState, choice: number, reason: string): void {
   const before = reasons.get(choice)
   if (before === 'content_filter' || (before === 'length' && reason !== 'content_filter')) return
@@ -59,9 +59,9 @@ export function hasContent(delta: WireDelta): boolean {
 }
 
 /**
- * Why the answer is truncated; undefined if it is complete. The last call of a truncated answer may be a fragment. If
- * upstream spreads one answer over choices (docs/copilot-wire.md, quirk 6), a limit in a choice without calls does not
- * truncate the calls of a choice that upstream finished with `tool_calls`.
+ * Returns why the answer is truncated; undefined if it is complete. The last call of a truncated answer may be a
+ * fragment. If upstream spreads one answer over choices (docs/copilot-wire.md, quirk 6), a limit in a choice without
+ * calls does not truncate the calls of a choice that upstream finished with `tool_calls`.
  */
 function truncationReason({ reasons, calls }: NormaliserState): 'length' | 'content_filter' | undefined {
   let limited = false
@@ -79,8 +79,8 @@ function truncationReason({ reasons, calls }: NormaliserState): 'length' | 'cont
 }
 
 /**
- * The reason of a complete answer. Some models send `stop` after tool calls, some nothing, some `tool_calls` without any
- * (docs/copilot-wire.md, quirk 8). Unknown reasons are a stop.
+ * The finish reason of a complete answer. After tool calls some models send `stop` and some no reason; some send
+ * `tool_calls` without calls (docs/copilot-wire.md, quirk 8). Unknown reasons mean `stop`.
  */
 function completeReason({ reasons, calls }: NormaliserState): FinishReason {
   if (calls.opened > 0) return 'tool_calls'

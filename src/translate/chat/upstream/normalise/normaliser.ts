@@ -14,12 +14,12 @@ import { areToolCallsComplete } from './tool-calls.ts'
 const nothing: readonly NormalisedChunk[] = []
 
 /**
- * The chunks that one upstream event adds to the reply. The only reader of upstream's chat stream: the reply to a chat
- * caller forwards each chunk's text, and the decoder reads the chunk. Normalises the quirks of docs/copilot-wire.md and
- * nothing else: a conforming chunk keeps its text, unknown keys stay, and keys of chunks that cannot be emitted move to
- * the next one. Events after `state.done` add nothing.
- * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an event that is
- * not JSON, an empty answer, a call without a name, or runaway whitespace
+ * Returns the chunks that one upstream event adds to the reply. This is the only reader of upstream's chat stream:
+ * replies to chat callers forward each chunk's text, and the decoder reads the chunk. Normalises the quirks of
+ * docs/copilot-wire.md and nothing else: a conforming chunk keeps its text, unknown keys stay, and keys of chunks that
+ * cannot be emitted move to the next one. Events after `state.done` add nothing.
+ * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an event that
+ * is not JSON, an empty answer, a call without a name, or runaway whitespace
  */
 export function normaliseEvent(state: NormaliserState, event: SseEvent): readonly NormalisedChunk[] {
   const repeated = repeatedChunk(state, event)
@@ -30,7 +30,7 @@ export function normaliseEvent(state: NormaliserState, event: SseEvent): readonl
 }
 
 /**
- * The chunks that remain once upstream has closed the stream. It may leave out its end mark, but not the finish.
+ * Returns the remaining chunks when upstream has closed the stream. Upstream may omit its end mark, but not the finish.
  * @throws Fault `upstream_truncated` without a finish, otherwise as `normaliseEvent`
  */
 export function normaliseEnd(state: NormaliserState): readonly NormalisedChunk[] {
@@ -93,7 +93,7 @@ function readLines(state: NormaliserState, event: string, lines: readonly string
       out.push(...readData(state, { event, data: line }))
     } catch (error) {
       if (out.length === 0 || !(error instanceof Fault)) throw error
-      // The lines before it belong to the caller.
+      // The lines before the failure belong to the caller.
       state.failure = error
       break
     }
@@ -101,7 +101,10 @@ function readLines(state: NormaliserState, event: string, lines: readonly string
   return out
 }
 
-/** The failure a chunk reports. `copilot_errors` beside an answer are remarks of an extension and stay in the chunk. */
+/**
+ * Returns the failure that a chunk reports. `copilot_errors` beside an answer are remarks of an extension and stay in
+ * the chunk.
+ */
 function errorOf(chunk: WireChunk, hasChoices: boolean): unknown {
   if (hasError(chunk)) return chunk.error
   if (hasChoices) return undefined
@@ -111,8 +114,8 @@ function errorOf(chunk: WireChunk, hasChoices: boolean): unknown {
 }
 
 /**
- * Some streams end in an event of the Responses dialect (docs/copilot-wire.md, "Chat stream"). It ends the reply, and is
- * the answer if the chunks before it had none. Earlier events of that dialect are skipped.
+ * Some streams end in an event of the Responses dialect (docs/copilot-wire.md, "Chat stream"). It ends the reply, and
+ * contains the answer if the chunks before it had none. Earlier events of that dialect are skipped.
  */
 function readResponseEvent(state: NormaliserState, type: string, event: WireChunk): readonly NormalisedChunk[] {
   if (type === 'response.failed') {
@@ -122,7 +125,7 @@ function readResponseEvent(state: NormaliserState, type: string, event: WireChun
   const out: NormalisedChunk[] = []
   const { chunk, delta, reason } = readResponseEnd(event)
   readChunk(state, chunk, [], undefined, out)
-  // A response that hit its limit before any output is an answer too, an empty one.
+  // A response that reached its limit before any output is an empty answer.
   if (!state.hasContent && (hasContent(delta) || reason !== 'stop')) {
     readChunk(state, {}, [{ index: 0, delta, finish_reason: null }], undefined, out)
   }
@@ -132,7 +135,7 @@ function readResponseEvent(state: NormaliserState, type: string, event: WireChun
   return out
 }
 
-/** @param text the chunk as upstream wrote it; undefined if upstream did not */
+/** @param text the chunk as upstream wrote it; undefined if the proxy made the chunk */
 function readChunk(
   state: NormaliserState,
   chunk: WireChunk,

@@ -1,7 +1,7 @@
 import { countOf, isFilled, isObject, objectsOf } from '../../../parts/json.ts'
 import type { FinishReason, WireChunk, WireDelta } from '../../wire.ts'
 
-/** The final event of a stream that ends in the Responses dialect, as Chat Completions has it. */
+/** The final event of a stream that ends in the Responses dialect, converted to Chat Completions. */
 export interface ResponseEnd {
   /** Identity and usage of the reply, as a chunk without a choice. */
   readonly chunk: WireChunk

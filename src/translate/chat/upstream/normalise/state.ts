@@ -38,7 +38,7 @@ export interface NormaliserState {
   readonly calls: ToolCalls
   /** Upstream's finish reason of each choice. */
   readonly reasons: Map<number, string>
-  /** Held until upstream is done: other chunks may follow it. */
+  /** Held back until upstream has finished, because other chunks may follow. */
   finish: ChoiceChunk | undefined
   /** Keys of chunks without a choice, for the next chunk that has one. */
   pendingExtras: Extras | undefined

@@ -39,19 +39,19 @@ interface ToolEntry {
 
 /**
  * The tool calls of one reply. Upstream announces a call with a new id, but indexes may be missing, repeated or wrong,
- * names may come late, and ids may be missing (docs/copilot-wire.md, quirk 7). Callers get the grammar of the API: index,
- * id, type and name once, then index and arguments.
+ * names may come late, and ids may be missing (docs/copilot-wire.md, quirk 7). Callers get entries as the API defines
+ * them: index, id, type and name once, then index and arguments.
  */
 export interface ToolCalls {
   readonly seen: ToolCall[]
   opened: number
   /** Unique among replies: part of the ids that upstream leaves out. */
   readonly seedId: string
-  /** A call fell into endless whitespace (docs/copilot-wire.md, quirk 17): nothing after it counts. */
+  /** A call ran into runaway whitespace (docs/copilot-wire.md, quirk 17). Nothing after it counts. */
   runawayWhitespace: boolean
 }
 
-/** No answer has room for more, and each entry is compared with all calls before it. */
+/** Limits the work, because each entry is compared with all calls before it. No answer has room for more calls. */
 const MOST_CALLS = 2000
 
 export function startToolCalls(seedId: string): ToolCalls {
@@ -80,8 +80,8 @@ export function normaliseToolCalls(
 }
 
 /**
- * Entries that complete the calls once upstream has finished: the opening of calls that waited for more of their name,
- * and `{}` for calls without arguments.
+ * Returns the entries that complete the calls when upstream has finished: it opens calls that waited for more of their
+ * name, and adds `{}` to calls without arguments.
  * @param truncated the last call may be a fragment
  * @throws Fault `upstream_unusable` if a call never got a name
  */
@@ -99,7 +99,7 @@ export function closeToolCalls(state: ToolCalls, truncated: boolean): WireToolCa
   return entries
 }
 
-/** Whether every call so far could be run. Whitespace alone counts as no arguments. */
+/** Whether every call so far could be executed. Whitespace alone counts as no arguments. */
 export function areToolCallsComplete(state: ToolCalls): boolean {
   return state.seen.every((call) => call.kind === 'custom' || call.arguments.trim() === '' || isJson(call.arguments))
 }
@@ -173,14 +173,14 @@ function openCall(state: ToolCalls, call: ToolCall, entry: ToolEntry): WireToolC
   return { ...extras, index, id, type: kind, [kind]: { ...entry.body, name, [pieceKey(kind)]: call.arguments } }
 }
 
-/** Upstream's id, unless it has none or another call has it. */
+/** Upstream's id; a new id if upstream sent none or another call has it. */
 function freeId(state: ToolCalls, call: ToolCall, index: number): string {
   const { upstreamId } = call
   const isTaken = state.seen.some(
     (other) => other.index !== undefined && other !== call && other.upstreamId === upstreamId,
   )
   if (upstreamId !== undefined && !isTaken) return upstreamId
-  // Only characters every backend takes.
+  // Only characters that every backend accepts in ids.
   return `call_${state.seedId.replaceAll(/[^A-Za-z0-9]/g, '').slice(-32)}_${index}`
 }
 
@@ -194,7 +194,7 @@ function continueCall({ kind, index }: ToolCall, entry: ToolEntry, piece: string
   return isEmpty ? undefined : { ...extras, index, [kind]: { ...bodyExtras, [key]: piece } }
 }
 
-/** Whether upstream has written the entry as callers need it. */
+/** Whether the entry already has the form that callers need. */
 function isWritten(
   { wire, body, kind }: ToolEntry,
   { index, id, type }: WireToolCall,
@@ -267,7 +267,8 @@ function findCall(seen: readonly ToolCall[], entry: ToolEntry): ToolCall | undef
   if (at !== undefined) return announcesAnother(at, entry) ? undefined : at
   const last = seen.at(-1)
   if (index === undefined) return announcesAnother(last, entry) ? undefined : last
-  // An unknown index without id and name: a mistake of upstream's if a call is open, otherwise a call with a late name.
+  // A new index with neither id nor name is upstream's mistake if a call is open. Otherwise it starts a call whose name
+  // comes late.
   return entry.name === '' && last?.scan.closed === false ? last : undefined
 }
 
@@ -278,7 +279,7 @@ function lastAt(seen: readonly ToolCall[], { choice, index }: ToolEntry): ToolCa
   )
 }
 
-/** Whether one id stands for two calls: some upstreams number ids per delta. Then both index and content differ. */
+/** Whether one id is used for two calls: some upstreams number ids per delta. Then both index and content differ. */
 function isReused(known: ToolCall, entry: ToolEntry): boolean {
   const elsewhere =
     entry.index !== undefined && known.upstreamIndex !== undefined && entry.index !== known.upstreamIndex
@@ -301,7 +302,7 @@ function mayNameContinue(call: ToolCall, { body, kind }: ToolEntry): boolean {
   return call.arguments === '' && (value === undefined || value === null || /[_.-]$/.test(call.name))
 }
 
-/** Whether an entry has the next piece of a name: at the same index, without another id. */
+/** Whether an entry contains the next piece of a name: it has the same index and no other id. */
 function continuesName(call: ToolCall, { id, index, choice, name }: ToolEntry): boolean {
   const isWaiting = call.index === undefined && call.name !== '' && call.arguments === ''
   const isSame = index !== undefined && index === (call.upstreamIndex ?? call.position) && choice === call.choice
@@ -312,7 +313,7 @@ function pieceKey(kind: ToolKind): 'arguments' | 'input' {
   return kind === 'function' ? 'arguments' : 'input'
 }
 
-/** Some backends send the object in place of its JSON. */
+/** Some backends send an object in place of its JSON text. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : stringify(value)

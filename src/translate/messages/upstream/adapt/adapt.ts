@@ -12,7 +12,7 @@ import type { Target } from './target.ts'
 import { maxTokensRule, samplingRule, thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
 
-/** Fields only: other learned refusals are part of `Target`. */
+/** Only fields are listed here. Other learned refusals are part of `Target`. */
 const learnedRefusalRule: Rule = {
   name: 'refused keys left out',
   source: 'messages, unknown fields',
@@ -70,7 +70,7 @@ function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapte
   for (const rule of list) {
     const outcome = rule.adapt({ body, betas }, target)
     if (outcome === undefined) continue
-    // Not spread into a call: there may be one for each message.
+    // Not passed as arguments, because there may be one for each message.
     for (const warning of outcome.warnings) warnings.push(warning)
     if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
     betas = outcome.betas ?? betas
@@ -78,7 +78,7 @@ function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapte
   return { body, betas, warnings }
 }
 
-/** Removed members stay as undefined, so that a comparison with the caller's body finds them. */
+/** Removed members stay as undefined, so that a comparison with the caller's body detects them. */
 function withPatch(body: Draft['body'], patch: Outcome['patch']): Draft['body'] {
   return { ...body, ...patch }
 }

@@ -62,7 +62,7 @@ export const contextManagementRules: readonly Rule[] = [
       const compacts = edits.some((edit: unknown) => typeOf(edit).startsWith('compact_'))
       return {
         patch: { context_management: kept.length === 0 ? undefined : { ...management, edits: kept } },
-        // Without thinking there is nothing to clear.
+        // Without thinking there is nothing that the edit could clear.
         warnings: compacts
           ? [{ code: 'dropped', field: 'context_management.edits', detail: 'compaction is not supported by Copilot' }]
           : [],
@@ -76,7 +76,7 @@ function typeOf(edit: unknown): string {
   return isObject(edit) && typeof edit['type'] === 'string' ? edit['type'] : ''
 }
 
-/** Undefined if the request has the beta, or upstream has refused it. */
+/** Undefined if the request already has the beta, or upstream has refused it. */
 export function withBeta(draft: Draft, beta: string, target: Target): Outcome | undefined {
   if (draft.betas.includes(beta) || target.refusedBetas.has(beta) || isRuledOut(beta, target)) return undefined
   return { betas: [...draft.betas, beta], warnings: [] }

@@ -12,14 +12,17 @@ import type { Target } from './target.ts'
 /** State of one walk over the blocks of a conversation. */
 interface Walk {
   readonly target: Target
-  /** Types of block that upstream has refused before. */
+  /** Block types that upstream has refused before. */
   readonly refused: ReadonlySet<string>
   readonly hasToolSearch: boolean
   /** Names of the offered tools. */
   readonly tools: ReadonlySet<string>
-  /** Server tool calls that were left out, by id, with the query of a web search, else ''. Their results are left out too. */
+  /**
+   * Ids of server tool calls that were left out, with the query of a web search, otherwise ''. Their results are left
+   * out too.
+   */
   readonly droppedCalls: Map<string, string>
-  /** The message is part of a paused answer, whose blocks go back to upstream unchanged. */
+  /** The message is part of a paused answer, whose blocks are returned to upstream unchanged. */
   readonly isPaused: () => boolean
   /** `messages.3` */
   readonly field: () => string
@@ -30,7 +33,7 @@ export interface BlockRow {
   readonly name: string
   /** As `Rule.source`. */
   readonly source: string
-  /** Types of block. `*_tool_result` stands for those without rows of their own. */
+  /** Block types. `*_tool_result` means those without rows of their own. */
   readonly types: readonly string[]
   /** Returns the same block if there is nothing to change, an empty array to leave it out. */
   readonly adapt: (block: MessagesBlock, walk: Walk) => MessagesBlock | readonly MessagesBlock[]
@@ -173,7 +176,7 @@ function stateOf(block: MessagesBlock): string {
   return isBlock(block, 'redacted_thinking') ? block.data : ''
 }
 
-/** Callers have other models' reasoning in an envelope, and Claude's as Claude sent it. */
+/** Callers return other models' reasoning in an envelope, and Claude's reasoning as Claude sent it. */
 function openReasoning(block: MessagesBlock, { target, notes, field }: Walk): MessagesBlock | readonly MessagesBlock[] {
   const state = stateOf(block)
   if (!isSealed(state)) return block
@@ -192,7 +195,7 @@ const rowsByType: ReadonlyMap<string, readonly { readonly row: BlockRow }[]> = M
   ({ type }) => type,
 )
 
-/** Adapts all blocks in one walk. Messages without a block left are left out. */
+/** Adapts all blocks in one walk. Leaves out messages that have no block left. */
 export const conversationRule: Rule = {
   name: 'content blocks',
   source: 'see the rows of block-rules.ts',
@@ -240,13 +243,13 @@ function adaptMessage(message: MessagesMessage, walk: Walk): MessagesMessage | u
 
 /** Returns the same array if no block changes. */
 function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly MessagesBlock[] {
-  /** Created by the first change. */
+  /** Undefined until the first change. */
   let out: MessagesBlock[] | undefined
   for (const [at, block] of blocks.entries()) {
     const adapted = adaptBlock(block, walk)
     if (out === undefined && adapted === block) continue
     out ??= blocks.slice(0, at)
-    // Not spread into a call: a document may become more blocks than a call takes arguments.
+    // Not passed as arguments, because a document may become more blocks than a call accepts arguments.
     if (isList(adapted)) for (const each of adapted) out.push(each)
     else out.push(adapted)
   }

@@ -27,7 +27,7 @@ export const cacheRules: readonly Rule[] = [
   {
     name: 'cache marks reduced',
     source: 'messages, cache marks',
-    // Without a warning: caching changes the price of an answer, not the answer.
+    // No warning, because caching changes only the price of an answer.
     adapt: (draft, target) => {
       const takesTtl = !target.refusedBetas.has(CACHE_TTL_BETA)
       let total = 0
@@ -40,7 +40,7 @@ export const cacheRules: readonly Rule[] = [
         return plain
       })
       let excess = total - MAX_MARKS
-      // The last marks cover most.
+      // Keep the last marks, which cover the most.
       const kept = excess <= 0 ? reduced : mapMarks(reduced, (mark) => ((excess -= 1) >= 0 ? undefined : mark))
       const beta = usesTtl ? withBeta(draft, CACHE_TTL_BETA, target) : undefined
       const patch = differing(draft.body, kept)
@@ -50,7 +50,7 @@ export const cacheRules: readonly Rule[] = [
   },
 ]
 
-/** Only one hour is stated: five minutes are the default. */
+/** States only one hour, because five minutes are the default. */
 function reduceMark(mark: CacheControl, takesTtl: boolean): CacheControl {
   const ttl = takesTtl && mark.ttl === '1h' ? mark.ttl : undefined
   const isPlain = mark.type === 'ephemeral' && mark.ttl === ttl && Object.keys(mark).length === (ttl ? 2 : 1)
@@ -60,7 +60,7 @@ function reduceMark(mark: CacheControl, takesTtl: boolean): CacheControl {
 /** Returns undefined to remove the mark. */
 type MapMark = (mark: CacheControl, type: string) => CacheControl | undefined
 
-/** Keeps the identity of members in which no mark changes. */
+/** Members in which no mark changes keep their identity. */
 function mapMarks({ tools, system, messages }: Marked, map: MapMark): Marked {
   return {
     tools: tools && mapSame(tools, (tool) => mapMark(tool, map)),
@@ -103,9 +103,9 @@ function markLast(messages: readonly MessagesMessage[], mark: CacheControl): rea
 const MARK: CacheControl = { type: 'ephemeral' }
 
 /**
- * Marks the tools, the system text and the last two messages, as GitHub's own client does: the next request repeats
- * them. A body with marks of the caller's is returned as it is. Source: docs/copilot-wire.md, "messages, cache
- * marks".
+ * Marks the tools, the system text and the last two messages, because the next request repeats them. GitHub's own
+ * client does the same. A body with marks of the caller's is returned as it is. Source: docs/copilot-wire.md,
+ * "messages, cache marks".
  */
 export function markForCaching(body: MessagesRequest): MessagesRequest {
   const { tools, system, messages } = body
@@ -125,7 +125,7 @@ export function markForCaching(body: MessagesRequest): MessagesRequest {
   }
 }
 
-/** Thinking takes no mark: docs/copilot-wire.md, "messages, cache marks". */
+/** Thinking accepts no mark. Source: docs/copilot-wire.md, "messages, cache marks". */
 function takesMark({ role, content }: MessagesMessage): boolean {
   if (role === 'system' || !content) return false
   return typeof content === 'string' || content.at(-1)?.type.endsWith('thinking') === false
@@ -140,7 +140,7 @@ function markMessage(message: MessagesMessage): MessagesMessage {
   return content ? { ...message, content: markLastOf(blocksOf(content)) } : message
 }
 
-/** A deferred tool takes no mark. Source: Anthropic documentation, tool search, 2026-11. */
+/** A deferred tool accepts no mark. Source: Anthropic documentation, tool search, 2026-11. */
 function markLastTool(tools: readonly MessagesTool[]): readonly MessagesTool[] {
   const at = tools.findLastIndex(({ defer_loading: isDeferred }) => isDeferred !== true)
   return at === -1 ? tools : [...markLastOf(tools.slice(0, at + 1)), ...tools.slice(at + 1)]

@@ -6,9 +6,9 @@ import type { MessagesBlock, MessagesMessage, Block } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
 /**
- * Some models number their calls anew in every answer, and some clients moved a session here: several calls share an
- * id then. Runs before `pairResultsRule`: results get the new id of their call, the first result that of the first
- * call.
+ * Gives new ids to calls that share one. Some models number the calls of every answer from the start, and some clients
+ * continue a session from another provider. Runs before `pairResultsRule`, so that each result gets the new id of its
+ * call. The first result belongs to the first call.
  */
 export const callIdsRule: Rule = {
   name: 'ids of tool calls made legal and unique',
@@ -46,7 +46,7 @@ export const callIdsRule: Rule = {
   },
 }
 
-/** New ids depend on earlier calls only, so that every request of a session repeats them. */
+/** New ids depend only on earlier calls, so that every request of a session gets the same ones. */
 function createIdSource(): (original: string) => string {
   const uses = new Map<string, number>()
   const taken = new Set<string>()
@@ -95,7 +95,7 @@ export const pairResultsRule: Rule = {
   },
 }
 
-/** Adjacent messages of one role are a turn. */
+/** Adjacent messages of one role form a turn. */
 function runsOfRole(messages: readonly MessagesMessage[]): readonly (readonly MessagesMessage[])[] {
   const runs: MessagesMessage[][] = []
   for (const message of messages) {

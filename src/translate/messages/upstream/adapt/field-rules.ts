@@ -4,17 +4,17 @@ import type { Rule } from './rule.ts'
 interface RefusedField {
   readonly field: string
   readonly source: string
-  /** Values whose omission changes nothing. */
+  /** Values that can be left out without any effect. */
   readonly idle?: (value: unknown) => boolean
-  /** Why the request is refused. Set for fields whose omission would change the answer. */
+  /** Why the request is refused. Set for fields that cannot be left out without changing the answer. */
   readonly refusal?: string
 }
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /**
- * Top-level members of Anthropic's API that Copilot refuses. `thread` was refused before. Unknown members pass until
- * upstream refuses them.
+ * Top-level members of Anthropic's API that Copilot refuses. `decodeMessagesRequest` has already refused `thread`.
+ * Unknown members pass until upstream refuses them.
  */
 const refusedFields: readonly RefusedField[] = [
   { field: 'inference_geo', source: 'messages, unknown fields' },

@@ -15,7 +15,7 @@ const prefillRule: Rule = {
 
 /** Rules about the order of messages. They run after the rules that leave messages out. */
 export const orderRules: readonly Rule[] = [
-  // Twice: a synthesised result would hide a prefill, and a dropped result can leave one.
+  // This rule runs twice: an added result could hide a prefill, and a dropped result can leave one.
   prefillRule,
   pairResultsRule,
   prefillRule,
@@ -35,12 +35,12 @@ export const orderRules: readonly Rule[] = [
   },
 ]
 
-/** The user message before a conversation that begins with the assistant. */
+/** The user message that is added if a conversation begins with the assistant. */
 export const CONTINUED = '(continued)'
 
 /**
- * Whether the request ends with tool results and the turn that made the calls begins without thinking: models with a
- * thinking budget refuse to think then. Source: Anthropic API reference, extended thinking with tool use, 2026-11.
+ * Whether the request ends with tool results and the turn that made the calls begins without thinking. Models with a
+ * thinking budget then refuse to think. Source: Anthropic API reference, extended thinking with tool use, 2026-11.
  */
 export function toolLoopLacksThought(messages: readonly MessagesMessage[]): boolean {
   let at = messages.length - 1

@@ -16,20 +16,20 @@ export interface Outcome {
   readonly warnings: readonly Warning[]
 }
 
-/** One deviation of upstream from Anthropic's API, and the change that it needs. */
+/** One difference between upstream and Anthropic's API, and the change that it needs. */
 export interface Rule {
   readonly name: string
   /** `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
   readonly source: string
   /**
-   * Returns `undefined` if there is nothing to change, also for a draft that the rule has changed. Never changes its
-   * input.
+   * Returns `undefined` if there is nothing to change, which includes a draft that the rule has already changed. Never
+   * changes its input.
    * @throws Fault `invalid_request`
    */
   readonly adapt: (draft: Draft, target: Target) => Outcome | undefined
 }
 
-/** `interleaved-thinking-2025-05-14` is one date of the beta `interleaved-thinking`. */
+/** Drops the date of a beta: `interleaved-thinking-2025-05-14` becomes `interleaved-thinking`. */
 export function hasBeta({ betas }: Draft, name: string): boolean {
   return betas.some((beta) => isOfBeta(beta, name))
 }

@@ -28,7 +28,7 @@ export const systemRules: readonly Rule[] = [
   {
     name: 'billing line and blank system blocks dropped',
     source: 'messages, billing line; messages, empty text',
-    // Without a warning: Claude Code sends the line with every request.
+    // No warning, because Claude Code sends the line with every request.
     adapt: ({ body: { system } }) => {
       if (system === undefined || system === null) return undefined
       const kept = typeof system === 'string' ? withoutBillingLine(system) : keptBlocks(system)
@@ -66,7 +66,7 @@ export const systemRules: readonly Rule[] = [
           open = [...contentBlocks(last?.content)]
           out.push({ ...last, role: 'user', content: open })
         }
-        // Not spread into a call: there may be more blocks than a call takes arguments.
+        // Not passed as arguments, because there may be more blocks than a call accepts arguments.
         for (const block of blocks) open.push(block)
       }
       return { patch: { messages: out }, warnings: notes.warnings() }
@@ -74,7 +74,7 @@ export const systemRules: readonly Rule[] = [
   },
 ]
 
-/** Blocks of system text without the billing line, if they say anything without it. */
+/** Blocks of system text, without the billing line and without blank texts. */
 function keptBlocks(blocks: readonly MessagesBlock[]): readonly MessagesBlock[] {
   return blocks.flatMap((block) => {
     if (block.type !== 'text' || typeof block['text'] !== 'string') return [block]
@@ -84,7 +84,7 @@ function keptBlocks(blocks: readonly MessagesBlock[]): readonly MessagesBlock[] 
   })
 }
 
-/** Indexes of system messages that upstream refuses: it takes them after a user message, or nowhere. */
+/** Indexes of system messages that upstream refuses. Some models accept them after a user message, others never. */
 function misplacedSystem(messages: readonly MessagesMessage[], isTaken: boolean): ReadonlySet<number> {
   const wrong = new Set<number>()
   let followsUser = false
@@ -95,11 +95,11 @@ function misplacedSystem(messages: readonly MessagesMessage[], isTaken: boolean)
   return wrong
 }
 
-/** Members of a system message that betas add. */
+/** Members that betas add to a system message. */
 const SETTINGS = ['clear_at', 'output_config']
 
 /**
- * Newer clients put settings into system messages, for the prompt cache; upstream refuses the betas. Source:
+ * Newer clients put settings into system messages to keep the prompt cache valid. Upstream refuses these betas. Source:
  * `@anthropic-ai/sdk` 1.11.0, betas `mid-conversation-output-config-2026-07-01`,
  * `mid-conversation-system-clear-at-2026-08-21` and `mid-conversation-tool-changes-2026-07-01`; docs/copilot-wire.md,
  * "messages, betas".
@@ -164,7 +164,7 @@ function isToolChange(type: string): boolean {
   return type === 'tool_addition' || type === 'tool_removal'
 }
 
-/** The tools at the end of the conversation. A tool that is added by name was deferred before. */
+/** The tools at the end of the conversation. A tool that is added by its name was deferred before. */
 function toolsInForce({ tools, messages }: MessagesRequest): readonly MessagesTool[] {
   const offered = new Map<string, MessagesTool>()
   for (const [at, tool] of (tools ?? []).entries()) offered.set(tool.name ?? `${at} without a name`, tool)

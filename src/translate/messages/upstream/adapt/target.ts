@@ -8,10 +8,10 @@ import type { Vendor } from '../../../turn.ts'
 /** The model that a request is adapted to, and its profile. */
 export interface Target {
   readonly traits: ModelTraits
-  /** The vendor whose reasoning the model can read. */
+  /** The vendor whose reasoning the model accepts. */
   readonly vendor: Vendor
   /**
-   * The model takes `adaptive` thinking, a `budget`, or `both` (4.6). `unknown`: keep the caller's setting. Source:
+   * The model accepts `adaptive` thinking, a `budget`, or `both` (4.6). `unknown`: keep the caller's setting. Source:
    * docs/copilot-wire.md, "messages, thinking".
    */
   readonly thinking: 'adaptive' | 'budget' | 'both' | 'unknown'
@@ -24,12 +24,12 @@ export interface Target {
   /** If false, upstream refuses any `output_config`. */
   readonly takesOutputConfig: boolean
   readonly takesSampling: boolean
-  /** `role: "system"` after a user message. */
+  /** The model accepts `role: "system"` after a user message. */
   readonly takesSystemMessages: boolean
   readonly takesPrefill: boolean
-  /** The highest `max_tokens`. */
+  /** The model's highest `max_tokens`. */
   readonly maxTokens: number
-  /** Without `display` the answer has no text of thinking. */
+  /** Without `display`, the answer has no readable thinking. */
   readonly hidesThinking: boolean
   // What upstream has refused of the model before.
   readonly learnedRefusals: ReadonlySet<string>
@@ -39,11 +39,11 @@ export interface Target {
   readonly refusedTools: ReadonlySet<string>
   /** Values of `type`. */
   readonly refusedBlocks: ReadonlySet<string>
-  /** It does not think between tool calls only. */
+  /** The model does not accept thinking between tool calls only. */
   readonly alwaysAdapts: boolean
   /** Thinking cannot be switched off. */
   readonly alwaysThinks: boolean
-  /** It does not think if `tool_choice` demands a tool. */
+  /** The model does not think if `tool_choice` demands a tool. */
   readonly thinksUnforced: boolean
 }
 
@@ -53,13 +53,13 @@ const MIN_BUDGET = 1024
 export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<string>): Target {
   const learned = (kind: string) => learnedValues(learnedRefusals, kind)
   const ofThinking = learned('thinking')
-  // The newest holds.
+  // The newest refusal wins.
   const learnedThinking = ofThinking.findLast((value) => value === 'adaptive' || value === 'budget')
   const learnedEfforts = learned('efforts').at(-1)?.split(',').filter(isFilled)
   const family = modelFamily(traits)
   const { supports } = traits
   const thinking = learnedThinking ?? thinkingModes(traits, family)
-  // Models without adaptive thinking take no effort, unless the model list names levels.
+  // Models without adaptive thinking accept no effort, unless the model list names levels.
   const efforts = learnedEfforts ?? supports.reasoningEffort ?? (thinking === 'budget' ? [] : undefined)
   const maxTokens = learned('max-tokens')
     .map(Number)
@@ -88,7 +88,7 @@ export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<strin
   }
 }
 
-/** From the model list. No flag says that 4.6 takes a budget too and 4.7 does not. */
+/** From the model list. No flag states that 4.6 accepts a budget too and 4.7 does not. */
 function thinkingModes({ supports }: ModelTraits, family: ModelFamily): Target['thinking'] {
   if (supports.adaptiveThinking !== false && isClaudeFrom(family, 4, 6)) {
     return isClaudeFrom(family, 4, 7) ? 'adaptive' : 'both'

@@ -8,7 +8,7 @@ import type { Target } from './target.ts'
 
 type Thinking = MessagesRequest['thinking']
 
-/** Values of `thinking.display` without a beta. Source: Anthropic API reference, extended thinking, 2026-11. */
+/** Values of `thinking.display` that need no beta. Source: Anthropic API reference, extended thinking, 2026-11. */
 const DISPLAYS = new Set(['summarized', 'omitted'])
 
 /** Runs before the budget of thinking is chosen. */
@@ -44,7 +44,7 @@ export const samplingRule: Rule = {
       const detail = takesSampling ? 'not supported together with thinking' : `not supported by ${traits.id}`
       for (const name of ['temperature', 'top_p', 'top_k'] as const) drop(name, detail)
     } else {
-      // Of the two, keep the one that differs from its default.
+      // Claude accepts only one of the two, so keep the one that differs from its default.
       const usesTopP = temperature === undefined || (temperature === DEFAULT && (topP ?? DEFAULT) !== DEFAULT)
       drop(usesTopP ? 'temperature' : 'top_p', 'not supported together with temperature')
       if (!usesTopP && (temperature ?? 0) > 1) {
@@ -147,7 +147,7 @@ function isThinkingMode(type: string | undefined): boolean {
 function fitThinking(thinking: Thinking, { type, budgetTokens }: ThinkingPlan): Thinking {
   if (!thinking || type === undefined) return thinking
   const budget = type === 'enabled' ? budgetTokens : undefined
-  // `display` needs thinking.
+  // `display` is valid only with thinking.
   const display = type === 'disabled' || type === 'between_tools' ? undefined : thinking.display
   const keys = Object.keys(thinking).filter((key) => key.startsWith('budget_tokens') || key === 'display')
   const expected = Number(budget !== undefined) + Number(display !== undefined)
@@ -181,7 +181,7 @@ function warningsOf(asked: AskedMode, plan: ThinkingPlan, { traits, thinking }: 
   if (plan.isBudgetClamped === true) {
     warnings.push({ code: 'clamped', field: 'thinking.budget_tokens', detail: `sent as ${plan.budgetTokens}` })
   }
-  // The effort became a budget.
+  // The effort was converted to a budget.
   const isCarried = plan.type === 'enabled' && thinking === 'budget' && asked.type !== 'enabled'
   if (asked.effort !== undefined && asked.effort !== plan.effort && !isCarried) {
     warnings.push(

@@ -5,7 +5,7 @@ import type { MessagesRequest, MessagesTool } from '../../wire.ts'
 import { hasBeta, type Draft, type Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
-/** Tools that Anthropic runs, by the beginning of their type. A version follows. */
+/** Tools that Anthropic runs, by the prefix of their type. A version follows the prefix. */
 const SERVER_TOOLS = ['web_search_', 'web_fetch_', 'code_execution_', 'advisor_', 'mcp_toolset']
 
 function isServerTool({ type }: MessagesTool): boolean {
@@ -22,7 +22,7 @@ interface ToolRow {
   readonly source: string
   /** Returns the same tool if there is nothing to change, `undefined` to leave it out. */
   readonly adapt: (tool: MessagesTool, draft: Draft, target: Target) => MessagesTool | undefined
-  /** Of the warning about the first changed tool. */
+  /** Path of the first changed tool, for the warning. */
   readonly code: Warning['code']
   readonly detail: string
   /** Warns about each changed tool. */
@@ -160,7 +160,7 @@ function toRule({ name, source, adapt, code, detail, perTool }: ToolRow): Rule {
   }
 }
 
-/** Refuses a request that demands the tool that is left out. */
+/** Refuses a request that demands a tool that is left out. */
 function refuseIfForced({ name }: MessagesTool, choice: MessagesRequest['tool_choice'], at: number): void {
   if (choice?.type !== 'tool' || choice.name !== name) return
   refuseValue(
@@ -176,7 +176,7 @@ function withoutKeys(tool: MessagesTool, isDropped: (key: string, value: unknown
   return kept.length === entries.length ? tool : Object.fromEntries(kept)
 }
 
-/** A tool without a schema announces tools that tool search finds later. */
+/** A tool without a schema announces tools that a tool search returns later. */
 function isPlaceholder({ input_schema: schema }: MessagesTool): boolean {
   return !isObject(schema) || Object.keys(schema).length === 0
 }

@@ -10,7 +10,7 @@ import { endEarly, ensureOpen, isCompleteJson } from './lifecycle.ts'
 import type { NormaliserState, RepeatedDelta } from './state.ts'
 import { refuseWhitespace } from './wrapper-calls.ts'
 
-/** Emits a delta; its item and its part are opened if upstream did not open them. */
+/** Emits a delta. Opens its item and its part if upstream did not. */
 export function normaliseDelta(state: NormaliserState, kind: TextKind, event: WireEvent): void {
   const { delta } = event
   if (typeof delta !== 'string') {
@@ -20,7 +20,7 @@ export function normaliseDelta(state: NormaliserState, kind: TextKind, event: Wi
   ensureOpen(state)
   const item = itemFor(state, event, kind.item)
   const target = item && targetFor(state, item, kind, event)
-  // A call that has no name yet is emitted when it is done. A delta after the end of its text is a slip.
+  // A call without a name so far is emitted when it is done. A delta after the end of its text is upstream's mistake.
   if (target === undefined || target.text.isDone) return
   settleLocation(state, event, target.item, kind.container, target.text.index)
   const kept = takePiece(state, target, delta)
@@ -28,7 +28,7 @@ export function normaliseDelta(state: NormaliserState, kind: TextKind, event: Wi
   else send(state, kind.delta, event)
 }
 
-/** Adds a piece to its text. Returns how many of its characters are to be kept; adds none if those are not all. */
+/** Appends a piece to its text. Returns how many of its characters to keep; appends nothing if it keeps only some. */
 function takePiece(state: NormaliserState, { kind, item, text }: TextTarget, piece: string): number {
   const kept = kind === textKinds.arguments ? scanPiece(state, item, piece) : piece.length
   if (kept === piece.length) text.text += piece
@@ -60,13 +60,13 @@ function endWhitespace(state: NormaliserState, { call }: ItemSnapshot, event: Wi
 }
 
 /**
- * The delta that repeats an earlier one, read without a parse. Undefined if it repeats none, or if normalising it would
+ * Reads a delta that repeats an earlier one, without a parse. Undefined if it repeats none, or if normalising it would
  * change more than its template fields.
  */
 export function matchDelta(state: NormaliserState, data: string): RepeatedDelta | undefined {
   const event = matchTemplate(state.templates, data)
   if (event === undefined) return undefined
-  // The location is no template field, so one look-up serves all deltas of a template while their text is open.
+  // The location is not a template field, so one look-up serves all deltas of a template while their text is open.
   if (state.repeated?.event !== event) {
     const target = targetOf(state, event)
     state.repeated = target && { event, ...target }
@@ -74,12 +74,12 @@ export function matchDelta(state: NormaliserState, data: string): RepeatedDelta 
   return state.repeated && isOpen(state, state.repeated) ? state.repeated : undefined
 }
 
-/** Emits a delta that matched a template, and renders it again if its id or its number change. */
+/** Emits a delta that matched a template. Renders it again if its id or its number changes. */
 export function emitRepeated(state: NormaliserState, repeated: RepeatedDelta, data: string): readonly Frame[] {
   const { event, kind, item } = repeated
   const hasId = event.item_id === item.id
   event.item_id = item.id
-  // A template is learned from a text, so its field holds a text.
+  // Templates are learned only from deltas whose text is a string.
   const delta = String(event.delta)
   const kept = takePiece(state, repeated, delta)
   if (kept < delta.length) {
@@ -96,11 +96,11 @@ export function emitRepeated(state: NormaliserState, repeated: RepeatedDelta, da
 }
 
 /**
- * Learns the template of a delta.
+ * Stores the template of a delta.
  * @param id as upstream sent it
  */
 export function learnDelta(state: NormaliserState, data: string, id: unknown): void {
-  // An id that is no text is no template field: it would stay as normalised.
+  // An id that is not a string cannot be a template field, because it would stay as normalised.
   if (state.frames.length !== 1 || typeof id !== 'string') return
   learnTemplate(state.templates, data, (event) => {
     const target = targetOf(state, event)
@@ -123,9 +123,9 @@ function targetOf({ snapshot }: NormaliserState, event: WireEvent): TextTarget |
   return part?.kind === kind ? { kind, item, text: part } : undefined
 }
 
-/** Whether the text takes deltas as they are: nothing is to be opened, remapped or buffered. */
+/** Whether deltas of the text need no change: nothing must be opened, remapped or buffered. */
 function isOpen({ indices, buffered }: NormaliserState, { kind, item, text }: TextTarget): boolean {
-  // Once a wrapper was expanded, upstream's indices are not the caller's.
+  // After a wrapper was expanded, upstream's indices differ from the caller's.
   if (item.isDone || text.isDone || indices.size > 0) return false
   return buffered.size === 0 || kind !== textKinds.arguments
 }

@@ -21,14 +21,14 @@ export function normaliseProgress(state: NormaliserState, type: string, event: W
   emit(state, type, event)
 }
 
-/** Opens the response if upstream has begun without it. */
+/** Opens the response if upstream did not. */
 export function ensureOpen(state: NormaliserState): void {
   if (state.id !== '') return
   open(state, {})
   insert(state, 'response.in_progress', { response: { ...state.snapshot.response } })
 }
 
-/** `response.completed`, `response.incomplete`. First closes every item, and adds those that appear here only. */
+/** `response.completed`, `response.incomplete`. First closes every item and adds the items that appear only here. */
 export function normaliseEnd(state: NormaliserState, type: string, event: WireEvent): void {
   const response = responseOf(state, event)
   open(state, response)
@@ -46,7 +46,7 @@ export function normaliseEnd(state: NormaliserState, type: string, event: WireEv
   state.done = true
 }
 
-/** Upstream's own `response.failed`, as the end of a reply that has begun; nothing if upstream sent none. */
+/** Ends a started reply with upstream's own `response.failed`; returns nothing if upstream sent none. */
 export function endFailed(state: NormaliserState): readonly Frame[] {
   const { failed: event, failedText } = state
   beginFrames(state, event, failedText)
@@ -54,10 +54,10 @@ export function endFailed(state: NormaliserState): readonly Frame[] {
   ensureOpen(state)
   const response = responseOf(state, event)
   const { error } = response
-  // If upstream never opened the response, its id is made up, and upstream's own id replaces it.
+  // If upstream never opened the response, its id was generated, and upstream's own id replaces it.
   if (state.isIdMadeUp && isUsableId(response.id)) state.id = response.id
   normaliseResponse(state, response, 'failed')
-  // An empty output says that there is nothing worth keeping.
+  // An empty output means that no item is worth keeping.
   if (!isEmpty(response['output'])) normaliseOutput(state, response)
   if (isObject(error) && isFilled(error['message'])) {
     settle(state, error, 'message', toUpstreamMessage(error['message'], state.seed.redact))
@@ -66,7 +66,7 @@ export function endFailed(state: NormaliserState): readonly Frame[] {
   return state.frames
 }
 
-/** The response object of a reply that cannot go on, with the items so far. */
+/** The response object of a reply that failed, with the items so far. */
 export function unfinishedResponse({ snapshot }: NormaliserState): WireObject {
   return { ...snapshot.response, error: null, incomplete_details: null, output: outputOf(snapshot) }
 }
@@ -83,8 +83,8 @@ export function requireFinalEvent({ done }: NormaliserState): void {
 }
 
 /**
- * Emits `response.created` if upstream has not sent it.
- * @param known what the first event that upstream did send says of the response
+ * Emits `response.created` if upstream did not.
+ * @param known the members of the response in upstream's first event
  */
 function open(state: NormaliserState, known: WireObject): void {
   if (state.id !== '') return
@@ -110,7 +110,7 @@ function responseOf(state: NormaliserState, event: WireEvent): WireObject {
   return response
 }
 
-/** Gives the response its one id and the members that are missing. */
+/** Sets the response's id, which is the same in every event, and adds missing members. */
 function normaliseResponse(state: NormaliserState, response: WireObject, status: ResponseState['status']): void {
   const { seed } = state
   if (state.id === '') state.id = isUsableId(response.id) ? response.id : mintResponseId(seed.id)
@@ -123,7 +123,7 @@ function isEmpty(list: unknown): boolean {
   return Array.isArray(list) && list.length === 0
 }
 
-/** Gives the final event the output that was emitted, if upstream states another one. */
+/** Gives the final event the emitted output, if upstream states a different one. */
 function normaliseOutput(state: NormaliserState, response: WireObject): void {
   const emitted = outputOf(state.snapshot)
   const stated = response['output']
@@ -135,7 +135,10 @@ function normaliseOutput(state: NormaliserState, response: WireObject): void {
   if (!isStated) settle(state, response, 'output', emitted)
 }
 
-/** Upstream is known to change ids and ciphertext between an item and its copy in the final event, and no lists. */
+/**
+ * Compares items without ids and ciphertext, because upstream changes these between an item and its copy in the final
+ * event. It is not known to change lists.
+ */
 function isSame(emitted: WireObject, stated: unknown): boolean {
   if (!isObject(stated)) return false
   const keys = Object.keys(emitted)
@@ -150,7 +153,7 @@ function isSame(emitted: WireObject, stated: unknown): boolean {
 /** Closes the items that upstream did not close, and adds those that only the final event has. */
 function finishItems(state: NormaliserState, stated: readonly WireObject[], status: ResponseState['status']): void {
   const known = itemsOf(state.snapshot)
-  // The final event's copies of the items. Calls are told apart by their id.
+  // The final event's copies of the items. Calls are identified by their id.
   const waiting = Map.groupBy(known.toReversed(), ({ type, item }) => keyOf(type, item))
   const finals = new Map<ItemSnapshot, WireObject>()
   const added: WireObject[] = []
@@ -184,12 +187,12 @@ function keyOf(type: string, item: WireObject): string {
   return isCall(type) ? `${type} ${isFilled(id) ? id : ''}` : type
 }
 
-/** A call whose arguments do not parse is a fragment, whatever status the response has. */
+/** A call whose arguments do not parse is incomplete, whatever the status of the response. */
 function statusOf({ type, call }: ItemSnapshot, status: string): string {
   return type === 'function_call' && status === 'completed' && !isCompleteJson(call.text) ? 'incomplete' : status
 }
 
-/** Empty arguments are those of a call without any. */
+/** Empty arguments belong to a call without arguments. */
 export function isCompleteJson(text: string): boolean {
   if (text.trim() === '') return true
   try {

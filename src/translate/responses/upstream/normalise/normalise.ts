@@ -40,12 +40,12 @@ import {
 const nothing: readonly Frame[] = []
 
 /**
- * One upstream event to the events that it adds to the reply. Every reader of a Responses upstream reads these frames:
- * `forward-stream.ts` for callers of the same dialect, `decode-stream.ts` for all others. Repairs the quirks of
- * docs/copilot-wire.md, "Responses stream", and nothing else: an event that needs no repair keeps its text.
- * Once `state.done` is true, the final event has been returned, and later events add nothing.
- * @throws Fault `upstream_failed`, `upstream_status` for a failure upstream reports, `upstream_unusable` for what is not
- * JSON and for endless whitespace in a call
+ * Returns the events that one upstream event adds to the reply. Every reader of a Responses upstream reads these
+ * frames: `forward-stream.ts` for callers of the same dialect, `decode-stream.ts` for all others. Repairs the quirks of
+ * docs/copilot-wire.md, "Responses stream", and nothing else: an event that needs no repair keeps its text. Once
+ * `state.done` is true, the final event has been returned, and later events add nothing.
+ * @throws Fault `upstream_failed`, `upstream_status` for a failure upstream reports, `upstream_unusable` for data that
+ * is not JSON and for runaway whitespace in a call
  */
 export function normaliseEvent(state: NormaliserState, { event: name, data }: SseEvent): readonly Frame[] {
   if (state.done || data === '') return nothing
@@ -81,7 +81,7 @@ function readEvent(state: NormaliserState, name: string, event: WireEvent): void
   if (isFilled(type)) return readTyped(state, type, event)
   if (name === 'error' || event.error || isFilled(event.message))
     throw toStreamFault(event.error ?? event, state.seed.redact)
-  // A server that does not stream answers with the response itself.
+  // A server that does not stream answers with the response object itself.
   if (object === 'response') {
     const end = status === 'failed' || status === 'incomplete' ? `response.${status}` : 'response.completed'
     return readTyped(state, end, { type: end, sequence_number: 0, response: event })
@@ -110,7 +110,7 @@ function readTyped(state: NormaliserState, type: string, event: WireEvent): void
     case 'response.incomplete':
       return readEnd(state, type, event)
     default:
-      // The type is written as a line of its own.
+      // Checked, because the type is written as a line of the stream.
       if (/[\r\n]/.test(type)) return skip(state)
       if (isServerNotice(state, type) || isBuffered(state, type, event)) return
       ensureOpen(state)
@@ -118,21 +118,21 @@ function readTyped(state: NormaliserState, type: string, event: WireEvent): void
   }
 }
 
-/** The error, flat or nested; the status can stand beside it. */
+/** The error, flat or nested. The status may be beside it. */
 function errorOf(event: WireEvent): unknown {
   const { error, status } = event
   return isObject(error) && error['status'] === undefined ? { ...error, status } : (error ?? event)
 }
 
 /**
- * Events about the server and not about the answer (docs/codex-wire.md, "Event stream"). A keepalive does not open a
+ * Events about the server, not about the answer (docs/codex-wire.md, "Event stream"). A keepalive does not open a
  * response.
  */
 function isServerNotice({ id }: NormaliserState, type: string): boolean {
   return type.startsWith('codex.') || type === 'response.metadata' || (type === 'keepalive' && id === '')
 }
 
-/** Events of a wrapper call, which is emitted when it is done. */
+/** Events of a wrapper call. The wrapper's calls are emitted when it is done. */
 function isBuffered(state: NormaliserState, type: string, event: WireEvent): boolean {
   if (type === 'response.output_item.added') return bufferWrapper(state, event)
   return type === textKinds.arguments.done && bufferArguments(state, textKinds.arguments, event)
@@ -176,7 +176,7 @@ function normaliseItemEvent(state: NormaliserState, type: string, event: WireEve
   }
 }
 
-/** An item that is done: one, or the calls that a wrapper stands for. */
+/** An item that is done: one item, or the calls that a wrapper contains. */
 function normaliseItemDone(state: NormaliserState, event: WireEvent): void {
   const expanded = expandWrapper(state, event)
   if (expanded === undefined) {
@@ -206,7 +206,7 @@ function normaliseItemAdded(state: NormaliserState, event: WireEvent): void {
   if (!isObject(item) || !isFilled(item['type'])) return skip(state)
   const index = isIndex(event.output_index) ? event.output_index : state.snapshot.items.size
   if (state.snapshot.items.has(index)) return skip(state)
-  // A call without a name waits until it is done.
+  // A call without a name is emitted when it is done.
   if (isCall(item['type']) && !isFilled(item['name'])) return
   addItem(state, index, event, item)
 }
@@ -225,7 +225,7 @@ function finishItem(state: NormaliserState, event: WireEvent): void {
   state.scans.delete(item.index)
 }
 
-/** The open call with this id: `output_item.done` can come under another index. */
+/** The open call with this id, because `output_item.done` can have another index. */
 function openCall({ snapshot, callIds }: NormaliserState, callId: unknown): ItemSnapshot | undefined {
   const item = isFilled(callId) ? snapshot.items.get(callIds.get(callId) ?? -1) : undefined
   return item?.isDone === false ? item : undefined
@@ -270,7 +270,7 @@ function normaliseAnnotation(state: NormaliserState, event: WireEvent): void {
   emit(state, 'response.output_text.annotation.added', event)
 }
 
-/** Events of other items, and events we do not know. */
+/** Events of other items, and unknown events. */
 function normaliseOther(state: NormaliserState, type: string, event: WireEvent): void {
   if (event.item_id !== undefined || type.startsWith('response.web_search_call.')) {
     const item = state.snapshot.items.get(indexOf(state, event))

@@ -17,15 +17,17 @@ export interface RepeatedDelta extends TextTarget {
   readonly event: WireEvent
 }
 
-/** What names the calls of a reply as the request did. */
+/** The facts for restoring the caller's names of calls. */
 export interface CallNotes {
-  /** Tools that had no namespace and that the request put into `functions`, by name: their calls lose it again. */
+  /**
+   * Names of tools without a namespace that the request put into `functions`. Their calls lose that namespace again.
+   */
   readonly grouped: ReadonlySet<string>
-  /** The caller has a tool of the name that models give a wrapper for several calls: calls of it are left alone. */
+  /** The caller has a tool with the name of the wrapper for several calls, so its calls are not expanded. */
   readonly hasWrapper: boolean
 }
 
-/** What the reply of a Responses upstream needs of the request. */
+/** The facts about the request that the reply of a Responses upstream needs. */
 export interface UpstreamReplyNotes {
   /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */
   readonly echo?: JsonObject
@@ -42,13 +44,13 @@ export interface NormaliserState extends ResponseWriter {
   readonly echo: JsonObject | undefined
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
-  /** Of arguments that are open, by output index. */
+  /** Scans of open arguments, by output index. */
   readonly scans: Map<number, ArgumentScan>
-  /** How calls are to be named; undefined if upstream's names are the caller's. */
+  /** How to rename calls; undefined if upstream's names are the caller's. */
   readonly calls: CallNotes | undefined
   /** Wrapper calls that are not done, by upstream's index. */
   readonly buffered: Map<number, BufferedWrapper>
-  /** The caller's index of every item, by upstream's, once a wrapper has been expanded; empty before. */
+  /** The caller's index of every item, by upstream's index. Empty until a wrapper has been expanded. */
   readonly indices: Map<number, number>
   usage: WireObject | undefined
   copilotUsage: unknown
@@ -67,7 +69,7 @@ export interface NormaliserState extends ResponseWriter {
   repeated: RepeatedDelta | undefined
 }
 
-/** What differs between the deltas of a text. */
+/** The members that differ between the deltas of a text. */
 const templateFields: readonly TemplateField[] = [
   { path: ['delta'], kind: 'text' },
   { path: ['item_id'], kind: 'raw' },

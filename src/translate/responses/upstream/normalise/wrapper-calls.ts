@@ -10,16 +10,19 @@ import { LITE_NAMESPACE } from '../lite.ts'
 import { offeredTools } from '../pass-tools.ts'
 import type { CallNotes, NormaliserState } from './state.ts'
 
-// Gives calls the names of the caller's own tools, before the rest of the normaliser reads them: removes a namespace that
-// only the upstream request had, and expands a wrapper call into the calls that it holds.
+// Renames calls to the names of the caller's own tools, before the other steps of the normaliser read them. Removes a
+// namespace that only the upstream request had, and expands a wrapper call into the calls that it contains.
 
-/** Names of the wrapper for several calls. No request declares it; models are trained to it (docs/codex-wire.md, "Request body"). */
+/**
+ * Names of the wrapper for several calls. No request declares it; models learn it in training (docs/codex-wire.md,
+ * "Request body").
+ */
 const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel'])
 
 const none: ReadonlySet<string> = new Set()
 
 /**
- * What the reply has to know of the request to name its calls; undefined if their names are the caller's already.
+ * Returns the facts for renaming the reply's calls; undefined if upstream's names are the caller's.
  * @param grouped as in `CallNotes`
  */
 export function callNotes({ tools, input }: JsonObject, grouped: ReadonlySet<string> = none): CallNotes | undefined {
@@ -29,7 +32,7 @@ export function callNotes({ tools, input }: JsonObject, grouped: ReadonlySet<str
 
 /**
  * Buffers a wrapper's arguments until they are complete. Returns whether the event was one of them.
- * @throws Fault `upstream_unusable` for endless whitespace
+ * @throws Fault `upstream_unusable` for runaway whitespace
  */
 export function bufferArguments({ buffered }: NormaliserState, kind: TextKind, event: WireEvent): boolean {
   if (buffered.size === 0 || kind !== textKinds.arguments) return false
@@ -49,7 +52,7 @@ export function refuseWhitespace(): never {
   })
 }
 
-/** Gives the event the caller's index of its item. */
+/** Sets the caller's index of the event's item. */
 export function remapIndex(state: NormaliserState, event: WireEvent): void {
   const { indices } = state
   const { output_index: index } = event
@@ -73,8 +76,8 @@ export function bufferWrapper(state: NormaliserState, { item, output_index: inde
 }
 
 /**
- * The `output_item.done` events of the calls in a wrapper, the first at the wrapper's index; undefined for any other
- * item.
+ * Returns the `output_item.done` events of the calls in a wrapper, the first at the wrapper's index. Undefined for any
+ * other item.
  */
 export function expandWrapper(state: NormaliserState, event: WireEvent): readonly WireEvent[] | undefined {
   const { buffered, indices } = state
@@ -83,7 +86,7 @@ export function expandWrapper(state: NormaliserState, event: WireEvent): readonl
   if (typeof index === 'number') {
     const wrapper = buffered.get(index)
     buffered.delete(index)
-    // The deltas were not emitted, so the final item has to state everything.
+    // The deltas were not emitted, so the final item must contain all arguments.
     if (wrapper !== undefined && !isFilled(item['arguments'])) item['arguments'] = wrapper.text
   }
   const calls = callsOf(state, item)
@@ -103,7 +106,7 @@ export function expandWrapper(state: NormaliserState, event: WireEvent): readonl
 }
 
 /**
- * `output_item.done` events for the wrappers that upstream neither closed nor states in its final event.
+ * Returns the `output_item.done` events for wrappers that upstream neither closed nor repeated in its final event.
  * @param output of the final event
  */
 export function closeBuffered({ buffered }: NormaliserState, output: unknown): readonly WireEvent[] {
@@ -140,10 +143,10 @@ function isWrapper({ calls }: NormaliserState, { type, name, namespace }: WireOb
   return !isFilled(namespace) || namespace === 'multi_tool_use' || namespace === LITE_NAMESPACE
 }
 
-/** Models call a handful of tools at once; a longer list is something else. */
+/** Models call a few tools at once. A longer list is not a wrapper. */
 const mostCalls = 128
 
-/** The calls in a wrapper; undefined for any other item, and for arguments of another shape. */
+/** The calls in a wrapper; undefined for any other item, and for arguments of another form. */
 function callsOf(state: NormaliserState, item: WireObject): readonly WireObject[] | undefined {
   if (!isWrapper(state, item)) return undefined
   const args = item['arguments']

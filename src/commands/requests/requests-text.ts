@@ -1,0 +1,213 @@
+import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
+import type { Output, Style } from '../../terminal/output.ts'
+import { formatPairs, padText, textWidth } from '../../terminal/table.ts'
+import { visible } from '../../terminal/visible.ts'
+import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
+
+type Screen = Pick<Output, 'columns' | 'style'>
+
+/** Widths are fixed, so that the rows of `--follow` line up. */
+interface Column {
+  readonly title: string
+  readonly width: number
+  readonly align?: 'right'
+  readonly cell: (request: RequestDocument, nowMs: number) => string
+}
+
+const columns: readonly Column[] = [
+  { title: 'TIME', width: 8, cell: ({ time }, nowMs) => shortTime(time, nowMs) },
+  { title: 'ID', width: 8, cell: ({ id }) => id.slice(0, 8) },
+  { title: 'CLIENT', width: 10, cell: ({ client }) => client ?? '-' },
+  { title: 'KEY', width: 12, cell: ({ key }) => key ?? '-' },
+  { title: 'MODEL', width: 17, cell: ({ model, asked_model: asked }) => model ?? asked ?? '-' },
+  { title: 'ROUTE', width: 17, cell: ({ route }) => route ?? '-' },
+  { title: 'STATUS', width: 6, cell: ({ status }) => String(status) },
+  { title: 'IN', width: 5, align: 'right', cell: ({ input_tokens: tokens }) => countText(tokens) },
+  { title: 'CACHED', width: 6, align: 'right', cell: ({ cached_input_tokens: tokens }) => countText(tokens) },
+  { title: 'OUT', width: 5, align: 'right', cell: ({ output_tokens: tokens }) => countText(tokens) },
+  { title: 'CREDITS', width: 7, align: 'right', cell: (request) => creditsText(request) },
+  { title: 'FIRST', width: 6, align: 'right', cell: ({ first_byte_ms: ms }) => msText(ms) },
+  { title: 'TOOK', width: 6, align: 'right', cell: ({ duration_ms: ms }) => msText(ms) },
+]
+
+/** Left out one after the other where the line does not fit. */
+const leastFirst = ['ROUTE', 'FIRST', 'CACHED', 'KEY', 'CREDITS', 'CLIENT', 'OUT', 'IN', 'TOOK', 'ID']
+
+function columnsFor({ columns: width }: Screen): readonly Column[] {
+  const lineLength = (shown: readonly Column[]): number => shown.reduce((sum, column) => sum + column.width + 1, -1)
+  return leastFirst.reduce(
+    (shown, title) => (lineLength(shown) <= width ? shown : shown.filter((column) => column.title !== title)),
+    columns,
+  )
+}
+
+export function requestsHead(screen: Screen): string {
+  const titles = columnsFor(screen).map(({ title, width, align }) => padText(title, width, align))
+  return `${screen.style.bold(titles.join(' ').trimEnd())}\n`
+}
+
+/** A line for each request; below a failed one the error, below others their warnings. */
+export function requestsRows(rows: readonly RequestDocument[], nowMs: number, screen: Screen): string {
+  const shown = columnsFor(screen)
+  return rows
+    .map((request) => {
+      const paint = paintOf(request, screen.style)
+      const cells = shown.map((column) => {
+        const text = visible(column.cell(request, nowMs))
+        const padded = padText(
+          screen.columns === Infinity ? text : clip(text, column.width),
+          column.width,
+          column.align,
+        )
+        return column.title === 'STATUS' ? paint(padded) : padded
+      })
+      return `${cells.join(' ').trimEnd()}\n${noteLine(request, screen)}`
+    })
+    .join('')
+}
+
+const indent = '         '
+
+function noteLine({ error, warnings }: RequestDocument, { columns: width, style }: Screen): string {
+  const text = error ?? (warnings.length === 0 ? '' : `warnings: ${warnings.join('; ')}`)
+  return text === '' ? '' : `${indent}${style.dim(clip(visible(text), width - indent.length))}\n`
+}
+
+function clip(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let kept = text.slice(0, Math.max(0, width - 1))
+  while (textWidth(kept) > width - 1 && kept !== '') kept = kept.slice(0, -1)
+  return `${kept}…`
+}
+
+function paintOf({ status, failed }: RequestDocument, style: Style): (text: string) => string {
+  return status >= 500 ? style.red : failed || status >= 400 ? style.yellow : style.green
+}
+
+/** The time of day, or the date of an earlier day. */
+function shortTime(isoTime: string, nowMs: number): string {
+  const date = new Date(isoTime)
+  if (Number.isNaN(date.getTime())) return isoTime
+  const isToday = date.toDateString() === new Date(nowMs).toDateString()
+  return isToday ? date.toTimeString().slice(0, 8) : date.toDateString().slice(4, 10)
+}
+
+function countText(amount: number | null): string {
+  return amount === null ? '' : shortCount(amount)
+}
+
+function creditsText({ credits, search_credits: searches, estimated }: RequestDocument): string {
+  if (credits === null && searches === null) return ''
+  return shortCredits((credits ?? 0) + (searches ?? 0), estimated)
+}
+
+function msText(ms: number | null): string {
+  return ms === null ? '' : shortMs(ms)
+}
+
+interface Place {
+  readonly url: string
+  readonly isKeyAsked: boolean
+}
+
+/** One request with all that is known of it, and a curl command. */
+export function requestText(request: RequestDetail, place: Place, { style }: Pick<Output, 'style'>): string {
+  const { client, user_agent: agent, key, method, path, asked_model: asked, model, route, status } = request
+  const { http_status: httpStatus, stream, error, warnings, adapted, answer_body: answer } = request
+  const tokens =
+    request.input_tokens === null
+      ? ''
+      : `${request.input_tokens} in (${request.cached_input_tokens ?? 0} cached), ${request.output_tokens ?? 0} out`
+  const cost = creditsText(request)
+  const pairs: readonly (readonly [string, string])[] = [
+    ['Request', request.id],
+    ['Time', new Date(request.time).toString().replace(/ \(.*$/, '')],
+    ['Client', client === null ? '' : client === agent || agent === null ? client : `${client} (${agent})`],
+    ['Key', key ?? ''],
+    ['Asked', method === null ? '' : `${method} ${path ?? ''}${stream ? ', streamed' : ''}`],
+    [
+      'Model',
+      asked !== null && model !== null && asked !== model ? `${model}, asked for as ${asked}` : (model ?? asked ?? ''),
+    ],
+    ['Route', route ?? ''],
+    ['Status', httpStatus === status ? String(status) : `${status}, after the answer had started with ${httpStatus}`],
+    ['Error', error ?? ''],
+    ['Tokens', tokens],
+    ['Credits', cost],
+    ['First byte', msText(request.first_byte_ms)],
+    ['Duration', msText(request.duration_ms)],
+    ...warnings.map((warning, at) => [at === 0 ? 'Warnings' : '', warning] as const),
+    ...adapted.map((change, at) => [at === 0 ? 'Adapted' : '', change] as const),
+    ['Upstream id', request.upstream_request_id ?? ''],
+  ]
+  const shown = formatPairs(
+    pairs.map(([label, value]) => [label, visible(value)]),
+    style,
+  )
+  const answerLines =
+    answer === null
+      ? ''
+      : answer
+          .split('\n')
+          .map((line) => `${visible(line)}\n`)
+          .join('')
+  const isCut = request.answer_body_truncated ? ' (the first part)' : ''
+  return [
+    shown,
+    `${curlNote(request)}\n${curlText(request, place)}\n`,
+    ...(answer === null ? [] : [`Answer${isCut}:\n${answerLines}`]),
+  ].join('\n')
+}
+
+function curlNote({ bodies, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
+  if (body !== null && !isCut) return 'Repeat it:'
+  const reason =
+    bodies === 'other_key'
+      ? `Only the key ${visible(key ?? '(none)')} may read the body of this request.`
+      : isCut
+        ? 'The body of this request is too long to keep.'
+        : 'The body of this request is not known: log.bodies was off.'
+  return `${reason} A request with a placeholder message:`
+}
+
+/** What a request needs beside its model, by API. */
+const placeholders: Readonly<Record<string, object>> = {
+  chat: { messages: [{ role: 'user', content: 'Hello' }] },
+  messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] },
+  count_tokens: { messages: [{ role: 'user', content: 'Hello' }] },
+  responses: { input: 'Hello' },
+  embeddings: { input: 'Hello' },
+}
+
+/** A command for a POSIX shell. Names the variable of the key, never the key. */
+export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): string {
+  const { api, method, path, asked_model: asked, model, stream } = request
+  const placeholder = api === null || !Object.hasOwn(placeholders, api) ? undefined : placeholders[api]
+  const whole = request.request_body_truncated ? null : request.request_body
+  const spare = placeholder && { model: asked ?? model ?? 'gpt-5-mini', ...(stream && { stream }), ...placeholder }
+  const body = whole === null ? spare && JSON.stringify(spare) : normalised(whole)
+  const lines = [
+    `curl ${quoted(url + (path ?? '/v1/chat/completions'))}`,
+    ...(method === null || method === 'GET' || (method === 'POST' && body !== undefined)
+      ? []
+      : [`-X ${quoted(method)}`]),
+    ...(stream ? ['--no-buffer'] : []),
+    ...(isKeyAsked ? ['-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"'] : []),
+    ...(api === 'messages' || api === 'count_tokens' ? ["-H 'anthropic-version: 2023-06-01'"] : []),
+    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `--data-raw ${quoted(body)}`]),
+  ]
+  return lines.join(' \\\n  ')
+}
+
+/** JSON in one line, whose control characters are escapes: the same to the proxy, harmless to the terminal. */
+function normalised(body: string): string {
+  try {
+    return visible(JSON.stringify(JSON.parse(body)))
+  } catch {
+    return visible(body)
+  }
+}
+
+function quoted(text: string): string {
+  return `'${visible(text).replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,210 @@
+import { z } from 'zod'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
+import { findDaemon, getFromDaemon, requireCallerKey } from '../shared/find-daemon.ts'
+import type { DaemonAddress } from '../shared/find-daemon.ts'
+import { callerKeyVariable } from '../../config/environment.ts'
+import { visible } from '../../terminal/visible.ts'
+import { maxRequests } from '../../usage/requests.ts'
+import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
+import { loadSettings } from '../shared/settings.ts'
+import { requestText, requestsHead, requestsRows } from './requests-text.ts'
+
+const text = z.string().nullable().catch(null)
+const amount = z.number().nullable().catch(null)
+const texts = z.array(z.string()).catch([])
+const isTrue = z.boolean().catch(false)
+const fields = {
+  id: z.string(),
+  time: z.string(),
+  client: text,
+  user_agent: text,
+  key: text,
+  api: text,
+  method: text,
+  path: text,
+  asked_model: text,
+  model: text,
+  route: text,
+  status: z.number(),
+  http_status: z.number(),
+  failed: isTrue,
+  stream: z.boolean().nullable().catch(null),
+  input_tokens: amount,
+  output_tokens: amount,
+  cached_input_tokens: amount,
+  credits: amount,
+  search_credits: amount,
+  estimated: isTrue,
+  first_byte_ms: amount,
+  duration_ms: amount,
+  warnings: texts,
+  adapted: texts,
+  error: text,
+  upstream_request_id: text,
+} satisfies Record<keyof RequestDocument, z.ZodType>
+const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
+const oneReply = z.looseObject({
+  ...fields,
+  bodies: z.enum(['kept', 'not_kept', 'other_key']),
+  request_body: text,
+  request_body_truncated: isTrue,
+  answer_body: text,
+  answer_body_truncated: isTrue,
+} satisfies Record<keyof RequestDetail, z.ZodType>)
+
+const timeoutMs = 5000
+/** Polling interval of `--follow`. Ms. */
+const pollMs = 500
+
+/** Lists the last requests of the running daemon, follows them, or shows one. */
+export async function requests(context: CommandContext, flags: RequestsFlags): Promise<ExitCode> {
+  const limit = parseLimit(flags.limit)
+  if (flags.id !== undefined && flags.follow) {
+    throw new CommandFailure(exitCode.usage, '--follow lists requests: leave out the ID.')
+  }
+  const settings = await loadSettings(context, flags.config)
+  const { key, isAsked } = requireCallerKey(context, settings.config)
+  const find = async (): Promise<DaemonAddress | undefined> => {
+    const { url, health } = await findDaemon(context, settings)
+    return health && { url, key }
+  }
+  const address = await find()
+  if (address === undefined) {
+    throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
+  }
+  if (flags.id !== undefined) return showOne(context, address, flags.id, { json: flags.json, isAsked })
+  const query = (options: Readonly<Record<string, string>>): string =>
+    `/requests?${new URLSearchParams({
+      ...(flags.key !== undefined && { key: flags.key }),
+      ...(flags.model !== undefined && { model: flags.model }),
+      ...(flags.failed && { failed: 'true' }),
+      ...options,
+    }).toString()}`
+  const first = await ask(context, address, query({ limit: String(limit) }))
+  if (!flags.follow) {
+    if (flags.json) writeJson(context, { requests: first })
+    else if (first.length === 0) context.stdout.write('No requests yet.\n')
+    else printRows(context, first, { withHead: true })
+    return exitCode.done
+  }
+  if (!flags.json) context.stdout.write(requestsHead(context.stdout))
+  const print = (newest: readonly RequestDocument[]): void => {
+    if (!flags.json) return printRows(context, newest, { withHead: false })
+    context.stdout.write(
+      newest
+        .map((request) => `${JSON.stringify(request)}\n`)
+        .toReversed()
+        .join(''),
+    )
+  }
+  print(first)
+  await follow(context, address, first[0]?.id, { query, find, print })
+  return exitCode.done
+}
+
+interface Following {
+  readonly query: (options: Readonly<Record<string, string>>) => string
+  readonly find: () => Promise<DaemonAddress | undefined>
+  /** Newest first. */
+  readonly print: (newest: readonly RequestDocument[]) => void
+}
+
+/** Polls until the reader has left, and waits for a daemon that is restarted. @throws the signal's reason on abort */
+async function follow(
+  context: CommandContext,
+  given: DaemonAddress,
+  last: string | undefined,
+  { query, find, print }: Following,
+): Promise<void> {
+  let address: DaemonAddress | undefined = given
+  let after = last
+  while (!context.stdout.isClosed?.()) {
+    await context.sleep(pollMs, context.signal)
+    address ??= await find()
+    if (address === undefined) continue
+    try {
+      // A restarted daemon does not know the id, and lists everything.
+      const path = query({ limit: String(maxRequests), ...(after !== undefined && { after }) })
+      const newest = await ask(context, address, path)
+      if (newest.length > 0) print(newest)
+      after = newest[0]?.id ?? after
+    } catch (error) {
+      if (!(error instanceof DaemonGone)) throw error
+      context.stderr.write('copilot-proxy has stopped. Waiting for it to start again.\n')
+      address = undefined
+    }
+  }
+}
+
+function printRows(
+  { stdout, now }: CommandContext,
+  newest: readonly RequestDocument[],
+  { withHead }: { readonly withHead: boolean },
+): void {
+  // The newest is at the bottom, as in a log.
+  stdout.write(`${withHead ? requestsHead(stdout) : ''}${requestsRows(newest.toReversed(), now(), stdout)}`)
+}
+
+async function showOne(
+  context: CommandContext,
+  address: DaemonAddress,
+  id: string,
+  { json, isAsked }: { readonly json: true | undefined; readonly isAsked: boolean },
+): Promise<ExitCode> {
+  const { status, body } = await get(context, address, `/requests/${encodeURIComponent(id)}`)
+  if (status === 404) {
+    const message = `No request ${visible(JSON.stringify(id))} in the last ${maxRequests} requests. Run: copilot-proxy requests`
+    throw new CommandFailure(exitCode.failed, message)
+  }
+  const request = oneReply.safeParse(body)
+  if (!request.success) throw otherVersion(request.error)
+  if (json) writeJson(context, request.data)
+  else context.stdout.write(requestText(request.data, { url: address.url, isKeyAsked: isAsked }, context.stdout))
+  return exitCode.done
+}
+
+/** Requests, newest first. @throws CommandFailure; the signal's reason on abort */
+async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<readonly RequestDocument[]> {
+  const { body } = await get(context, address, path)
+  const list = listReply.safeParse(body)
+  if (list.success) return list.data.requests
+  throw otherVersion(list.error)
+}
+
+/** The daemon does not answer, or is stopping. */
+class DaemonGone extends CommandFailure {
+  constructor(url: string, options?: ErrorOptions) {
+    super(exitCode.failed, `copilot-proxy at ${url} does not answer. Run: copilot-proxy status`, options)
+  }
+}
+
+async function get(
+  context: CommandContext,
+  address: DaemonAddress,
+  path: string,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const { status, body } = await getFromDaemon(context, address, path, timeoutMs).catch((cause: unknown) => {
+    context.signal.throwIfAborted()
+    throw new DaemonGone(address.url, { cause })
+  })
+  if (status >= 500) throw new DaemonGone(address.url)
+  if (status === 401 || status === 429) {
+    const message = `copilot-proxy refused the key. Set ${callerKeyVariable} to a key from: copilot-proxy key list`
+    throw new CommandFailure(exitCode.failed, message)
+  }
+  return { status, body }
+}
+
+function otherVersion(cause: unknown): CommandFailure {
+  const message = 'The running copilot-proxy is of another version. Run: copilot-proxy restart'
+  return new CommandFailure(exitCode.failed, message, { cause })
+}
+
+/** @throws CommandFailure `usage` */
+function parseLimit(given: string): number {
+  const limit = Number(given)
+  if (/^\d+$/.test(given) && limit >= 1 && limit <= maxRequests) return limit
+  const message = `--limit must be a whole number from 1 to ${maxRequests}, got ${visible(JSON.stringify(given))}.`
+  throw new CommandFailure(exitCode.usage, message)
+}

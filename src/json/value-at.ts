@@ -1,0 +1,7 @@
+/** The value behind keys and positions of a JSON tree; undefined if the path leaves the tree. */
+export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((value, key) => {
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    return isThere ? Reflect.get(value, key) : undefined
+  }, tree)
+}

@@ -1,0 +1,316 @@
+import { describeError } from '../logging/pretty-log.ts'
+
+/** Where a request came from over HTTP. */
+export interface RequestOrigin {
+  readonly method: string
+  /** The route's pattern, or the path if there is none; without a query. */
+  readonly path: string
+  readonly userAgent: string | undefined
+}
+
+/** The fields of a request's log line that the list shows. */
+interface RequestLine {
+  readonly requestId: string
+  readonly status: number
+  /** The status of a failure after the head of the answer was sent. */
+  readonly endedAs?: number | undefined
+  readonly model?: string | undefined
+  readonly route?: string | undefined
+  readonly key?: string | undefined
+  readonly stream?: boolean | undefined
+  readonly ttfbMs?: number | undefined
+  readonly ms?: number | undefined
+  readonly tokensIn?: number | undefined
+  readonly tokensOut?: number | undefined
+  readonly tokensCached?: number | undefined
+  readonly credits?: number | undefined
+  readonly searchCredits?: number | undefined
+  readonly estimated?: boolean | undefined
+  readonly serviceRequestId?: string | undefined
+  /** Served requests have a list, refused ones the text of the header. */
+  readonly warnings?: readonly string[] | string | undefined
+  readonly error?: unknown
+  readonly cause?: unknown
+}
+
+export interface EndedRequest {
+  /** Ms since epoch. */
+  readonly startedAtMs: number
+  /** The caller's API; undefined for a request that reached no model route. */
+  readonly kind?: string | undefined
+  /** Undefined for a program in this process. */
+  readonly origin?: RequestOrigin | undefined
+  /** The model name in the request. */
+  readonly askedModel?: string | undefined
+  /** The object that was logged; kept, not copied. */
+  readonly line: RequestLine
+}
+
+/** A request as `GET /requests` returns it. */
+export interface RequestDocument {
+  readonly id: string
+  /** When it arrived: ISO 8601. */
+  readonly time: string
+  readonly client: string | null
+  readonly user_agent: string | null
+  readonly key: string | null
+  readonly api: string | null
+  readonly method: string | null
+  readonly path: string | null
+  readonly asked_model: string | null
+  readonly model: string | null
+  readonly route: string | null
+  /** As in the metrics: a stream that broke has the status of its failure. */
+  readonly status: number
+  /** The status in the head of the answer. */
+  readonly http_status: number
+  readonly failed: boolean
+  readonly stream: boolean | null
+  readonly input_tokens: number | null
+  readonly output_tokens: number | null
+  readonly cached_input_tokens: number | null
+  readonly credits: number | null
+  readonly search_credits: number | null
+  readonly estimated: boolean
+  readonly first_byte_ms: number | null
+  readonly duration_ms: number | null
+  /** What the request lost: `dropped;temperature (…)`. */
+  readonly warnings: readonly string[]
+  /** What was changed without a loss, or removed after upstream refused it. */
+  readonly adapted: readonly string[]
+  readonly error: string | null
+  readonly upstream_request_id: string | null
+}
+
+/** Also with the bodies, which are kept while `log.bodies` is on. */
+export interface RequestDetail extends RequestDocument {
+  /** `other_key`: only the caller with the request's own key gets them. */
+  readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  readonly request_body: string | null
+  readonly request_body_truncated: boolean
+  readonly answer_body: string | null
+  readonly answer_body_truncated: boolean
+}
+
+export interface RequestFilter {
+  readonly limit: number
+  readonly key?: string | undefined
+  /** Asked for or routed to. */
+  readonly model?: string | undefined
+  readonly failedOnly?: boolean
+  /** Only requests that ended after the one with this id; all if it is not in the list. */
+  readonly after?: string | undefined
+}
+
+/** The last requests, in memory. */
+export interface RequestList {
+  readonly note: (request: EndedRequest) => void
+  /** Keeps a part of a body if `log.bodies` is on; parts of one body are joined. */
+  readonly noteBody: (id: string, part: 'request' | 'answer', text: string) => void
+  /** Newest first. */
+  readonly list: (filter: RequestFilter) => readonly RequestDocument[]
+  /**
+   * @param idOrStart a whole id, or at least its first 8 characters
+   * @param keyName the key of the caller; undefined if no key is required
+   */
+  readonly find: (idOrStart: string, keyName: string | undefined) => RequestDetail | undefined
+}
+
+export interface RequestListOptions {
+  readonly keepsBodies: () => boolean
+  /** Removes known credentials: upstream may repeat them in its messages. */
+  readonly redact: (text: string) => string
+}
+
+/** Requests; about 1.4 KB each, allocated as they come. */
+export const maxRequests = 1000
+/** The longest body that is kept whole, and all bodies together. Characters. */
+const maxBody = 512 * 1024
+const maxBodies = 8 * 1024 * 1024
+/** Longer texts of callers and upstreams are cut, and longer lists of warnings. */
+const maxText = 300
+const maxError = 1000
+const maxWarnings = 20
+const shortestStart = 8
+
+type Entry = EndedRequest & { readonly failure?: string }
+
+interface Bodies {
+  readonly request: string
+  readonly answer: string
+}
+
+export function createRequestList({ keepsBodies, redact }: RequestListOptions): RequestList {
+  /** A ring once it is full; `next` is then the oldest. */
+  const entries: Entry[] = []
+  let next = 0
+  /** By request id, oldest first. */
+  const bodies = new Map<string, Bodies>()
+  let bodyChars = 0
+
+  function* newestFirst(): Generator<Entry> {
+    for (let back = 1; back <= entries.length; back += 1) {
+      const entry = entries[(next - back + entries.length) % entries.length]
+      if (entry !== undefined) yield entry
+    }
+  }
+
+  function forgetBodies(id: string): void {
+    const old = bodies.get(id)
+    if (old === undefined) return
+    bodyChars -= old.request.length + old.answer.length
+    bodies.delete(id)
+  }
+
+  /** Bodies do not outlive the setting that keeps them. */
+  function forgetUnwanted(): void {
+    if (bodies.size === 0 || keepsBodies()) return
+    bodies.clear()
+    bodyChars = 0
+  }
+
+  return {
+    note(request) {
+      forgetUnwanted()
+      const entry = bounded(request, redact)
+      if (entries.length < maxRequests) entries.push(entry)
+      else entries[next] = entry
+      next = (next + 1) % maxRequests
+    },
+    noteBody(id, part, text) {
+      if (!keepsBodies()) return
+      const before = bodies.get(id) ?? { request: '', answer: '' }
+      // One character too many shows that the body was longer.
+      const added = redact(text).slice(0, Math.max(0, maxBody + 1 - before[part].length))
+      bodyChars += added.length
+      bodies.set(id, { ...before, [part]: before[part] + added })
+      for (const oldest of bodies.keys()) {
+        if (bodyChars <= maxBodies) break
+        forgetBodies(oldest)
+      }
+    },
+    list({ limit, key, model, failedOnly = false, after }) {
+      const found: RequestDocument[] = []
+      for (const entry of newestFirst()) {
+        const { line, askedModel } = entry
+        if (found.length === limit || (after !== undefined && line.requestId === after)) break
+        if (key !== undefined && line.key !== key) continue
+        if (model !== undefined && line.model !== model && askedModel !== model) continue
+        if (failedOnly && !hasFailed(statusOf(entry))) continue
+        found.push(toDocument(entry))
+      }
+      return found
+    },
+    find(idOrStart, keyName) {
+      if (idOrStart.length < shortestStart) return undefined
+      forgetUnwanted()
+      for (const entry of newestFirst()) {
+        const { requestId, key } = entry.line
+        if (!requestId.startsWith(idOrStart)) continue
+        const isForeign = keyName !== undefined && keyName !== key
+        return { ...toDocument(entry), ...toBodies(bodies.get(requestId), isForeign) }
+      }
+      return undefined
+    },
+  }
+}
+
+function toBodies(kept: Bodies | undefined, isForeign: boolean) {
+  const shown = isForeign ? undefined : kept
+  return {
+    bodies: kept === undefined ? 'not_kept' : isForeign ? 'other_key' : 'kept',
+    request_body: shown?.request.slice(0, maxBody) || null,
+    request_body_truncated: (shown?.request.length ?? 0) > maxBody,
+    answer_body: shown?.answer.slice(0, maxBody) || null,
+    answer_body_truncated: (shown?.answer.length ?? 0) > maxBody,
+  } as const
+}
+
+/** An entry that keeps no error object and no long text of a caller. Ordinary requests are kept as they are. */
+function bounded(request: EndedRequest, redact: (text: string) => string): Entry {
+  const { line, origin, askedModel = '' } = request
+  const { error, warnings = '' } = line
+  const agent = origin?.userAgent ?? ''
+  const isSmall = askedModel.length <= maxText && agent.length <= maxText && (origin?.path.length ?? 0) <= maxText
+  if (error === undefined && isSmall && warnings.length <= maxWarnings) return request
+  const lines = listOf(warnings).slice(0, maxWarnings)
+  return {
+    ...request,
+    origin: origin && { method: origin.method, path: cut(origin.path), userAgent: cut(agent) || undefined },
+    askedModel: cut(askedModel) || undefined,
+    line: { ...line, warnings: lines.map((each) => cut(each)), error: undefined, cause: undefined },
+    ...(error !== undefined && { failure: cut(redact(describeError(error)), maxError) }),
+  }
+}
+
+/** A copy, because a slice would keep the long text in memory. */
+function cut(text: string, longest = maxText): string {
+  return text.length <= longest ? text : `${Buffer.from(text.slice(0, longest)).toString()}…`
+}
+
+function statusOf({ line }: Entry): number {
+  return line.endedAs ?? line.status
+}
+
+/** A caller that left is no failure. */
+function hasFailed(status: number): boolean {
+  return status >= 400 && status !== 499
+}
+
+function listOf(warnings: readonly string[] | string): readonly string[] {
+  if (typeof warnings !== 'string') return warnings
+  return warnings === '' ? [] : warnings.split(', ')
+}
+
+/** Codes of warnings (translate/warning.ts) after which the model still gets what was asked for. */
+const adaptation = /^(?:adapted|emulated|refused_upstream);/
+
+function toDocument(entry: Entry): RequestDocument {
+  const { line, origin, startedAtMs, failure } = entry
+  const notes = listOf(line.warnings ?? '')
+  const status = statusOf(entry)
+  return {
+    id: line.requestId,
+    time: new Date(startedAtMs).toISOString(),
+    client: origin === undefined ? null : clientOf(origin.userAgent),
+    user_agent: origin?.userAgent ?? null,
+    key: line.key ?? null,
+    api: entry.kind ?? null,
+    method: origin?.method ?? null,
+    path: origin?.path ?? null,
+    asked_model: entry.askedModel ?? null,
+    model: line.model ?? null,
+    route: line.route ?? null,
+    status,
+    http_status: line.status,
+    failed: hasFailed(status),
+    stream: line.stream ?? null,
+    input_tokens: line.tokensIn ?? null,
+    output_tokens: line.tokensOut ?? null,
+    cached_input_tokens: line.tokensCached ?? null,
+    credits: line.credits ?? null,
+    search_credits: line.searchCredits ?? null,
+    estimated: line.estimated ?? false,
+    first_byte_ms: line.ttfbMs ?? null,
+    duration_ms: line.ms ?? null,
+    warnings: notes.filter((note) => !adaptation.test(note)),
+    adapted: notes.filter((note) => adaptation.test(note)),
+    error: failure ?? null,
+    upstream_request_id: line.serviceRequestId ?? null,
+  }
+}
+
+/** How clients start their user agent: Claude Code, Codex CLI, the SDKs of OpenAI and Anthropic. */
+const knownClients: readonly (readonly [start: RegExp, name: string])[] = [
+  [/^claude-cli\//, 'claude'],
+  [/^codex[_-]/, 'codex'],
+  [/^(?:Async)?OpenAI\//, 'openai-sdk'],
+  [/^(?:Async)?Anthropic\//, 'anthropic-sdk'],
+]
+
+/** A known client's name, else the first product of the user agent without its version: `opencode`, `curl`. */
+export function clientOf(userAgent: string | undefined): string | null {
+  if (!userAgent) return null
+  const known = knownClients.find(([start]) => start.test(userAgent))?.[1]
+  return known ?? (userAgent.split(/[/ (]/, 1)[0] || userAgent)
+}

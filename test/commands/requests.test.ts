@@ -1,0 +1,203 @@
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { curlText, requestsHead, requestsRows, requestText } from '../../src/commands/requests/requests-text.ts'
+import { createStyle } from '../../src/terminal/output.ts'
+import type { RequestDetail } from '../../src/usage/requests.ts'
+import { openProxy } from '../http/harness.ts'
+import { createUser, recordOutput } from './harness.ts'
+
+const request: RequestDetail = {
+  id: '6f1c2a9b-7d30-4d53-9d5f-0f7c27a0a7f1',
+  time: '2026-11-23T12:00:00.000Z',
+  client: 'claude',
+  user_agent: 'claude-cli/2.1.3',
+  key: 'laptop',
+  api: 'messages',
+  method: 'POST',
+  path: '/v1/messages',
+  asked_model: 'sonnet',
+  model: 'claude-sonnet-4.5',
+  route: 'copilot/messages',
+  status: 200,
+  http_status: 200,
+  failed: false,
+  stream: true,
+  input_tokens: 34_200,
+  output_tokens: 512,
+  cached_input_tokens: 30_000,
+  credits: 1.25,
+  search_credits: null,
+  estimated: true,
+  first_byte_ms: 840,
+  duration_ms: 3100,
+  warnings: [],
+  adapted: ['adapted;tools'],
+  error: null,
+  upstream_request_id: null,
+  bodies: 'not_kept',
+  request_body: null,
+  request_body_truncated: false,
+  answer_body: null,
+  answer_body_truncated: false,
+}
+
+const screen = (columns: number) => ({ columns, style: createStyle(false) })
+const place = { url: 'http://127.0.0.1:4141', isKeyAsked: false }
+const otherDay = Date.parse('2026-12-24T12:00:00Z')
+
+test('a row fits a terminal of 80 columns, with the failure below it', () => {
+  const refused = { ...request, status: 429, failed: true, error: `too many requests ${'x'.repeat(200)}`, model: null }
+  const text = requestsHead(screen(80)) + requestsRows([request, refused], otherDay, screen(80))
+  expect(text.split('\n').slice(0, 3)).toEqual([
+    'TIME     ID       CLIENT     MODEL             STATUS    IN   OUT CREDITS   TOOK',
+    'Nov 23   6f1c2a9b claude     claude-sonnet-4.5 200      34k   512   ~1.25  3.1 s',
+    'Nov 23   6f1c2a9b claude     sonnet            429      34k   512   ~1.25  3.1 s',
+  ])
+  expect(text).toMatch(/\n {9}too many requests x+…\n$/)
+  for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
+})
+
+test.each([40, 50, 60, 70, 80, 100, 120, 140, 200])('no line is wider than %d columns', (columns) => {
+  const wide = {
+    ...request,
+    client: '漢字'.repeat(20),
+    model: 'm'.repeat(99),
+    key: 'k'.repeat(99),
+    warnings: ['w'.repeat(500)],
+  }
+  const text = requestsHead(screen(columns)) + requestsRows([request, wide], otherDay, screen(columns))
+  // A wide character takes two columns.
+  for (const line of text.split('\n')) expect(line.replaceAll(/[漢字]/g, 'xx').length).toBeLessThanOrEqual(columns)
+})
+
+test('files and pipes get every column, uncut', () => {
+  const text =
+    requestsHead(screen(Infinity)) + requestsRows([{ ...request, model: 'm'.repeat(60) }], otherDay, screen(Infinity))
+  expect(text).toContain('ROUTE')
+  expect(text).toContain('m'.repeat(60))
+})
+
+test('values of others cannot control the terminal', () => {
+  const hostile = 'a\u001B[31m\u202E\nb'
+  const odd = {
+    ...request,
+    client: hostile,
+    model: hostile,
+    key: hostile,
+    error: hostile,
+    user_agent: hostile,
+    request_body: `{"a":"${hostile}"}`,
+    answer_body: hostile,
+  }
+  const text = requestsRows([odd], otherDay, screen(Infinity)) + requestText(odd, place, screen(80))
+  // oxlint-disable-next-line no-control-regex
+  expect(text).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u202E]/)
+})
+
+test('one request is shown in full', () => {
+  const text = requestText(
+    { ...request, status: 502, error: 'upstream failed', warnings: ['dropped;seed'] },
+    place,
+    screen(80),
+  )
+  expect(text).toContain('claude (claude-cli/2.1.3)')
+  expect(text).toContain('claude-sonnet-4.5, asked for as sonnet')
+  expect(text).toContain('502, after the answer had started with 200')
+  expect(text).toMatch(/Tokens +34200 in \(30000 cached\), 512 out/)
+  expect(text).toMatch(/Warnings +dropped;seed/)
+  expect(text).toMatch(/Adapted +adapted;tools/)
+})
+
+test.each([
+  [{}, 'log.bodies was off. A request with a placeholder message:'],
+  [{ bodies: 'other_key' }, 'Only the key laptop may read the body'],
+  [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to keep. A request with'],
+  [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
+] as const)('says whether the command repeats the request: %j', (change, expected) => {
+  expect(requestText({ ...request, ...change }, place, screen(80))).toContain(expected)
+})
+
+/** The arguments that a shell gives to curl. */
+function argumentsOf(command: string): readonly string[] {
+  const script = `curl() { for each in "$@"; do printf '%s\\0' "$each"; done; }\n${command}`
+  const env = { COPILOT_PROXY_API_KEY: 'example-key' }
+  return execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
+}
+
+test('the command is one for a shell, with the body as it was', () => {
+  const body = { model: 'sonnet', messages: [{ role: 'user', content: 'it\'s $HOME `id`\n"\\ \u202E' }] }
+  const kept = { ...request, bodies: 'kept', request_body: JSON.stringify(body, null, 2) } as const
+  const words = argumentsOf(curlText(kept, { ...place, isKeyAsked: true }))
+  expect(words[0]).toBe('http://127.0.0.1:4141/v1/messages')
+  expect(words).toContain('Authorization: Bearer example-key')
+  expect(JSON.parse(words.at(-1) ?? '')).toEqual(body)
+})
+
+test.each([
+  ['chat', { messages: [{ role: 'user', content: 'Hello' }], stream: true }],
+  ['messages', { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }], stream: true }],
+  ['responses', { input: 'Hello', stream: true }],
+])('without a body of %s it asks the model to say hello', (api, rest) => {
+  const words = argumentsOf(curlText({ ...request, api }, place))
+  expect(JSON.parse(words.at(-1) ?? '')).toEqual({ model: 'sonnet', ...rest })
+  expect(words.join(' ')).not.toContain('Authorization')
+})
+
+test('a request that reached no route has its method and no body', () => {
+  const unknown = { ...request, api: null, method: 'DELETE', path: "/v1/it's", stream: null }
+  expect(argumentsOf(curlText(unknown, place))).toEqual(["http://127.0.0.1:4141/v1/it's", '-X', 'DELETE'])
+})
+
+async function openUser() {
+  const proxy = await openProxy()
+  const user = await createUser()
+  user.env['COPILOT_PROXY_SERVER_PORT'] = String(proxy.port)
+  return { ...proxy, ...user }
+}
+
+test('lists the requests of the daemon, the newest last, and shows one', async () => {
+  const { chat, run } = await openUser()
+  expect(await run('requests')).toMatchObject({ code: 0, stdout: 'No requests yet.\n' })
+  await chat()
+  await chat({ model: 'nonsense' })
+  const { code, stdout } = await run('requests')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^TIME .*\n.* gpt-5-mini .* 200 .*\n.* nonsense .* 404 /)
+  const { requests } = JSON.parse((await run('requests --json --failed')).stdout)
+  expect(requests).toMatchObject([{ asked_model: 'nonsense', status: 404 }])
+  const one = await run(`requests ${requests[0].id.slice(0, 8)}`)
+  expect(one.stdout).toContain(requests[0].id)
+  expect(JSON.parse((await run(`requests ${requests[0].id} --json`)).stdout)).toMatchObject(requests[0])
+})
+
+test.each([
+  ['requests', 1, 'copilot-proxy is not running. Run: copilot-proxy start'],
+  ['requests --limit 0', 2, '--limit must be a whole number from 1 to 1000, got "0".'],
+  ['requests --limit x', 2, 'got "x"'],
+  ['requests 6f1c2a9b --follow', 2, '--follow lists requests: leave out the ID.'],
+])('%s ends with %d where it cannot work', async (commandLine, code, message) => {
+  const { run } = await createUser()
+  const ended = await run(commandLine)
+  expect(ended.code).toBe(code)
+  expect(ended.stderr).toContain(message)
+})
+
+test('an unknown id and a wrong key are told apart', async () => {
+  const { run, daemon, configure, env } = await openUser()
+  expect(await run('requests 00000000')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No request "00000000"'),
+  })
+  daemon.reconfigure(configure('server: { api-keys: [example-key] }'))
+  env['COPILOT_PROXY_API_KEY'] = 'another-key'
+  expect(await run('requests')).toMatchObject({ code: 1, stderr: expect.stringContaining('refused the key') })
+})
+
+test('following ends when its reader has left', async () => {
+  const { context, chat } = await openUser()
+  await chat()
+  const stdout = { ...recordOutput(), isClosed: () => true }
+  const { requests } = await import('../../src/commands/requests/requests.ts')
+  expect(await requests(context({ stdout }), { id: undefined, limit: '5', follow: true, json: true })).toBe(0)
+  expect(JSON.parse(stdout.text())).toMatchObject({ asked_model: 'gpt-5-mini' })
+})

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { clientOf, createRequestList, maxRequests } from '../../src/usage/requests.ts'
+import type { EndedRequest, RequestFilter } from '../../src/usage/requests.ts'
+
+function openList(change: { bodies?: boolean } = {}) {
+  const settings = { bodies: change.bodies ?? false }
+  const list = createRequestList({
+    keepsBodies: () => settings.bodies,
+    redact: (text) => text.replaceAll('sesame', '[redacted]'),
+  })
+  const note = (requestId: string, line: Partial<EndedRequest['line']> = {}, more: Partial<EndedRequest> = {}): void =>
+    list.note({ startedAtMs: 0, kind: 'chat', ...more, line: { requestId, status: 200, ...line } })
+  return { ...list, note, settings }
+}
+
+const ids = (documents: readonly { readonly id: string }[]): readonly string[] => documents.map(({ id }) => id)
+
+test('keeps the last requests, newest first', () => {
+  const { note, list } = openList()
+  expect(list({ limit: 5 })).toEqual([])
+  for (let at = 0; at < maxRequests + 3; at += 1) note(`id-${at}`)
+  expect(ids(list({ limit: 2 }))).toEqual([`id-${maxRequests + 2}`, `id-${maxRequests + 1}`])
+  const all = ids(list({ limit: maxRequests }))
+  expect([all.length, all.at(-1)]).toEqual([maxRequests, 'id-3'])
+})
+
+test.each<[string, Omit<RequestFilter, 'limit'>, readonly string[]]>([
+  ['everything', {}, ['e', 'd', 'c', 'b', 'a']],
+  ['a key', { key: 'work' }, ['c', 'a']],
+  ['failures, without callers that left', { failedOnly: true }, ['e', 'c']],
+  ['a model that was routed to', { model: 'gpt-5-mini' }, ['b', 'a']],
+  ['a model that was asked for', { model: 'nonsense' }, ['e']],
+  ['what ended after a request', { after: 'c' }, ['e', 'd']],
+  ['nothing after the newest', { after: 'e' }, []],
+  ['everything after an unknown request, as of an earlier daemon', { after: 'x' }, ['e', 'd', 'c', 'b', 'a']],
+  ['a key after a request of another', { after: 'b', key: 'work' }, ['c']],
+])('lists %s', (_what, filter, expected) => {
+  const { note, list } = openList()
+  note('a', { key: 'work', model: 'gpt-5-mini' })
+  note('b', { model: 'gpt-5-mini' })
+  note('c', { key: 'work', endedAs: 502 })
+  note('d', { status: 499 })
+  note('e', { status: 404 }, { askedModel: 'nonsense' })
+  expect(ids(list({ limit: 100, ...filter }))).toEqual(expected)
+})
+
+test('a stream that broke has the status of its failure, and of its head', () => {
+  const { note, list } = openList()
+  note('a', { endedAs: 502, error: { kind: 'upstream_failed', message: 'open sesame' }, cause: new Error('secret') })
+  expect(list({ limit: 1 })).toMatchObject([{ status: 502, http_status: 200, failed: true, error: 'open [redacted]' }])
+  expect(JSON.stringify(list({ limit: 1 }))).not.toContain('secret')
+})
+
+test('tells losses from adaptations', () => {
+  const { note, list } = openList()
+  note('a', { warnings: ['dropped;seed (no such field)', 'adapted;tools', 'refused_upstream;temperature'] })
+  note('b', { status: 400, warnings: 'emulated;web_search, clamped;n' })
+  expect(list({ limit: 2 })).toMatchObject([
+    { warnings: ['clamped;n'], adapted: ['emulated;web_search'] },
+    { warnings: ['dropped;seed (no such field)'], adapted: ['adapted;tools', 'refused_upstream;temperature'] },
+  ])
+})
+
+test('long texts of callers are cut', () => {
+  const { note, list } = openList()
+  const long = 'x'.repeat(1_000_000)
+  const origin = { method: 'GET', path: `/${long}`, userAgent: long }
+  note(
+    'a',
+    { error: { kind: 'internal', message: long }, warnings: Array.from({ length: 500 }, () => long) },
+    { askedModel: long, origin },
+  )
+  expect(JSON.stringify(list({ limit: 1 })).length).toBeLessThan(10_000)
+})
+
+test('a request is found by its id, or by the start of it', () => {
+  const { note, find } = openList()
+  note('6f1c2a9b-0000')
+  expect(find('6f1c2a9b-0000', undefined)?.id).toBe('6f1c2a9b-0000')
+  expect(find('6f1c2a9b', undefined)?.id).toBe('6f1c2a9b-0000')
+  expect(find('6f1c', undefined)).toBeUndefined()
+  expect(find('', undefined)).toBeUndefined()
+})
+
+test('bodies are kept while the setting is on, and forgotten when it is switched off', () => {
+  const { note, noteBody, find, settings } = openList()
+  noteBody('request-1', 'request', 'early')
+  note('request-1')
+  expect(find('request-1', undefined)).toMatchObject({ bodies: 'not_kept', request_body: null })
+  settings.bodies = true
+  noteBody('request-2', 'request', '{"a":"sesame"}')
+  noteBody('request-2', 'answer', 'one ')
+  noteBody('request-2', 'answer', 'two')
+  note('request-2')
+  const kept = {
+    bodies: 'kept',
+    request_body: '{"a":"[redacted]"}',
+    answer_body: 'one two',
+    answer_body_truncated: false,
+  }
+  expect(find('request-2', undefined)).toMatchObject(kept)
+  settings.bodies = false
+  expect(find('request-2', undefined)).toMatchObject({ bodies: 'not_kept', request_body: null, answer_body: null })
+  settings.bodies = true
+  expect(find('request-2', undefined)).toMatchObject({ bodies: 'not_kept' })
+})
+
+test.each([
+  ['work', 'work', 'kept'],
+  [undefined, 'work', 'kept'],
+  ['home', 'work', 'other_key'],
+  ['home', undefined, 'other_key'],
+] as const)('a caller with key %s finds the bodies of a request with key %s: %s', (caller, key, bodies) => {
+  const { note, noteBody, find } = openList({ bodies: true })
+  noteBody('request-1', 'request', '{}')
+  note('request-1', { key })
+  expect(find('request-1', caller)).toMatchObject({ bodies, request_body: bodies === 'kept' ? '{}' : null })
+})
+
+test('a long body is cut, and the oldest bodies make room', () => {
+  const { note, noteBody, find } = openList({ bodies: true })
+  for (let at = 10; at < 40; at += 1) {
+    noteBody(`request-${at}`, 'request', 'x'.repeat(1_000_000))
+    note(`request-${at}`)
+  }
+  const newest = find('request-39', undefined)
+  expect([newest?.request_body?.length, newest?.request_body_truncated]).toEqual([512 * 1024, true])
+  expect(find('request-10', undefined)?.bodies).toBe('not_kept')
+})
+
+test.each([
+  [undefined, null],
+  ['', null],
+  ['claude-cli/2.1.3 (external, cli)', 'claude'],
+  ['codex_cli_rs/0.60.0 (Linux)', 'codex'],
+  ['opencode/1.0.1', 'opencode'],
+  ['OpenAI/Python 2.8.0', 'openai-sdk'],
+  ['AsyncAnthropic/Python 0.72.0', 'anthropic-sdk'],
+  ['curl/8.5.0', 'curl'],
+  [' odd', ' odd'],
+])('the client of %j is %j', (userAgent, expected) => {
+  expect(clientOf(userAgent)).toBe(expected)
+})
