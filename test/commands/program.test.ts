@@ -57,7 +57,7 @@ describe('wrong usage exits with 2', () => {
     ['serve --demo --json', "option '--json' goes with '--detach' only\nSee copilot-proxy serve --help"],
     ['serve --port', 'argument missing'],
     ['serve --port many', '--port  server.port  expected a whole number'],
-    ['serve --host 0.0.0.0', 'server.api-keys'],
+    ['serve --host 0.0.0.0', 'Run: copilot-proxy key add NAME'],
   ])('%s', async (commandLine, words) => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(commandLine)

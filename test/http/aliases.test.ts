@@ -98,6 +98,16 @@ describe('a list of targets', () => {
     expect(reply.headers['x-copilot-proxy-fallback']).toBe('gpt-4.1 (429)')
   })
 
+  test('passes over a fallback that the key may not use', async () => {
+    const file =
+      'server: { api-keys: [key-of-laptop], key-limits: { plain-1: { models: ["gemini-*", gpt-4.1] } } }\n' + aliases
+    const proxy = await openProxy({ file })
+    proxy.demo.script('/chat/completions', { outcome: refused(429) })
+    const reply = await proxy.chat({ model: 'best' }, { headers: { authorization: 'Bearer key-of-laptop' } })
+    expect(reply.headers['x-copilot-proxy-fallback']).toBe('gpt-4.1 (429)')
+    expect(chatsOf(proxy.demo).map(({ body }) => JSON.parse(body).model)).toEqual(['gemini-2.5-pro', 'gpt-4.1'])
+  })
+
   test('asks nobody after the caller has left', async () => {
     const proxy = await openProxy({ file: aliases })
     proxy.demo.script('/chat/completions', { outcome: refused(429) })
