@@ -190,7 +190,10 @@ test('an unknown id and a wrong key are told apart', async () => {
   })
   daemon.reconfigure(configure('server: { api-keys: [example-key] }'))
   env['COPILOT_PROXY_API_KEY'] = 'another-key'
-  expect(await run('requests')).toMatchObject({ code: 1, stderr: expect.stringContaining('refused the key') })
+  expect(await run('requests')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The key in COPILOT_PROXY_API_KEY is wrong'),
+  })
 })
 
 test('following ends when its reader has left', async () => {

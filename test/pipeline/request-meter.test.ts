@@ -53,7 +53,8 @@ test.each([
     },
   ])
   const values = samples().flatMap(({ name, value }) => (name.endsWith('tokens_total') ? [value] : []))
-  expect(values).toEqual([counted, counted, counted, counted])
+  // Four by model, and input and output by key.
+  expect(values).toEqual(Array.from({ length: 6 }, () => counted))
 })
 
 test('a request ends once, and a clock that is set back makes no time negative', () => {

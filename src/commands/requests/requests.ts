@@ -186,6 +186,7 @@ async function get(
 ): Promise<{ readonly status: number; readonly body: unknown }> {
   const { status, body } = await getFromDaemon(context, address, path, timeoutMs).catch((cause: unknown) => {
     context.signal.throwIfAborted()
+    if (cause instanceof CommandFailure) throw cause
     throw new DaemonGone(address.url, { cause })
   })
   if (status >= 500) throw new DaemonGone(address.url)
