@@ -1,3 +1,4 @@
+import { isObject } from '../json/json.ts'
 import { callerKeyVariable } from '../config/environment.ts'
 import { providerName } from './target.ts'
 import type { ClientModel, Target } from './target.ts'
@@ -91,5 +92,5 @@ export function opencodeContent(target: Target, present: string | undefined, ena
 
 /** {} for anything else. */
 function toObject(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isObject(value) ? { ...value } : {}
 }

@@ -1,6 +1,7 @@
+import { isObject } from '../json/json.ts'
 import { nearMatch } from './near-match.ts'
 import type { Problem, Source } from './problem.ts'
-import { isTable, withLowerCaseKeys } from './settings-tree.ts'
+import { withLowerCaseKeys } from './settings-tree.ts'
 import type { LeafKind, SettingLeaf } from './settings-tree.ts'
 import { readFlow } from './yaml-document.ts'
 
@@ -80,7 +81,7 @@ function valueFrom(kind: LeafKind, text: string): unknown {
 /** Assigns plain text to a setting. A table overrides the other sources entry by entry. */
 export function assignText(leaf: SettingLeaf, text: string, source: Source): readonly Assignment[] {
   const value = valueFrom(leaf.kind, text)
-  if (leaf.kind !== 'table' || !isTable(value)) return [{ path: leaf.path, value, source }]
+  if (leaf.kind !== 'table' || !isObject(value)) return [{ path: leaf.path, value, source }]
   const table = leaf.caseless ? withLowerCaseKeys(value) : value
   return Object.entries(table).map(([key, entry]) => ({ path: [...leaf.path, key], value: entry, source }))
 }

@@ -1,7 +1,7 @@
+import { isObject } from '../json/json.ts'
 import { valueAt } from '../json/value-at.ts'
 import {
   camelKeys,
-  isTable,
   settingLeaves,
   valuePaths,
   withLowerCaseKeys,
@@ -56,7 +56,7 @@ interface FileSettings {
 function caselessTablesInLowerCase(tree: unknown): unknown {
   return leaves.reduce((all, { path, caseless }) => {
     const table = caseless ? valueAt(all, path) : undefined
-    return isTable(table) ? withValue(all, path, withLowerCaseKeys(table)) : all
+    return isObject(table) ? withValue(all, path, withLowerCaseKeys(table)) : all
   }, tree)
 }
 
@@ -109,7 +109,7 @@ export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
 
   // Parsed once: zod's compiler would take longer than it saves.
-  const parsed = configSchema.safeParse(isTable(tree) ? sanitizeCopilotOAuth(tree) : tree, { jitless: true })
+  const parsed = configSchema.safeParse(isObject(tree) ? sanitizeCopilotOAuth(tree) : tree, { jitless: true })
   if (!parsed.success || inEnvironment.length > 0) {
     const faults = settingFaults(parsed.error?.issues ?? [], tree, configSchema, leaves)
     const toProblem = ({ path, part, detail }: SettingFault): Problem => ({

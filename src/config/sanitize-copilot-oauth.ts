@@ -1,5 +1,6 @@
+import { isObject } from '../json/json.ts'
 import { copilotOAuthDefaults, defaultRefreshSafetyMarginSeconds } from './schema.ts'
-import { isTable, type SettingsTree } from './settings-tree.ts'
+import { type SettingsTree } from './settings-tree.ts'
 
 const marginKey = 'refresh-safety-margin-seconds'
 
@@ -46,7 +47,7 @@ export function sanitizeCopilotOAuth(settings: SettingsTree): SettingsTree {
   const copilot = settings['copilot'] ?? {}
   return {
     ...settings,
-    'copilot-oauth': isTable(oauth) ? sanitizeOAuthSection(oauth) : oauth,
-    copilot: isTable(copilot) ? sanitizeCopilotSection(copilot) : copilot,
+    'copilot-oauth': isObject(oauth) ? sanitizeOAuthSection(oauth) : oauth,
+    copilot: isObject(copilot) ? sanitizeCopilotSection(copilot) : copilot,
   }
 }

@@ -4,8 +4,9 @@ import type { Sources } from './load.ts'
 import { formatSource } from './problem.ts'
 import { configSchema } from './schema.ts'
 import type { Config } from './schema.ts'
+import { isObject } from '../json/json.ts'
 import { valueAt } from '../json/value-at.ts'
-import { camelKey, isTable, settingLeaves, valuePaths, withValue } from './settings-tree.ts'
+import { camelKey, settingLeaves, valuePaths, withValue } from './settings-tree.ts'
 import type { SettingLeaf, SettingsTree } from './settings-tree.ts'
 
 const leaves = settingLeaves(configSchema)
@@ -22,7 +23,7 @@ export function secretValues(config: Config): readonly string[] {
   return leaves.flatMap((leaf) => {
     const value = valueAt(config, leaf.path.map(camelKey))
     if (leaf.secret) return textsIn(value)
-    if (leaf.kind !== 'table' || !isTable(value)) return []
+    if (leaf.kind !== 'table' || !isObject(value)) return []
     return Object.entries(value).flatMap(([name, entry]) => (isSecretEntry(leaf, name) ? textsIn(entry) : []))
   })
 }
@@ -45,7 +46,7 @@ export function maskSecret(secret: unknown): unknown {
 
 function masked(leaf: SettingLeaf, value: unknown): unknown {
   if (leaf.secret) return Array.isArray(value) ? value.map(maskSecret) : maskSecret(value)
-  if (leaf.kind !== 'table' || !isTable(value)) return value
+  if (leaf.kind !== 'table' || !isObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, entry]) => [name, isSecretEntry(leaf, name) ? maskSecret(entry) : entry]),
   )
@@ -57,7 +58,7 @@ export function maskConfig(config: Config): SettingsTree {
     (all, leaf) => withValue(all, leaf.path, masked(leaf, valueAt(config, leaf.path.map(camelKey)))),
     {},
   )
-  return isTable(tree) ? tree : {}
+  return isObject(tree) ? tree : {}
 }
 
 /** The settings in force without secrets: YAML with the source behind each value, or JSON `{settings, sources}`. */

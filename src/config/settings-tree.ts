@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from '../json/json.ts'
 import { valueAt } from '../json/value-at.ts'
 
 /** How an environment variable or a flag writes the setting. */
@@ -65,15 +66,11 @@ export function settingLeaves(schema: z.ZodType, path: readonly string[] = []): 
 /** Unvalidated settings with the file's kebab-case keys. */
 export type SettingsTree = Readonly<Record<string, unknown>>
 
-export function isTable(value: unknown): value is SettingsTree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Returns a copy. A value on the path that is no table stays, for the schema to report. */
 export function withValue(tree: unknown, path: readonly string[], value: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return value
-  if (!isTable(tree)) return tree
+  if (!isObject(tree)) return tree
   // A computed key defines an own property even for `__proto__`.
   return { ...tree, [key]: withValue(valueAt(tree, [key]) ?? {}, rest, value) }
 }
@@ -81,7 +78,7 @@ export function withValue(tree: unknown, path: readonly string[], value: unknown
 /** Drops sections, lists and tables that are null: in YAML, keys whose lines are all commented out. */
 export function withoutEmptySections(schema: z.ZodType, tree: unknown): unknown {
   const shape = sectionShape(schema)
-  if (shape === undefined || !isTable(tree)) return tree
+  if (shape === undefined || !isObject(tree)) return tree
   const kept = Object.entries(tree).flatMap(([key, value]): [string, unknown][] => {
     const inner = Object.hasOwn(shape, key) ? shape[key] : undefined
     if (inner === undefined) return [[key, value]]
@@ -107,7 +104,7 @@ export function withLowerCaseKeys(table: SettingsTree): SettingsTree {
 export function valuePaths(settings: unknown, leaves: readonly SettingLeaf[]): readonly (readonly string[])[] {
   return leaves.flatMap(({ path, kind }) => {
     const value = valueAt(settings, path)
-    const entries = kind === 'table' && isTable(value) ? Object.keys(value) : []
+    const entries = kind === 'table' && isObject(value) ? Object.keys(value) : []
     return entries.length === 0 ? [path] : entries.map((entry) => path.concat(entry))
   })
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../json/json.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 /** Limit for deep or recursive schemas. */
@@ -75,7 +76,7 @@ function isNullSchema(schema: unknown): boolean {
 }
 
 function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject(value)
 }
 
 function isList(value: unknown): value is readonly unknown[] {

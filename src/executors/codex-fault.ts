@@ -1,7 +1,9 @@
 import { Fault } from '../errors.ts'
 import { adviceOfName } from '../upstream-errors/advice.ts'
-import { parseRecord, readErrorValue } from '../upstream-errors/error-body.ts'
-import type { ErrorBody, JsonRecord } from '../upstream-errors/error-body.ts'
+import { readErrorValue } from '../upstream-errors/error-body.ts'
+import type { ErrorBody } from '../upstream-errors/error-body.ts'
+import { parseObject } from '../json/json.ts'
+import type { JsonObject } from '../json/json.ts'
 import { inWords, timeInWords, toUpstreamMessage } from '../upstream-errors/message.ts'
 
 /** An error of a Codex upstream, by status or inside a 200 stream. */
@@ -224,7 +226,7 @@ function retryFields(
 const longestReset = 60 * 24 * 60 * 60
 
 /** When a spent window opens again: `resets_in_seconds`, which does not depend on our clock, else `resets_at`. */
-function resetOf(fields: JsonRecord, nowMs: number): { readonly seconds: number; readonly words: string } | undefined {
+function resetOf(fields: JsonObject, nowMs: number): { readonly seconds: number; readonly words: string } | undefined {
   const { resets_in_seconds: within, resets_at: at } = fields
   const candidates = [within, typeof at === 'number' ? at - nowMs / 1000 : undefined]
   const found = candidates.find((value) => typeof value === 'number' && value > 0 && value <= longestReset)
@@ -272,7 +274,7 @@ export function withHeaderError(
   const { 'x-error-json': encoded, 'x-openai-authorization-error': name } = headers
   const record =
     typeof encoded === 'string' && encoded.length <= longestHeader
-      ? parseRecord(Buffer.from(encoded, 'base64').toString('utf8'))
+      ? parseObject(Buffer.from(encoded, 'base64').toString('utf8'))
       : undefined
   const stated = record && readErrorValue(record)
   const codes = [error.code, stated?.code, typeof name === 'string' && isName(name) ? name : undefined]

@@ -3,8 +3,9 @@ import { Fault } from '../errors.ts'
 import { adviceOfCopilot } from '../upstream-errors/advice.ts'
 import type { Advice } from '../upstream-errors/advice.ts'
 import { inWords, timeInWords, toUpstreamMessage } from '../upstream-errors/message.ts'
-import { isRecord, readErrorBody, textOf } from '../upstream-errors/error-body.ts'
+import { readErrorBody, textOf } from '../upstream-errors/error-body.ts'
 import type { ErrorBody } from '../upstream-errors/error-body.ts'
+import { isObject } from '../json/json.ts'
 
 export interface ErrorReply {
   readonly status: number
@@ -50,7 +51,7 @@ export function toStatusFault(
 /** A refusal of the account carries the notification ids of the token exchange, also as codes. */
 function adviceFor(status: number, found: ErrorBody): Advice | undefined {
   const details = found.fields?.['error_details']
-  const id = (isRecord(details) ? textOf(details['notification_id']) : undefined) ?? found.code
+  const id = (isObject(details) ? textOf(details['notification_id']) : undefined) ?? found.code
   const explained = status === 403 ? explainNotification(id ?? '') : undefined
   if (id === undefined || explained === undefined) return adviceOfCopilot(status, found)
   return { code: id, advice: `${explained.message} ${explained.fix}.` }

@@ -1,3 +1,4 @@
+import { isObject } from '../json/json.ts'
 import { shortCount, shortCredits, shortMs } from '../terminal/format.ts'
 import { createStyle } from '../terminal/output.ts'
 import type { Style } from '../terminal/output.ts'
@@ -189,8 +190,4 @@ function textsOf(fields: Fields, names: readonly string[]): readonly string[] {
     const value = fields[name]
     return typeof value === 'string' && value !== '' ? [value] : []
   })
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Usage } from '../translate/turn.ts'
 import { digest } from '../translate/parts/ids.ts'
-import { isObject, objectsOf, parseObject } from '../translate/parts/json.ts'
+import { isObject, objectsOf, parseObject } from '../json/json.ts'
 
 /** A difference from an earlier request that can keep upstream from reading the prompt from its cache. */
 interface CacheChange {

@@ -2,7 +2,7 @@ import { createLruMap } from '../cache/lru-map.ts'
 import { Fault } from '../errors.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
 import type { CallerRequest, ReplyRecord } from '../translate/dialect.ts'
-import { type JsonObject, objectsOf } from '../translate/parts/json.ts'
+import { type JsonObject, objectsOf } from '../json/json.ts'
 
 /** A reply of the Responses API that later requests can refer to. */
 export interface StoredResponse {

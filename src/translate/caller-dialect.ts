@@ -11,7 +11,7 @@ import type {
   TurnFold,
   TurnStream,
 } from './dialect.ts'
-import type { JsonObject } from './parts/json.ts'
+import type { JsonObject } from '../json/json.ts'
 
 /** Requests that refer to stored replies. */
 interface StoredHistory {

@@ -1,7 +1,7 @@
 import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
-import type { JsonObject } from './parts/json.ts'
+import type { JsonObject } from '../json/json.ts'
 import type { Prompts } from './parts/conversation.ts'
 import type { SearchOutcome, ToolName, Turn, TurnEvent, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'

@@ -8,9 +8,9 @@ import type {
 } from './dialect.ts'
 import { parseDataUrl } from './parts/data-url.ts'
 import { refuseValue, toFieldPath } from './parts/invalid.ts'
-import { isObject, type JsonObject } from './parts/json.ts'
+import { isObject, type JsonObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
-import { spliceMembers } from './parts/json-members.ts'
+import { spliceMembers } from '../json/json-members.ts'
 import { modelFamily } from './parts/model-family.ts'
 import type { Warning } from './warning.ts'
 

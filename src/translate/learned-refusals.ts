@@ -1,10 +1,10 @@
 import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
 import { recoverFromSize } from './images.ts'
-import type { JsonObject } from './parts/json.ts'
+import type { JsonObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
-import { changedMembers, spliceMembers, type JsonObjectBytes } from './parts/json-members.ts'
+import { changedMembers, spliceMembers, type JsonObjectBytes } from '../json/json-members.ts'
 import { removeAt, stepsOf, withoutPositions } from './parts/json-path.ts'
-import { isFilled } from './parts/json.ts'
+import { isFilled } from '../json/json.ts'
 import type { Warning } from './warning.ts'
 
 /** What upstream refuses in one dialect, and what helps. The first row that changes the request counts. */

@@ -4,7 +4,7 @@
  * trim text or read opaque values.
  */
 import type { Provider } from './model-traits.ts'
-import type { JsonObject } from './parts/json.ts'
+import type { JsonObject } from '../json/json.ts'
 
 /** Makers of models. No vendor reads another's opaque values; `unknown` matches nothing. */
 export type Vendor = 'openai' | 'anthropic' | 'google' | 'xai' | 'unknown'

@@ -1,4 +1,4 @@
-import { isObject, objectsOf } from './parts/json.ts'
+import { isObject, objectsOf } from '../json/json.ts'
 import type { Usage } from './turn.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { addToDraft, draftedItems } from './fold-turn.ts'
 import type { DraftPart } from './fold-turn.ts'
 import type { EncodeContext, EncodedRequest, SearchQuery } from './dialect.ts'
-import { isFilled, parseObject } from './parts/json.ts'
+import { isFilled, parseObject } from '../json/json.ts'
 import type {
   Citation,
   FoundPage,

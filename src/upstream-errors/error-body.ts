@@ -1,19 +1,5 @@
-export type JsonRecord = Readonly<Record<string, unknown>>
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The JSON object a text is; undefined for anything else. */
-export function parseRecord(text: string): JsonRecord | undefined {
-  if (!text.trimStart().startsWith('{')) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
+import { isObject, parseObject } from '../json/json.ts'
+import type { JsonObject } from '../json/json.ts'
 
 /** The fields of an error, unredacted. */
 export interface ErrorBody {
@@ -22,7 +8,7 @@ export interface ErrorBody {
   readonly type?: string | undefined
   readonly param?: string | undefined
   /** The object that holds these fields, with its other fields. */
-  readonly fields?: JsonRecord | undefined
+  readonly fields?: JsonObject | undefined
 }
 
 /** A failure inside a stream whose status is 200. */
@@ -46,12 +32,12 @@ export type FirstEvent<Refusal = StreamRefusal> = 'prelude' | 'output' | { reado
 export function readErrorBody(text: string, depth = 0): ErrorBody {
   const trimmed = text.trim()
   if (trimmed === '') return { message: undefined }
-  const value = parseRecord(trimmed)
+  const value = parseObject(trimmed)
   return value === undefined ? { message: trimmed } : readErrorValue(value, depth)
 }
 
 /** As `readErrorBody`, for a body or a stream event that is parsed already. */
-export function readErrorValue(value: JsonRecord, depth = 0): ErrorBody {
+export function readErrorValue(value: JsonObject, depth = 0): ErrorBody {
   const error = errorOf(value)
   const message = typeof value['error'] === 'string' ? value['error'] : error['message']
   const own: ErrorBody = {
@@ -75,13 +61,13 @@ export function readErrorValue(value: JsonRecord, depth = 0): ErrorBody {
 }
 
 /** The object with `message`, `code`, `type` and `param`. `detail` is FastAPI's; a message beside it says more. */
-function errorOf(value: JsonRecord): JsonRecord {
+function errorOf(value: JsonObject): JsonObject {
   const { error, message, detail } = value
-  if (isRecord(error)) return error
+  if (isObject(error)) return error
   if ((error ?? message ?? undefined) !== undefined) return value
   if (typeof detail === 'string') return { ...value, message: detail }
   if (Array.isArray(detail)) return { ...value, ...validationError(detail) }
-  return isRecord(detail) ? { ...value, ...detail } : value
+  return isObject(detail) ? { ...value, ...detail } : value
 }
 
 /** More would be repetition. */
@@ -90,7 +76,7 @@ const mostComplaints = 5
 /** FastAPI's list of what is wrong with a body: `{loc: ["body", "input", 0], msg, type}`. */
 function validationError(detail: readonly unknown[]): { readonly message?: string; readonly param?: string } {
   const complaints = detail.slice(0, mostComplaints).flatMap((entry) => {
-    if (!isRecord(entry) || typeof entry['msg'] !== 'string') return []
+    if (!isObject(entry) || typeof entry['msg'] !== 'string') return []
     const { loc, msg } = entry
     const steps = Array.isArray(loc) ? loc.filter((step) => typeof step === 'string' || typeof step === 'number') : []
     const path = (steps[0] === 'body' ? steps.slice(1) : steps).join('.')

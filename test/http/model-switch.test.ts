@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isObject, objectsOf } from '../../src/translate/parts/json.ts'
+import { isObject, objectsOf } from '../../src/json/json.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { failure } from '../../src/demo/failures.ts'
 import { streamReply } from '../../src/demo/outcome.ts'
-import { isObject, objectsOf, parseObject } from '../../src/translate/parts/json.ts'
+import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
 import { bodyOfPrompt, dialectPaths } from './callers.ts'
 import { contentOf, dataOf, saying } from './client.ts'
 import { openProxy } from './harness.ts'

@@ -1,6 +1,6 @@
 import { refuseCiphertext } from '../upstreams/codex/ciphertext.ts'
 import { openOpaque } from '../upstreams/opaque-text.ts'
-import { isObject } from '../../src/translate/parts/json.ts'
+import { isObject } from '../../src/json/json.ts'
 import type { Proxy } from '../http/harness.ts'
 
 /** Whose simulated upstream has made a text that nobody else can read. */

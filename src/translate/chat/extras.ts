@@ -1,4 +1,4 @@
-import { isObject } from '../parts/json.ts'
+import { isObject } from '../../json/json.ts'
 import type { WireChunk } from './wire.ts'
 
 /** Unknown keys, kept for the caller. */

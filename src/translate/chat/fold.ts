@@ -1,4 +1,4 @@
-import { countOf, isFilled, isObject, objectsOf } from '../parts/json.ts'
+import { countOf, isFilled, isObject, objectsOf } from '../../json/json.ts'
 import {
   type ChatCompletion,
   type ChatToolCall,

@@ -1,5 +1,5 @@
 import type { ReplyReasoning } from '../dialect.ts'
-import { isFilled, isObject } from '../parts/json.ts'
+import { isFilled, isObject } from '../../json/json.ts'
 import type { WireChunk, WireDelta } from './wire.ts'
 
 /** The opaque reasoning of one reply and the calls it belongs to. Updated in place. */

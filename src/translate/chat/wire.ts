@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
 import type { FieldNames } from '../turn.ts'
-import { isObject, type JsonObject } from '../parts/json.ts'
-import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
+import { isObject, type JsonObject } from '../../json/json.ts'
+import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 
 // The `error` of every schema completes the sentence "expected …" of the 400.
 const aString = z.string('a string')

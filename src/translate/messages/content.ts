@@ -1,5 +1,5 @@
 import { refuseAsPrefill } from '../parts/shared-checks.ts'
-import { isObject } from '../parts/json.ts'
+import { isObject } from '../../json/json.ts'
 import { reminderMark } from '../parts/conversation.ts'
 import { isBlock } from './wire.ts'
 import type { MessagesBlock, MessagesMessage } from './wire.ts'

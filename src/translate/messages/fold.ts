@@ -1,6 +1,6 @@
-import type { JsonObject } from '../parts/json.ts'
+import type { JsonObject } from '../../json/json.ts'
 import { toToolInput } from '../parts/tool-payload.ts'
-import { isObject, objectsOf } from '../parts/json.ts'
+import { isObject, objectsOf } from '../../json/json.ts'
 import type { LooseEvent } from './wire.ts'
 
 /** Owned by one reply, updated in place: copying it per event would be quadratic. */

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject, objectsOf } from '../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../json/json.ts'
 import type { SearchFailure, SearchOutcome } from '../turn.ts'
 import type { WebSearchContent } from './wire.ts'
 

@@ -1,5 +1,5 @@
 import { readCopilotUsage } from '../usage.ts'
-import { isObject } from '../parts/json.ts'
+import { isObject } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
 import type { DeltaUsage, StartUsage } from './wire.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import { isObject } from '../parts/json.ts'
-import type { JsonObject } from '../parts/json.ts'
-import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
+import { isObject } from '../../json/json.ts'
+import type { JsonObject } from '../../json/json.ts'
+import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 import type { SearchFailure } from '../turn.ts'
 
 // The `error` of every schema completes the sentence "expected …" of the 400.

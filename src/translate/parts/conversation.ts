@@ -1,5 +1,5 @@
 import type { CallerHeaders } from '../dialect.ts'
-import { isFilled, isObject } from './json.ts'
+import { isFilled, isObject } from '../../json/json.ts'
 
 /** Beginnings of prompts, to tell conversations and turns apart. */
 export interface Prompts {

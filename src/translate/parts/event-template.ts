@@ -1,4 +1,4 @@
-import { isObject, parseObject, stringify } from './json.ts'
+import { isObject, parseObject, stringify } from '../../json/json.ts'
 
 // Most events of a stream repeat the previous event with another token of text. A template keeps the text around the
 // token and the object that one `JSON.parse` returned. An event with exactly that text around its token needs no parse:

@@ -1,8 +1,8 @@
 import { Fault } from '../../errors.ts'
 import { refuseValue } from './invalid.ts'
 import { jsonFaultAt, lineAndColumn } from './json-fault.ts'
-import { scanMembers, type JsonObjectBytes, type Member, type ScanLimits } from './json-members.ts'
-import { parseObject } from './json.ts'
+import { scanMembers, type JsonObjectBytes, type Member, type ScanLimits } from '../../json/json-members.ts'
+import { parseObject } from '../../json/json.ts'
 
 export interface ParsedBody {
   readonly value: unknown

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './json.ts'
+import { isObject, type JsonObject } from '../../json/json.ts'
 
 // A path is text, as upstream writes it: `input[0].phase` or `tools.0.custom.name`. Positions stand for every element
 // when a path is edited; `[]` and `*` say so.

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './json.ts'
+import { isObject, type JsonObject } from '../../json/json.ts'
 
 /** Keywords that OpenAI's strict mode refuses at any depth. Source: OpenAI structured outputs guide, 2026-11. */
 const REFUSED_IF_STRICT = [

@@ -1,6 +1,6 @@
 import type { ModelTraits, Provider } from '../model-traits.ts'
 import type { Opaque, Vendor } from '../turn.ts'
-import { parseObject } from './json.ts'
+import { parseObject } from '../../json/json.ts'
 import { modelFamily, type ModelFamily } from './model-family.ts'
 
 /**

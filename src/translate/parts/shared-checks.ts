@@ -1,7 +1,7 @@
 import { Fault } from '../../errors.ts'
 import type { ModelTraits } from '../model-traits.ts'
 import { refuseType, refuseValue } from './invalid.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from '../../json/json.ts'
 
 // Checks of a request that more than one dialect makes.
 

@@ -1,7 +1,7 @@
 import { Fault } from '../../errors.ts'
 import { adviceOfName } from '../../upstream-errors/advice.ts'
 import { toUpstreamMessage } from '../../upstream-errors/message.ts'
-import { isFilled, isObject, isTooDeep } from './json.ts'
+import { isFilled, isObject, isTooDeep } from '../../json/json.ts'
 
 /**
  * Upstream's error codes by the HTTP status they imply, for failures inside a 200 stream. Sources: docs/copilot-wire.md,

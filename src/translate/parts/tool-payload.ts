@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from './json.ts'
-import { scanMembers } from './json-members.ts'
+import { isObject, type JsonObject } from '../../json/json.ts'
+import { scanMembers } from '../../json/json-members.ts'
 
 /** The limits of a request body, whose check does not look inside strings. */
 const LIMITS = { maxDepth: 500, maxMembers: 100_000, maxValues: 1_500_000 }

@@ -1,7 +1,7 @@
 import { type ProxyError, statusOf } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
-import { type JsonObject, isObject } from '../parts/json.ts'
+import { type JsonObject, isObject } from '../../json/json.ts'
 import { echoOf } from './response-object.ts'
 
 /** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */

@@ -1,5 +1,5 @@
 import type { Provider } from '../model-traits.ts'
-import { type JsonObject, isObject } from '../parts/json.ts'
+import { type JsonObject, isObject } from '../../json/json.ts'
 import { mintId, shortName } from '../parts/ids.ts'
 
 /**

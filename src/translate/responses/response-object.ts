@@ -1,5 +1,5 @@
 import type { ReplySeed } from '../dialect.ts'
-import { type JsonObject, isObject } from '../parts/json.ts'
+import { type JsonObject, isObject } from '../../json/json.ts'
 import type { RequestEcho, ResponseObject, ResponseState, ResponsesRequest, WireObject } from './wire.ts'
 
 /** The echo of an empty request, for replies whose request is not known. */

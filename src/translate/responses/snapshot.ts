@@ -1,4 +1,4 @@
-import { isObject, stringify } from '../parts/json.ts'
+import { isObject, stringify } from '../../json/json.ts'
 import {
   type PartContainer,
   type TextKind,

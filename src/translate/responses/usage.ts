@@ -1,5 +1,5 @@
 import { readCopilotUsage } from '../usage.ts'
-import { countOf, isObject } from '../parts/json.ts'
+import { countOf, isObject } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
 import type { ResponseUsage, WireEvent, WireObject } from './wire.ts'
 

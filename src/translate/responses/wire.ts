@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CallerRequest, ChainLink } from '../dialect.ts'
-import { type JsonObject, isObject } from '../parts/json.ts'
-import type { JsonObjectBytes, Member } from '../parts/json-members.ts'
+import { type JsonObject, isObject } from '../../json/json.ts'
+import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 import type { FieldNames } from '../turn.ts'
 
 // The `error` of every schema completes the sentence "expected …" of the 400.

@@ -8,7 +8,7 @@ import type { UpstreamDialect } from '../../../src/translate/upstream-dialect.ts
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'
-import { isObject } from '../../../src/translate/parts/json.ts'
+import { isObject } from '../../../src/json/json.ts'
 import { contextOf, historyWindowOf } from './contexts.ts'
 import { dialectIds, requests, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'

@@ -8,7 +8,7 @@ import type { ReplyFold, ReplySeed, ReplyStream, UpstreamDialectId } from '../..
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ReplyReader } from '../../../src/translate/translated-call.ts'
-import { isObject, objectsOf, stringify } from '../../../src/translate/parts/json.ts'
+import { isObject, objectsOf, stringify } from '../../../src/json/json.ts'
 import { contextOf, seedOf } from './contexts.ts'
 import { dialectIds, parsed, streams, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'

@@ -1,6 +1,6 @@
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
-import { isObject, objectsOf } from '../../../src/translate/parts/json.ts'
+import { isObject, objectsOf } from '../../../src/json/json.ts'
 
 /** What a client has read of an answer. */
 export interface ReadAnswer {

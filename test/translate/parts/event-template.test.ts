@@ -7,7 +7,7 @@ import {
   startTemplates,
 } from '../../../src/translate/parts/event-template.ts'
 import type { EventTemplates, TemplateField } from '../../../src/translate/parts/event-template.ts'
-import { parseObject } from '../../../src/translate/parts/json.ts'
+import { parseObject } from '../../../src/json/json.ts'
 
 const fields: readonly TemplateField[] = [
   { path: ['choices', 0, 'delta', 'content'], kind: 'text' },

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import {
   CHAT_ROLES,
   type ChatMessage,

@@ -1,5 +1,5 @@
 import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
-import { isFilled, isObject } from '../../parts/json.ts'
+import { isFilled, isObject } from '../../../json/json.ts'
 import type { CacheMark, Opaque, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { type ChatMessage, type ChatPart, PART_TYPES, partTypeOf } from '../wire.ts'

@@ -1,11 +1,11 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
 import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatRequest, isImagePart } from '../wire.ts'
-import { spliceMembers } from '../../parts/json-members.ts'
+import { spliceMembers } from '../../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
 
 /**

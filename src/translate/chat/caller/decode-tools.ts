@@ -1,6 +1,6 @@
 import { checkLocation, checkLocationType } from '../../parts/shared-checks.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { ChatRequest } from '../wire.ts'
 import { cacheOf } from './decode-items.ts'

@@ -1,6 +1,6 @@
 import type { CallerRequest, DecodedTurn } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject } from '../../parts/json.ts'
+import { isFilled, isObject } from '../../../json/json.ts'
 import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { cutHistory } from '../history-window.ts'

@@ -1,7 +1,7 @@
 import { encodeComment } from '../../../sse/encode.ts'
 import type { CallerDialect } from '../../caller-dialect.ts'
 import type { ConversationShape } from '../../dialect.ts'
-import { replaceMember } from '../../parts/json-members.ts'
+import { replaceMember } from '../../../json/json-members.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../error.ts'
 import { ChatBody, chatBodyOf } from '../wire.ts'
 import { decodeChatRequest, recallChatReasoning } from './decode-request.ts'

@@ -1,7 +1,7 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model-family.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
-import { isObject } from '../../parts/json.ts'
+import { isObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { FunctionTool, OutputFormat, Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'

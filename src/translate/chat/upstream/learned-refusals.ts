@@ -11,7 +11,7 @@ import {
   type Refused,
   type Remedy,
 } from '../../learned-refusals.ts'
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import { editAt, removeAt } from '../../parts/json-path.ts'
 import { unsignedCallsAsText } from './unsigned-calls.ts'
 

@@ -1,6 +1,6 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { isObject } from '../../parts/json.ts'
-import { changedMembers, spliceMembers } from '../../parts/json-members.ts'
+import { isObject } from '../../../json/json.ts'
+import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { cutHistory } from '../history-window.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'

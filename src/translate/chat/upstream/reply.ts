@@ -1,6 +1,6 @@
 import { encodeData } from '../../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
-import { stringify } from '../../parts/json.ts'
+import { stringify } from '../../../json/json.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
 import { noteReasoning, reasoningOf, startReasoningNote } from '../reply-reasoning.ts'
 import type { ReasoningNote } from '../reply-reasoning.ts'

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 
 /**
  * Converts every call without `reasoning_opaque`, and its result, to text. A model that needs its thoughts back refuses

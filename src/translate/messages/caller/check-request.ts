@@ -1,6 +1,6 @@
 import { checkLocation, checkLocationType, checkMessageList } from '../../parts/shared-checks.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { MESSAGES_ROLES } from '../wire.ts'
 import type { KnownBlocks, MessagesBlock, MessagesMessage, MessagesTool } from '../wire.ts'
 

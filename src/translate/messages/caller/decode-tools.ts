@@ -1,4 +1,4 @@
-import { isObject } from '../../parts/json.ts'
+import { isObject } from '../../../json/json.ts'
 import type { TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { clientToolOf } from './client-tools.ts'

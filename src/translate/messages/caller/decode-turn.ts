@@ -1,6 +1,6 @@
 import { warnLimits } from '../limit-betas.ts'
 import type { CallerRequest, DecodedTurn, EncodeContext, ReplySeed } from '../../dialect.ts'
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { FieldNames, OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { contentBlocks, effortOfTurn, isUserPrompt, refusePrefill } from '../content.ts'

@@ -1,7 +1,7 @@
 import { encodeJsonEvent } from '../../../sse/encode.ts'
 import type { CallerDialect } from '../../caller-dialect.ts'
 import type { ConversationShape } from '../../dialect.ts'
-import { replaceMember } from '../../parts/json-members.ts'
+import { replaceMember } from '../../../json/json-members.ts'
 import { decodeMessagesRequest } from './decode-request.ts'
 import { decodeMessagesTurn } from './decode-turn.ts'
 import { createMessagesTurnFold, createMessagesTurnStream } from './encode-stream.ts'

@@ -1,7 +1,7 @@
 import { encodeJsonEvent } from '../../../sse/encode.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../../dialect.ts'
 import { mintId } from '../../parts/ids.ts'
-import { stringify } from '../../parts/json.ts'
+import { stringify } from '../../../json/json.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { foldEvent, startFold, toMessage } from '../fold.ts'
 import { orderSearchResults } from '../search-results.ts'

@@ -1,7 +1,7 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isObject } from '../../parts/json.ts'
+import { isObject } from '../../../json/json.ts'
 import type { FunctionTool, Turn, TurnField } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { isBlank, refusePrefill } from '../content.ts'

@@ -1,5 +1,5 @@
-import { isObject } from '../../parts/json.ts'
-import type { JsonObject } from '../../parts/json.ts'
+import { isObject } from '../../../json/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import type { MessagesBlock } from '../wire.ts'
 
 /**

@@ -12,7 +12,7 @@ import {
   type Refused,
 } from '../../learned-refusals.ts'
 import { isPromptTooLong } from '../../parts/error-wording.ts'
-import { isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'
 import { toolReferenceText } from '../content.ts'

@@ -1,5 +1,5 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { changedMembers, spliceMembers } from '../../parts/json-members.ts'
+import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { isLegalName } from '../../parts/ids.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'

@@ -3,7 +3,7 @@ import type { ReplySeed } from '../../dialect.ts'
 import { eventsBeforeLearning, learnTemplate, matchTemplate, startTemplates } from '../../parts/event-template.ts'
 import type { EventTemplates, TemplateField } from '../../parts/event-template.ts'
 import { refuseDamaged, toStreamFault } from '../../parts/stream-fault.ts'
-import { isFilled, parseObject } from '../../parts/json.ts'
+import { isFilled, parseObject } from '../../../json/json.ts'
 import type { WireEvent } from '../wire.ts'
 
 /** The end mark of OpenAI's streams, which Copilot may send after `message_stop`. */

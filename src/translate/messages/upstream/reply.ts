@@ -1,6 +1,6 @@
 import { encodeEvent, encodeJsonEvent } from '../../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
-import { stringify } from '../../parts/json.ts'
+import { stringify } from '../../../json/json.ts'
 import { foldEvent, startFold, toMessage } from '../fold.ts'
 import { toUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent, startNormaliser, type NormalisedEvent, type Normaliser } from './normalise.ts'

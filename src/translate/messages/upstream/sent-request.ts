@@ -1,6 +1,6 @@
 import type { EncodedRequest } from '../../dialect.ts'
-import type { JsonObject } from '../../parts/json.ts'
-import { isFilled, isObject, parseObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
+import { isFilled, isObject, parseObject } from '../../../json/json.ts'
 import { contentBlocks, isBlank } from '../content.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest } from '../wire.ts'
 

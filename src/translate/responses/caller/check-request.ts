@@ -1,5 +1,5 @@
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { type JsonObject, isObject } from '../../parts/json.ts'
+import { type JsonObject, isObject } from '../../../json/json.ts'
 import { itemTypeOf } from '../items.ts'
 import { type ResponsesItem, type ResponsesTool, type ResponsesToolChoice, isWebSearchType } from '../wire.ts'
 

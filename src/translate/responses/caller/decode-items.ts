@@ -1,5 +1,5 @@
 import { refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type {
   MessageItem,

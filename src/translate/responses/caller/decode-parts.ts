@@ -1,5 +1,5 @@
 import { parseDataUrl } from '../../parts/data-url.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import type { CacheMark, FileSource, ImageSource, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 

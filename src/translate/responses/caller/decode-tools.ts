@@ -1,5 +1,5 @@
 import { refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { type ResponsesRequest, isWebSearchType } from '../wire.ts'

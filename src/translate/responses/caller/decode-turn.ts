@@ -1,7 +1,7 @@
 import type { CallerRequest, DecodedTurn, ReplySeed } from '../../dialect.ts'
 import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { echoOf } from '../response-object.ts'

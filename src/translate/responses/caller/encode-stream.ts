@@ -1,7 +1,7 @@
 import { Fault } from '../../../errors.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../../dialect.ts'
 import { sealOpaque } from '../../parts/opaque-envelope.ts'
-import { objectsOf } from '../../parts/json.ts'
+import { objectsOf } from '../../../json/json.ts'
 import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { encodeSummary } from '../compaction.ts'
 import { encodeResponsesFailure } from '../error.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import { isGptFrom, modelFamily } from '../../parts/model-family.ts'
 import { itemTypeOf, mapParts } from '../items.ts'
 import { NO_BREAKPOINTS } from './learned-refusals.ts'

@@ -1,6 +1,6 @@
 import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
-import { isFilled, isObject } from '../../parts/json.ts'
+import { isFilled, isObject } from '../../../json/json.ts'
 import type { Citation, Opaque, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { type PartContainer, partEvents, textKinds } from '../text-events.ts'
 import { copilotUsageOf, toUsage } from '../usage.ts'

@@ -1,7 +1,7 @@
 import type { ModelTraits } from '../../model-traits.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import type { JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import { isMadeFor } from '../../parts/opaque-envelope.ts'
 import type {
   CompactionItem,

@@ -1,5 +1,5 @@
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import { isObject, type JsonObject } from '../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'

@@ -1,7 +1,7 @@
 import type { EncodedRequest } from '../../dialect.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import type { JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import { refuseAsPrefill, refuseTooManyTools } from '../../parts/shared-checks.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../../turn.ts'

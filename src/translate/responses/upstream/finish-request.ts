@@ -1,5 +1,5 @@
 import { withoutLearnedFields } from '../../learned-refusals.ts'
-import type { JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
 import { isChatgpt } from './model-profile.ts'

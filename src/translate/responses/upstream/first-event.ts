@@ -1,8 +1,8 @@
 import type { SseEvent } from '../../../sse/decode.ts'
 import { readErrorValue } from '../../../upstream-errors/error-body.ts'
 import type { FirstEvent } from '../../../upstream-errors/error-body.ts'
-import { isObject, parseObject } from '../../parts/json.ts'
-import type { JsonObject } from '../../parts/json.ts'
+import { isObject, parseObject } from '../../../json/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 
 /** Events that come before any output. Source: docs/codex-wire.md, "Event stream". */
 const preludes: ReadonlySet<string> = new Set([

@@ -13,7 +13,7 @@ import {
   type Remedy,
 } from '../../learned-refusals.ts'
 import { clampEffort, isEffort } from '../../parts/effort.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { valueAt } from '../../../json/value-at.ts'
 import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, mapParts } from '../items.ts'
 import { LITE } from './learned-refusals.ts'

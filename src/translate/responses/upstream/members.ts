@@ -1,6 +1,6 @@
 import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { nameable } from '../wire.ts'
 import {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../parts/json.ts'
+import type { JsonObject } from '../../../json/json.ts'
 import { MISSING_RESULT } from '../../fit/pair-calls.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, shortCallId } from '../items.ts'

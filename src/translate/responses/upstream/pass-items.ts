@@ -1,5 +1,5 @@
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { decodeSummary, summaryPrompt } from '../compaction.ts'

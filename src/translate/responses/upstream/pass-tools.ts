@@ -1,5 +1,5 @@
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { isStrictSchema, normaliseSchema } from '../../parts/json-schema.ts'
 import { isOfferedAnyway } from '../../fit/prepare-turn.ts'
 import { isLegalName } from '../../parts/ids.ts'

@@ -1,4 +1,4 @@
-import { isFilled, isObject, type JsonObject } from '../../parts/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { digest, shortName } from '../../parts/ids.ts'
 import { isUserMessage } from '../items.ts'
 

@@ -1,6 +1,6 @@
 import { mintId } from '../../parts/ids.ts'
 import { isSealed, sealOpaque } from '../../parts/opaque-envelope.ts'
-import { isFilled } from '../../parts/json.ts'
+import { isFilled } from '../../../json/json.ts'
 import { isUsableId, mintItemId } from '../items.ts'
 import { type ItemSnapshot, type PartSnapshot, toPart } from '../snapshot.ts'
 import { type PartContainer, kindOfItem, textKinds } from '../text-events.ts'

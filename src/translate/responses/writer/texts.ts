@@ -1,4 +1,4 @@
-import { objectsOf } from '../../parts/json.ts'
+import { objectsOf } from '../../../json/json.ts'
 import { type ItemSnapshot, type PartSnapshot, type TextSnapshot, toPart } from '../snapshot.ts'
 import { type PartContainer, type TextKind, kindOfPart, partEvents, textKinds } from '../text-events.ts'
 import type { WireEvent, WireObject } from '../wire.ts'

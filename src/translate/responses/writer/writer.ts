@@ -1,7 +1,7 @@
 import { encodeEvent, encodeJsonEvent } from '../../../sse/encode.ts'
 import type { ReplySeed } from '../../dialect.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
-import { stringify } from '../../parts/json.ts'
+import { stringify } from '../../../json/json.ts'
 import { type ResponseSnapshot, foldEvent, startSnapshot } from '../snapshot.ts'
 import type { WireEvent } from '../wire.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { foldChunk, startAnswer, toCompletion } from '../../../../src/translate/chat/fold.ts'
 import { createChatStream } from '../../../../src/translate/chat/upstream/reply.ts'
-import { parseObject } from '../../../../src/translate/parts/json.ts'
+import { parseObject } from '../../../../src/json/json.ts'
 import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
 import { type Answer, answers, generatedUsage, quirks, type Quirks, toWire } from '../generated-streams.ts'
 

@@ -7,7 +7,7 @@ import { startNormaliser } from '../../../../src/translate/chat/upstream/normali
 import type { NormalisedChunk, NormaliserState } from '../../../../src/translate/chat/upstream/normalise/state.ts'
 import { createChatFold, createChatStream } from '../../../../src/translate/chat/upstream/reply.ts'
 import { type EventTemplates, matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/translate/parts/json.ts'
+import { stringify } from '../../../../src/json/json.ts'
 import { seedOf } from '../fixture-streams.ts'
 
 /** Learns from the first event on. */

@@ -7,7 +7,7 @@ import type { NormalisedEvent, Normaliser } from '../../../../src/translate/mess
 import { createMessagesFold } from '../../../../src/translate/messages/upstream/reply.ts'
 import { matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
 import type { EventTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/translate/parts/json.ts'
+import { stringify } from '../../../../src/json/json.ts'
 import { seed } from '../fixture-streams.ts'
 
 /** Learns from the first event on. */

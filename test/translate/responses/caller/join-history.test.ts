@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import type { JsonObject } from '../../../../src/translate/parts/json.ts'
+import type { JsonObject } from '../../../../src/json/json.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import { decodeResponsesTurn } from '../../../../src/translate/responses/caller/decode-turn.ts'
 import { arbitraryItems } from '../arbitrary-bodies.ts'

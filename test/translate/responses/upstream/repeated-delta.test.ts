@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type SseEvent, createSseDecoder } from '../../../../src/sse/decode.ts'
 import { type EventTemplates, startTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/translate/parts/json.ts'
+import { stringify } from '../../../../src/json/json.ts'
 import { createResponsesDecoder } from '../../../../src/translate/responses/upstream/decode-stream.ts'
 import {
   createResponsesFold,

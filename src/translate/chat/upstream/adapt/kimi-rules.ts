@@ -1,4 +1,4 @@
-import { isObject } from '../../../parts/json.ts'
+import { isObject } from '../../../../json/json.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
 import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
 import type { Rule, Target } from './rule.ts'

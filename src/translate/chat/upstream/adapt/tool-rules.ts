@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../parts/json.ts'
+import { isObject, type JsonObject } from '../../../../json/json.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
 import { withTools } from '../../legacy-functions.ts'
 import { counted, type Outcome } from '../../map-messages.ts'

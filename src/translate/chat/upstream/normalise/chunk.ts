@@ -1,7 +1,7 @@
 import { Fault } from '../../../../errors.ts'
 import type { SseEvent } from '../../../../sse/decode.ts'
 import { learnTemplate, matchTemplate, renderMatch } from '../../../parts/event-template.ts'
-import { isFilled, isObject } from '../../../parts/json.ts'
+import { isFilled, isObject } from '../../../../json/json.ts'
 import { isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
 import { noteReason } from './finish.ts'

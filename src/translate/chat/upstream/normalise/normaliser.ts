@@ -1,7 +1,7 @@
 import { Fault } from '../../../../errors.ts'
 import type { SseEvent } from '../../../../sse/decode.ts'
 import { refuseDamaged, toStreamFault } from '../../../parts/stream-fault.ts'
-import { isFilled, isObject, objectsOf, parseObject } from '../../../parts/json.ts'
+import { isFilled, isObject, objectsOf, parseObject } from '../../../../json/json.ts'
 import { extrasOf, isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
 import { hasError, isPlain, learnChunk, normaliseChunk, repeatedChunk, takeUsage } from './chunk.ts'

@@ -1,4 +1,4 @@
-import { countOf, isFilled, isObject, objectsOf } from '../../../parts/json.ts'
+import { countOf, isFilled, isObject, objectsOf } from '../../../../json/json.ts'
 import type { FinishReason, WireChunk, WireDelta } from '../../wire.ts'
 
 /** The final event of a stream that ends in the Responses dialect, converted to Chat Completions. */

@@ -1,6 +1,6 @@
 import { Fault } from '../../../../errors.ts'
 import { type ArgumentScan, scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
-import { isFilled, isObject, stringify } from '../../../parts/json.ts'
+import { isFilled, isObject, stringify } from '../../../../json/json.ts'
 import type { WireFunction, WireToolCall } from '../../wire.ts'
 
 /** Functions take JSON, custom tools take any text. */

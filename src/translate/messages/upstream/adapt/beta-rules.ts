@@ -1,5 +1,5 @@
 import { warnLimits } from '../../limit-betas.ts'
-import { isObject } from '../../../parts/json.ts'
+import { isObject } from '../../../../json/json.ts'
 import { hasBeta, isOfBeta } from './rule.ts'
 import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'

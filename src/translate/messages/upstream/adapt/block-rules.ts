@@ -1,4 +1,4 @@
-import { isObject } from '../../../parts/json.ts'
+import { isObject } from '../../../../json/json.ts'
 import { isSealed, openOpaque } from '../../../parts/opaque-envelope.ts'
 import { describeSearch } from '../../../web-search.ts'
 import { contentBlocks, isBlank, isBlankBlock, toolReferenceText, pausedFrom } from '../../content.ts'

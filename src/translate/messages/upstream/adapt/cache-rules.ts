@@ -1,5 +1,5 @@
 import { mapSame, mapBlocks } from '../../content.ts'
-import { isObject } from '../../../parts/json.ts'
+import { isObject } from '../../../../json/json.ts'
 import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRequest, MessagesTool } from '../../wire.ts'
 import { CACHE_TTL_BETA, withBeta } from './beta-rules.ts'
 import type { Draft, Rule } from './rule.ts'

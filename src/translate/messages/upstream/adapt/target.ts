@@ -1,7 +1,7 @@
 import { learnedValues } from '../../../learned-refusals.ts'
 import { isClaudeFrom, modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
 import { vendorOf } from '../../../parts/opaque-envelope.ts'
-import { isFilled } from '../../../parts/json.ts'
+import { isFilled } from '../../../../json/json.ts'
 import type { ModelTraits } from '../../../model-traits.ts'
 import type { Vendor } from '../../../turn.ts'
 

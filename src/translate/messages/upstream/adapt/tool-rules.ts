@@ -1,5 +1,5 @@
 import { refuseValue } from '../../../parts/invalid.ts'
-import { isObject } from '../../../parts/json.ts'
+import { isObject } from '../../../../json/json.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest, MessagesTool } from '../../wire.ts'
 import { hasBeta, type Draft, type Rule } from './rule.ts'

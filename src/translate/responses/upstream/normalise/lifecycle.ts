@@ -1,6 +1,6 @@
 import { Fault } from '../../../../errors.ts'
 import { toUpstreamMessage } from '../../../../upstream-errors/message.ts'
-import { isFilled, isObject, objectsOf } from '../../../parts/json.ts'
+import { isFilled, isObject, objectsOf } from '../../../../json/json.ts'
 import { isUsableId, mintResponseId } from '../../items.ts'
 import { completeResponse } from '../../response-object.ts'
 import { type ItemSnapshot, itemsOf, outputOf, toItem } from '../../snapshot.ts'

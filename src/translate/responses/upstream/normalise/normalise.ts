@@ -1,7 +1,7 @@
 import { Fault } from '../../../../errors.ts'
 import type { SseEvent } from '../../../../sse/decode.ts'
 import { refuseDamaged, toStreamFault } from '../../../parts/stream-fault.ts'
-import { isFilled, isObject, parseObject } from '../../../parts/json.ts'
+import { isFilled, isObject, parseObject } from '../../../../json/json.ts'
 import type { ItemSnapshot } from '../../snapshot.ts'
 import {
   type PartContainer,

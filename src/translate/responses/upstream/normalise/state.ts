@@ -6,7 +6,7 @@ import {
   eventsBeforeLearning,
   startTemplates,
 } from '../../../parts/event-template.ts'
-import type { JsonObject } from '../../../parts/json.ts'
+import type { JsonObject } from '../../../../json/json.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
 import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isObject } from '../../../src/translate/parts/json.ts'
+import { isObject } from '../../src/json/json.ts'
 
 test.each([
   [{}, true],

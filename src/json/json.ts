@@ -1,4 +1,4 @@
-import { Fault } from '../../errors.ts'
+import { Fault } from '../errors.ts'
 import { scanMembers } from './json-members.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>

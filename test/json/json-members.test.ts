@@ -1,7 +1,7 @@
-import { fc } from '../../fast-check.ts'
+import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
-import { scanMembers, spliceMembers } from '../../../src/translate/parts/json-members.ts'
-import type { Member } from '../../../src/translate/parts/json-members.ts'
+import { scanMembers, spliceMembers } from '../../src/json/json-members.ts'
+import type { Member } from '../../src/json/json-members.ts'
 
 const limits = { maxDepth: 100, maxMembers: 100, maxValues: 10_000 }
 
