@@ -292,7 +292,6 @@ async function openRouted(
         traits: model,
         wantsUsage: request.wantsUsage,
         notes: reader.notes,
-        sent: reader.continuesPauses ? translated.request : undefined,
         redact: state.redact,
       },
       warnings: warningsNow(),

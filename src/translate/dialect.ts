@@ -142,8 +142,6 @@ export interface ReplySeed {
   /** As in `CallerRequest`, which a long stream must not keep in memory. */
   readonly wantsUsage: boolean
   readonly notes: ReplyNotes
-  /** The request that upstream answers. Set if the proxy continues an answer that upstream pauses. */
-  readonly sent?: EncodedRequest | undefined
   /** Removes known credentials from upstream's error messages. */
   readonly redact: (text: string) => string
 }
@@ -240,11 +238,9 @@ export interface TurnDecoder {
   readonly skipped: () => number
   /**
    * Call after a stop of `pause`. Returns the request that makes upstream continue; undefined if there is nothing to
-   * continue. The decoder then reads the reply to it as more of the same answer, with consecutive slots and the usage of
-   * all replies. Only in dialects with pauses.
-   * @param sent the request that was answered
+   * continue. Absent if upstream does not pause, or if the caller continues the answer itself.
    */
-  readonly continuation?: ((sent: EncodedRequest) => EncodedRequest | undefined) | undefined
+  readonly continuation?: (() => EncodedRequest | undefined) | undefined
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { CallerDialect } from './caller-dialect.ts'
-import type { Continuation, EventReply, ReplyFold, ReplySeed, ReplyStream } from './dialect.ts'
+import type { Continuation, EncodedRequest, EventReply, ReplyFold, ReplySeed, ReplyStream } from './dialect.ts'
 import { createRestorer } from './fit/restore-events.ts'
 import { addUsage } from './usage.ts'
 import type { TurnEvent, Usage } from './turn.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
-import { createSearchRounds } from './web-search.ts'
+import { createSearchRounds, type SearchRounds } from './web-search.ts'
 
 /** A translated reply as SSE text in the caller's dialect. */
 export function createTranslatedStream(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyStream {
@@ -42,7 +42,8 @@ const maxContinuations = 5
 
 /**
  * One answer as events, over as many upstream replies as the answer takes: upstream may pause it, and the model may call
- * for web searches that the proxy runs. The caller sees one `start`, one `stop` and the usage of all replies.
+ * for web searches that the proxy runs. The caller sees one `start`, one `stop`, consecutive slots and the usage of all
+ * replies.
  */
 export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): EventReply {
   const { notes } = seed
@@ -51,15 +52,15 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
   let decoder = upstream.createDecoder(seed)
   /** Usage so far, as the caller was told. */
   let usage: Usage | undefined
-  /** Usage of replies whose decoder is gone. */
-  let earlierUsage: Usage | undefined
-  let earlierSkipped = 0
+  /** Of replies whose decoder is gone. */
+  let earlier: { readonly usage: Usage | undefined; readonly skipped: number } = { usage, skipped: 0 }
+  /** The first slot of the current reply. */
+  let firstSlot = 0
+  let nextSlot = 0
   /** Upstream's reply is complete. */
   let done = false
   /** The caller's answer is complete, for example at a stop text that the proxy watches for. */
   let hasStopped = false
-  /** The request that upstream is answering; set only if the proxy continues pauses. */
-  let request = seed.sent
   let continuations = 0
   /** The `stop` of a paused answer. The caller gets it only if the answer is not continued. */
   let pause: TurnEvent | undefined
@@ -67,7 +68,8 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
   let pending: readonly TurnEvent[] = []
 
   function emit(decoded: readonly TurnEvent[]): readonly TurnEvent[] {
-    const events = searches === undefined ? decoded : searches.push(withTotals(decoded))
+    const joined = continuations === 0 ? decoded : decoded.flatMap(join)
+    const events = searches === undefined ? joined : searches.push(joined)
     if (searches?.isWaiting() === true) done = true
     const emitted = restorer === undefined ? events : events.flatMap(restorer.push)
     for (const event of emitted) {
@@ -75,24 +77,33 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
       else if (event.type === 'stop') {
         done = true
         hasStopped = true
-        if (event.reason !== 'pause' || request === undefined) continue
+        if (event.reason !== 'pause' || decoder.continuation === undefined) continue
         pause = event
         hasStopped = false
         // A `stop` is the last event.
         return emitted.slice(0, -1)
-      }
+      } else if (event.type !== 'start' && event.slot >= nextSlot) nextSlot = event.slot + 1
     }
     return emitted
   }
 
-  /** Each search request has a usage of its own; the caller sees one answer. */
-  function withTotals(events: readonly TurnEvent[]): readonly TurnEvent[] {
+  /** Makes the events of a continuation those of one answer. */
+  function join(event: TurnEvent): readonly TurnEvent[] {
+    switch (event.type) {
+      case 'start':
+        return []
+      case 'stop':
+        return [event]
+      case 'usage':
+        return [{ type: 'usage', usage: withSearches(addUsage(earlier.usage, event.usage) ?? event.usage) }]
+      default:
+        return [{ ...event, slot: firstSlot + event.slot }]
+    }
+  }
+
+  function withSearches(counts: Usage): Usage {
     const count = searches?.count() ?? 0
-    return events.map((event) => {
-      if (event.type !== 'usage') return event
-      const total = addUsage(earlierUsage, event.usage) ?? event.usage
-      return { type: 'usage', usage: count === 0 ? total : { ...total, searches: count } }
-    })
+    return count === 0 ? counts : { ...counts, searches: count }
   }
 
   function withPending(events: readonly TurnEvent[]): readonly TurnEvent[] {
@@ -102,62 +113,61 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
     return all
   }
 
+  /** Prepares for the reply that continues the answer. */
+  function continueWith(request: EncodedRequest): EncodedRequest {
+    earlier = { usage, skipped: skipped() }
+    firstSlot = nextSlot
+    continuations += 1
+    const id = `${seed.id}r${continuations}`
+    decoder = upstream.createDecoder({ ...seed, id, notes: { ...notes, upstream: request.replyNotes } })
+    done = false
+    return request
+  }
+
+  function endWith(events: readonly TurnEvent[]): void {
+    done = true
+    pending = [...pending, ...events]
+  }
+
   /** The model has called for searches. */
-  function continueAfterSearches(rounds: NonNullable<typeof searches>): Continuation {
+  function continueAfterSearches(rounds: SearchRounds): Continuation {
     return {
       searches: rounds.searches(),
       next(outcomes, context) {
         const resumed = rounds.resume(outcomes, context)
         if (usage !== undefined && rounds.count() > 0) {
-          usage = { ...usage, searches: rounds.count() }
+          usage = withSearches(usage)
           pending = [...pending, { type: 'usage', usage }]
         }
         pending = [...pending, ...resumed.events]
-        if (resumed.request === undefined) return undefined
-        earlierUsage = usage
-        earlierSkipped += decoder.skipped()
-        continuations += 1
-        decoder = upstream.createDecoder({ ...seed, id: `${seed.id}r${continuations}` })
-        done = false
-        return resumed.request
+        return resumed.request && continueWith(resumed.request)
       },
-      refused() {
-        done = true
-        pending = [...pending, ...rounds.endAnswer()]
-      },
+      refused: () => endWith(rounds.endAnswer()),
     }
   }
 
   /** Upstream has paused the answer. */
-  function continueAfterPause(): Continuation | undefined {
-    const stop = pause
-    if (stop === undefined || request === undefined) return undefined
+  function continueAfterPause(stop: TurnEvent): Continuation | undefined {
     pause = undefined
-    const refused = (): void => {
-      done = true
-      pending = [...pending, stop]
-    }
-    const next = continuations < maxContinuations ? decoder.continuation?.(request) : undefined
-    if (next === undefined) {
-      refused()
-      return undefined
-    }
-    request = next
-    continuations += 1
-    done = false
-    return { searches: [], next: () => next, refused }
+    const refused = (): void => endWith([stop])
+    const request = continuations < maxContinuations ? decoder.continuation?.() : undefined
+    if (request !== undefined) return { searches: [], next: () => continueWith(request), refused }
+    refused()
+    return undefined
   }
 
+  const skipped = (): number => earlier.skipped + decoder.skipped()
   return {
     push: (event) => (done ? [] : withPending(emit(decoder.push(event)))),
     end: () => withPending(done ? [] : emit(decoder.end())),
     isDone: () => done,
     usage: () => usage,
-    skipped: () => earlierSkipped + decoder.skipped(),
+    skipped,
     continuation() {
       // Upstream may leave out its last event.
       if (!done) pending = [...pending, ...emit(decoder.end())]
-      return searches?.isWaiting() === true && !hasStopped ? continueAfterSearches(searches) : continueAfterPause()
+      if (searches?.isWaiting() === true && !hasStopped) return continueAfterSearches(searches)
+      return pause && continueAfterPause(pause)
     },
   }
 }

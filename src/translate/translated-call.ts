@@ -29,8 +29,6 @@ export interface TranslatedCall<Reader = ReplyReader> {
 /** What reading the reply takes. Holds nothing else of the request. */
 export interface EventReader {
   readonly notes: ReplyNotes
-  /** The proxy continues an answer that upstream pauses, and keeps the request for as long as the answer lasts. */
-  readonly continuesPauses: boolean
 }
 
 /** Reads the reply for a caller, in the caller's dialect. */
@@ -63,7 +61,6 @@ export function translateCall(
       request: { ...passed, warnings },
       reader: {
         notes: { tools: new Map(), stop: [], upstream: passed.replyNotes },
-        continuesPauses: false,
         createStream,
         createFold,
       },
@@ -108,7 +105,6 @@ export function translateTurn(
         upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
-      continuesPauses: upstream.pauses === true,
     },
   }
 }

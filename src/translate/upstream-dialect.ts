@@ -31,11 +31,6 @@ export interface UpstreamDialect {
   readonly createDecoder: (seed: ReplySeed) => TurnDecoder
   /** Judges each event until the first that is no prelude. Lets an executor answer a failure inside a 200 with a status. */
   readonly judgeFirstEvent?: ((event: SseEvent) => FirstEvent) | undefined
-  /**
-   * Upstream may pause an answer and continues it when it gets back what it has said so far. A caller of the same
-   * dialect sees the pause and continues the answer itself; for any other caller, the proxy continues it.
-   */
-  readonly pauses?: boolean | undefined
 
   // For callers of the same dialect.
   /**

@@ -180,32 +180,24 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
   const pages = new Map<string, FoundPage>()
   let waiting: readonly SearchCall[] = []
   let stop: Extract<TurnEvent, { type: 'stop' }> | undefined
-  let started = false
   let uses = 0
   let succeeded = 0
   let rounds = 0
-  /** First slot of this round. */
-  let firstSlot = 0
-  let nextSlot = 0
 
   function take(event: TurnEvent): readonly TurnEvent[] {
     switch (event.type) {
       case 'start':
-        if (started) return nothing
-        started = true
-        return [event]
       case 'usage':
         return [event]
       case 'stop':
         return takeStop(event)
       default:
-        return takePart(firstSlot === 0 ? event : { ...event, slot: firstSlot + event.slot })
+        return takePart(event)
     }
   }
 
   function takePart(event: Exclude<TurnEvent, { type: 'start' | 'usage' | 'stop' }>): readonly TurnEvent[] {
     const { slot } = event
-    nextSlot = Math.max(nextSlot, slot + 1)
     addToDraft(drafts, event)
     const draft = drafts.get(slot)
     if (draft !== undefined && isSearch(draft)) return nothing
@@ -281,7 +273,6 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
       rounds += 1
       answered = [...answered, ...itemsOfRound(outcomes)]
       drafts = new Map()
-      firstSlot = nextSlot
       return { events, request: resume(answered, rounds === maxContinuations, context) }
     },
     endAnswer: () => end('end'),

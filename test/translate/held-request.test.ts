@@ -18,10 +18,9 @@ function open(caller: UpstreamDialectId, upstream: UpstreamDialectId) {
   })
   const request = callerDialects[caller].decodeRequest(text, Buffer.from(text), {})
   const exchange = translateCall(callerDialects[caller], upstreamDialects[upstream], request, encodeContext(model))
-  const { notes, continuesPauses, createStream } = exchange.reader
-  const sent = continuesPauses ? exchange.request : undefined
+  const { notes, createStream } = exchange.reader
   return {
-    stream: createStream(replySeed(model, { notes, sent })),
+    stream: createStream(replySeed(model, { notes })),
     asked: new WeakRef(Object(request.body)),
     sent: new WeakRef(exchange.request.body),
   }

@@ -1,56 +1,45 @@
 import { Fault } from '../../../errors.ts'
-import type { EncodedRequest, ReplySeed, TurnDecoder } from '../../dialect.ts'
+import type { ReplySeed, TurnDecoder } from '../../dialect.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { makerOf } from '../../parts/opaque-envelope.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../json/json.ts'
-import type { Opaque, TurnEvent, TurnStop, Usage } from '../../turn.ts'
+import type { Opaque, TurnEvent, TurnStop } from '../../turn.ts'
 import { foldDelta, startBlockFold, toBlock, type BlockFold } from '../fold.ts'
-import { addUsage } from '../../usage.ts'
 import { toUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent, startNormaliser, type NormalisedEvent, type Normaliser } from './normalise.ts'
-import { continueRequest } from './sent-request.ts'
+import { continueRequest, requestToContinue } from './sent-request.ts'
 
 /** Decodes Anthropic's native stream. The events are normalised as for a caller of the same dialect. */
 export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
+  const sent = requestToContinue(seed)
+  const blocks: BlockFold[] | undefined = sent && []
   const state: DecodeState = {
-    seed,
     maker: makerOf(seed.traits),
     normaliser: startNormaliser(seed),
-    started: false,
     nextSlot: 0,
     open: undefined,
     calls: 0,
-    earlierUsage: undefined,
-    blocks: seed.sent === undefined ? undefined : [],
+    blocks,
     skipped: 0,
   }
   return {
     push: (event) => decodeEvents(state, normaliseEvent(state.normaliser, event)),
     end: () => decodeEvents(state, normaliseEnd(state.normaliser)),
     skipped: () => state.skipped + state.normaliser.skipped,
-    continuation: (sent) => continueAnswer(state, sent),
+    continuation: sent && blocks && (() => continueRequest(sent, blocks.map(toBlock))),
   }
 }
 
-/** Owned by one answer, which may take several streams. Updated in place. */
+/** Owned by one stream. Updated in place. */
 interface DecodeState {
-  readonly seed: ReplySeed
   readonly maker: Pick<Opaque, 'vendor' | 'provider' | 'family'>
-  /** The normaliser of the current stream. */
-  normaliser: Normaliser
-  /** `start` was emitted. */
-  started: boolean
+  readonly normaliser: Normaliser
   nextSlot: number
   open: OpenBlock | undefined
   /** Calls of the caller's tools. */
   calls: number
-  /** Usage of earlier streams of the answer. */
-  earlierUsage: Usage | undefined
-  /**
-   * Blocks of the current stream, which are sent back if the answer is paused. Undefined if the answer is not continued
-   * here.
-   */
-  blocks: BlockFold[] | undefined
+  /** They are sent back if the answer is paused. Undefined if the answer is not continued here. */
+  readonly blocks: BlockFold[] | undefined
   /** Number of events, blocks and deltas that a turn cannot hold. */
   skipped: number
 }
@@ -106,8 +95,6 @@ function decodeEvents(state: DecodeState, events: readonly NormalisedEvent[]): r
 }
 
 function start(state: DecodeState, out: TurnEvent[]): void {
-  if (state.started) return
-  state.started = true
   const { model, usage } = state.normaliser
   out.push({ type: 'start', model, usage: toUsage(usage) })
 }
@@ -196,7 +183,7 @@ function slotOf(state: DecodeState, open: OpenBlock): number {
 
 function finish(state: DecodeState, out: TurnEvent[]): void {
   const { usage: counts, end = {} } = state.normaliser
-  const usage = addUsage(state.earlierUsage, toUsage(counts))
+  const usage = toUsage(counts)
   if (usage !== undefined) out.push({ type: 'usage', usage })
   const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = end
   out.push({
@@ -236,17 +223,6 @@ function toDetail({ category, explanation }: JsonObject) {
     ...(isFilled(category) && { category }),
     ...(isFilled(explanation) && { explanation }),
   }
-}
-
-/** Prepares the decoder for the stream that continues the answer. */
-function continueAnswer(state: DecodeState, sent: EncodedRequest): EncodedRequest | undefined {
-  const request = continueRequest(sent, (state.blocks ?? []).map(toBlock))
-  if (request === undefined) return undefined
-  state.earlierUsage = addUsage(state.earlierUsage, toUsage(state.normaliser.usage))
-  state.skipped += state.normaliser.skipped
-  state.normaliser = startNormaliser(state.seed)
-  state.blocks = []
-  return request
 }
 
 function textOf(value: unknown): string {

@@ -15,7 +15,6 @@ export const messagesUpstream: UpstreamDialect = {
   accepts: () => accepts,
   encodeTurn: encodeMessagesTurn,
   createDecoder: createMessagesDecoder,
-  pauses: true,
   passRequest: passMessagesRequest,
   createStream: createMessagesStream,
   createFold: createMessagesFold,

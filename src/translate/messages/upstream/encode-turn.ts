@@ -14,7 +14,7 @@ import { targetOf } from './adapt/target.ts'
 import type { Target } from './adapt/target.ts'
 import { cacheControl, encodeItems } from './encode-items.ts'
 import { jsonHint, toFormatSchema } from './format-schema.ts'
-import { encodeHeaders } from './sent-request.ts'
+import { encodeHeaders, withContinuation } from './sent-request.ts'
 import { planThinking } from './thinking-plan.ts'
 
 /**
@@ -67,7 +67,8 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
     const name = turnFields.get(warning.field)
     warnings.push(name === undefined ? warning : { ...warning, field: turn.fieldNames[name] })
   }
-  return { body: Buffer.from(JSON.stringify(finished.body)), headers: encodeHeaders(finished.betas), warnings }
+  const sent = Buffer.from(JSON.stringify(finished.body))
+  return withContinuation({ body: sent, headers: encodeHeaders(finished.betas), warnings })
 }
 
 /** Members that the adaptation rules change, by the caller's names. */

@@ -1,4 +1,4 @@
-import type { EncodedRequest } from '../../dialect.ts'
+import type { EncodedRequest, ReplySeed } from '../../dialect.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { isFilled, isObject, parseObject } from '../../../json/json.ts'
 import { contentBlocks, isBlank } from '../content.ts'
@@ -23,6 +23,17 @@ export function isSentBody(value: unknown): value is MessagesRequest {
   return isObject(value) && Array.isArray(value['messages'])
 }
 
+/** Marks a request whose answer the proxy continues if upstream pauses it: its reply keeps the request. */
+export function withContinuation(request: EncodedRequest): EncodedRequest {
+  return { ...request, replyNotes: request }
+}
+
+/** Undefined if the caller continues a paused answer itself. */
+export function requestToContinue({ notes }: ReplySeed): EncodedRequest | undefined {
+  // Only `withContinuation` sets the notes of a Messages upstream.
+  return notes.upstream as EncodedRequest | undefined
+}
+
 /**
  * Returns the request that continues a paused answer: the same request, with the answer's blocks so far as its last
  * assistant message. Undefined if no block can be sent back. Source: Anthropic API reference, "Handling stop reasons",
@@ -33,7 +44,7 @@ export function continueRequest(sent: EncodedRequest, said: readonly JsonObject[
   const blocks = said.filter(isReplayable)
   if (!isSentBody(body) || blocks.length === 0) return undefined
   const text = JSON.stringify({ ...body, messages: withLastWords(body.messages, blocks) })
-  return { ...sent, body: Buffer.from(text) }
+  return withContinuation({ ...sent, body: Buffer.from(text) })
 }
 
 /** An answer may contain blank text and unsigned thinking, but a request may not. */

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { EncodedRequest } from '../../../../src/translate/dialect.ts'
 import { createMessagesDecoder } from '../../../../src/translate/messages/upstream/decode-stream.ts'
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
+import { createEventReply } from '../../../../src/translate/reply.ts'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
+import { encodeContext } from '../../turns.ts'
 import { seed } from '../fixture-streams.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -61,33 +64,35 @@ function eventsOf(blocks: readonly Told[], reason: string, usage: Json = {}): re
   ]
 }
 
-/** One decoder over one reply after the other. */
-function reader() {
-  const decoder = createMessagesDecoder({ ...seed, sent: requestOf([prompt]) })
+/** Reads one reply after the other as one answer. */
+function reader(sent = requestOf([prompt])) {
+  const notes = { ...seed.notes, upstream: sent }
+  const reply = createEventReply(messagesUpstream, { ...seed, notes })
   return {
     read: (...events: readonly Json[]): readonly TurnEvent[] =>
-      events.flatMap((event) => decoder.push({ event: '', data: JSON.stringify(event) })),
-    continuation: (sent: EncodedRequest) => {
-      const next = decoder.continuation?.(sent)
+      events.flatMap((event) => reply.push({ event: '', data: JSON.stringify(event) })),
+    continuation: () => {
+      const next = reply.continuation?.()?.next([], encodeContext(seed.traits))
       return next && { ...next, body: JSON.parse(next.body.toString('utf8')) }
     },
-    skipped: decoder.skipped,
-    end: decoder.end,
+    skipped: reply.skipped,
+    usage: reply.usage,
+    end: reply.end,
   }
 }
 
 function lastWordsAfter(...blocks: readonly Told[]): unknown {
   const { read, continuation } = reader()
   read(...eventsOf(blocks, 'pause_turn'))
-  return continuation(requestOf([prompt]))?.body.messages.at(-1)
+  return continuation()?.body.messages.at(-1)
 }
 
 describe('the request that continues a paused answer', () => {
   test('is the answered request followed by the answer so far', () => {
-    const { read, continuation } = reader()
-    read(...eventsOf([text('So ', 'far.')], 'pause_turn'))
     const sent = requestOf([prompt], { temperature: 1, tools: [{ name: 't' }] })
-    expect(continuation(sent)).toEqual({
+    const { read, continuation } = reader(sent)
+    read(...eventsOf([text('So ', 'far.')], 'pause_turn'))
+    expect(continuation()).toMatchObject({
       ...sent,
       body: {
         ...JSON.parse(sent.body.toString('utf8')),
@@ -130,16 +135,16 @@ describe('the request that continues a paused answer', () => {
     ['blocks', [{ type: 'text', text: 'Begun' }], [{ type: 'text', text: 'Begun' }]],
     ['nothing', '', []],
   ])('goes on from an assistant’s message that has %s', (_, content, blocks) => {
-    const { read, continuation } = reader()
+    const { read, continuation } = reader(requestOf([prompt, { role: 'assistant', content }]))
     read(...eventsOf([text('So far.')], 'pause_turn'))
-    expect(continuation(requestOf([prompt, { role: 'assistant', content }]))?.body.messages).toEqual([
+    expect(continuation()?.body.messages).toEqual([
       prompt,
       { role: 'assistant', content: [...blocks, { type: 'text', text: 'So far.' }] },
     ])
   })
 })
 
-describe('the decoder of a paused answer', () => {
+describe('the reply of a paused answer', () => {
   test('reads the rest as more of the same', () => {
     const { read, continuation, skipped } = reader()
     const first = read(
@@ -148,8 +153,8 @@ describe('the decoder of a paused answer', () => {
         server_tool_use: { web_search_requests: 1 },
       }),
     )
-    expect(first.at(-1)).toEqual({ type: 'stop', reason: 'pause' })
-    expect(continuation(requestOf([prompt]))).toBeDefined()
+    expect(first.at(-1)).toMatchObject({ type: 'usage' })
+    expect(continuation()).toBeDefined()
     const tool = { type: 'tool_use', id: 'toolu_1', name: 'ls', input: {} }
     const usage = { cache_creation_input_tokens: 2, output_tokens_details: { thinking_tokens: 4 } }
     expect(read(...eventsOf([text('B'), whole(tool)], 'tool_use', usage))).toEqual([
@@ -174,11 +179,11 @@ describe('the decoder of a paused answer', () => {
   })
 
   test('adds up more than two, and takes what the pieces state', () => {
-    const { read, continuation } = reader()
+    const { read, continuation, usage } = reader()
     read(...eventsOf([text('A')], 'pause_turn'))
-    const second = continuation(requestOf([prompt]))?.body.messages
+    continuation()
     read(...eventsOf([text('B')], 'pause_turn'))
-    const third = continuation(requestOf(second))?.body.messages
+    const third = continuation()?.body.messages
     // Without a word about usage.
     const end = read(
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'C' } },
@@ -188,9 +193,9 @@ describe('the decoder of a paused answer', () => {
     expect(end).toMatchObject([
       { type: 'text.delta', slot: 2 },
       { type: 'part.close' },
-      { type: 'usage', usage: { inputTokens: 20, outputTokens: 10 } },
       { type: 'stop', reason: 'end' },
     ])
+    expect(usage()).toMatchObject({ inputTokens: 20, outputTokens: 10 })
     const content = ['A', 'B'].map((each) => ({ type: 'text', text: each }))
     expect(third).toEqual([prompt, { role: 'assistant', content }])
   })
@@ -207,13 +212,13 @@ describe('the decoder of a paused answer', () => {
       decoder.push({ event: '', data: JSON.stringify(event) }),
     )
     expect(events.at(-1)).toEqual({ type: 'stop', reason: 'pause' })
-    expect(decoder.continuation?.(requestOf([prompt]))).toBeUndefined()
+    expect(decoder.continuation).toBeUndefined()
   })
 
   test('wants an end of each of its replies', () => {
     const { read, continuation, end } = reader()
     read(...eventsOf([text('A')], 'pause_turn'))
-    continuation(requestOf([prompt]))
+    continuation()
     expect(end).toThrow('upstream_truncated')
   })
 
