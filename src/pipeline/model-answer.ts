@@ -5,7 +5,6 @@ import { createSseDecoder } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/dialect.ts'
-import type { JsonObject } from '../json/json.ts'
 import { createEventReply } from '../translate/reply.ts'
 import type { EventReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
@@ -65,8 +64,6 @@ export interface AnswerParts<Reader extends EventReader> {
   readonly meter: RequestMeter
   /** The caller's model name, if upstream chose the model. */
   readonly chosenFor: string | undefined
-  /** Input to store with the reply, for later requests that refer to it. */
-  readonly storedInput: readonly JsonObject[] | undefined
   /** Called with the answer's usage, if cache diagnostics are on. */
   readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
   /** Ends the request's admission. */
@@ -104,10 +101,7 @@ export function createAnswer<Reader extends EventReader>(
         await readReply(next, reply, take, flush, signal)
       }
       const end = reply.end()
-      const record = reply.record?.()
-      if (record !== undefined && parts.storedInput !== undefined) state.responses.put(record, parts.storedInput)
-      const reasoning = reply.reasoning?.()
-      if (reasoning !== undefined) state.reasoning.keep(reasoning)
+      reply.remember?.(state.memory)
       return end
     } catch (error) {
       throw withHeaders(error, upstream.headers)

@@ -17,13 +17,13 @@ import { createLearnedRefusals } from './learned-refusals.ts'
 import type { LearnedRefusals } from './learned-refusals.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import { createReasoningCache } from './reasoning-cache.ts'
-import type { ReasoningCache } from './reasoning-cache.ts'
 import type { MeterDeps } from './request-meter.ts'
 import { createResponseStore } from './response-store.ts'
 import type { ResponseStore } from './response-store.ts'
 import { runTurn } from './run-turn.ts'
 import type { DialectCall, ModelCall } from './run-turn.ts'
 import type { EmbeddingsReply } from '../translate/embeddings.ts'
+import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { ReplyReader } from '../translate/translated-call.ts'
 
 export interface PipelineDeps extends MeterDeps {
@@ -52,8 +52,7 @@ export interface PipelineState extends PipelineDeps {
   readonly admission: Admission
   readonly learnedRefusals: LearnedRefusals
   readonly cacheWatch: CacheWatch
-  readonly responses: ResponseStore
-  readonly reasoning: ReasoningCache
+  readonly memory: ReplyMemory
   readonly autoChoices: AutoChoices
 }
 
@@ -63,7 +62,8 @@ interface RunTurn {
 }
 
 /** Runs all model requests, for HTTP routes and for programs inside the daemon. */
-export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch' | 'responses'> {
+export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'> {
+  readonly responses: ResponseStore
   /**
    * Runs one model turn. Resolves when upstream has accepted the request, before the answer is read.
    * @throws Fault; the signal's reason on abort
@@ -74,6 +74,7 @@ export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
+  const responses = createResponseStore(deps.now)
   const state: PipelineState = {
     ...deps,
     admission: createAdmission(() => {
@@ -82,8 +83,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }),
     learnedRefusals: createLearnedRefusals(),
     cacheWatch: createCacheWatch(deps.now),
-    responses: createResponseStore(deps.now),
-    reasoning: createReasoningCache(deps.now),
+    memory: { responses, reasoning: createReasoningCache(deps.now) },
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
   }
   function turn(call: DialectCall): Promise<ModelAnswer<ReplyReader>>
@@ -94,7 +94,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   return {
     admission: state.admission,
     cacheWatch: state.cacheWatch,
-    responses: state.responses,
+    responses,
     runTurn: turn,
     countTokens: (call) => countTokens(state, call),
     embed: (call) => embed(state, call),

@@ -1,15 +1,11 @@
 import { createLruMap } from '../cache/lru-map.ts'
-import type { ReplyReasoning } from '../translate/dialect.ts'
+import type { ReplyMemory } from '../translate/reply-memory.ts'
 
 /**
  * Opaque reasoning of replies with tool calls, for callers that do not return it themselves. Kept in memory, up to the
  * limits. A running tool loop loses none of its entries, because each request recalls every earlier call.
  */
-export interface ReasoningCache {
-  readonly keep: (reasoning: ReplyReasoning) => void
-  /** Returns the opaque value of the reply that made the call. */
-  readonly recall: (callId: string) => string | undefined
-}
+export type ReasoningCache = ReplyMemory['reasoning']
 
 export interface ReasoningCacheLimits {
   /** Since the last use. */

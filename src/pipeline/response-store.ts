@@ -1,26 +1,11 @@
 import { createLruMap } from '../cache/lru-map.ts'
-import { Fault } from '../errors.ts'
-import type { CallerDialect } from '../translate/caller-dialect.ts'
-import type { CallerRequest, ReplyRecord } from '../translate/dialect.ts'
 import { type JsonObject, objectsOf } from '../json/json.ts'
-
-/** A reply of the Responses API that later requests can refer to. */
-export interface StoredResponse {
-  readonly response: JsonObject
-  /** The complete input of the model, with earlier replies. */
-  readonly input: readonly JsonObject[]
-}
+import type { ReplyMemory, StoredResponse } from '../translate/reply-memory.ts'
 
 /**
  * Replies that callers asked to keep (`store`), because Copilot keeps none. Kept in memory for an hour, up to the limits.
  */
-export interface ResponseStore {
-  readonly put: (record: ReplyRecord, input: readonly JsonObject[]) => void
-  readonly get: (id: string) => StoredResponse | undefined
-  readonly remove: (id: string) => boolean
-  /** Finds output and input items by id, for `item_reference`. The newest item of an id wins. */
-  readonly items: (ids: readonly string[]) => ReadonlyMap<string, JsonObject>
-}
+export type ResponseStore = ReplyMemory['responses'] & { readonly remove: (id: string) => boolean }
 
 export interface ResponseStoreLimits {
   readonly maxAgeMs: number
@@ -53,7 +38,7 @@ export function createResponseStore(
   })
 
   return {
-    put({ id, response }, input) {
+    put(id, { response, input }) {
       entries.set(id, { response, input, chars: JSON.stringify([response, input]).length, storedAtMs: now() })
     },
     get: entries.get,
@@ -75,37 +60,6 @@ export function createResponseStore(
       return found
     },
   }
-}
-
-/**
- * Resolves `previous_response_id` and `item_reference` from the response store, because upstream keeps no responses.
- * @throws Fault `invalid_request` (`previous_response_not_found`, `item_not_found`)
- */
-export function resolveHistory(dialect: CallerDialect, request: CallerRequest, store: ResponseStore): CallerRequest {
-  const { storedHistory } = dialect
-  if (storedHistory === undefined) return request
-  const { previousId, references } = storedHistory.linkOf(request)
-  if (previousId === undefined && references.length === 0) return request
-  const previous = previousId === undefined ? undefined : store.get(previousId)
-  if (previousId !== undefined && previous === undefined) {
-    throw new Fault({
-      kind: 'invalid_request',
-      path: 'previous_response_id',
-      detail: 'no such response is stored here (they are kept in memory for an hour); send the whole input instead',
-      code: 'previous_response_not_found',
-    })
-  }
-  const referenced = store.items(references)
-  if (references.some((id) => !referenced.has(id))) {
-    throw new Fault({
-      kind: 'invalid_request',
-      path: 'input',
-      detail: 'an item_reference names an item that is not stored here; send the item itself instead',
-      code: 'item_not_found',
-    })
-  }
-  const history = previous === undefined ? [] : [...previous.input, ...outputOf(previous.response)]
-  return storedHistory.join(request, history, referenced)
 }
 
 /** The items that a reply added to the conversation. */

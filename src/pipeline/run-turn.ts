@@ -8,7 +8,6 @@ import type { CallerDialect } from '../translate/caller-dialect.ts'
 import type { CallerRequest, EncodeContext } from '../translate/dialect.ts'
 import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
 import { describeLargest } from '../translate/images.ts'
-import type { JsonObject } from '../json/json.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
 import type { EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
@@ -25,7 +24,6 @@ import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
 import { callerLeft, createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
-import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 
 export interface CallOptions {
@@ -206,15 +204,12 @@ async function openRoute(
   }
 }
 
-/** Reads the request, and adds the stored history it refers to and recalled reasoning. */
+/** Reads the request, and adds what it leaves to earlier replies. */
 async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<ReadyCall, 'request' | 'source'>> {
   if ('turn' in call) return { request: requestOfTurn(call.turn, call.model), source: { turn: call.turn } }
   const { dialect, request } = await call.request()
-  const joined = resolveHistory(dialect, request, state.responses)
-  // With `chat.strict` the model gets exactly what the caller sent.
-  const isStrict = state.config().chat.strict
-  const recalled = isStrict ? joined : (dialect.recallReasoning?.(joined, state.reasoning.recall) ?? joined)
-  return { request: recalled, source: { dialect } }
+  const recalled = dialect.recall?.(request, state.memory, state.config().chat.strict)
+  return { request: recalled ?? request, source: { dialect } }
 }
 
 /** Encodes and sends a routed request; resolves with the answer that upstream has started. */
@@ -290,7 +285,6 @@ async function openRouted(
         // For `auto` and a fallback, the caller reads here which model answers.
         requestedModel: choice === undefined && fallback === undefined ? request.model : model.id,
         traits: model,
-        wantsUsage: request.wantsUsage,
         notes: reader.notes,
         redact: state.redact,
       },
@@ -298,7 +292,6 @@ async function openRouted(
       keyName: call.keyName,
       meter,
       chosenFor: choice === undefined ? undefined : request.model,
-      storedInput: storedInput(source, request),
       watchUsage: log.cacheDiagnostics
         ? state.cacheWatch.note({ ...watchedRequest, body: translated.request.body })
         : undefined,
@@ -307,12 +300,6 @@ async function openRouted(
   } catch (error) {
     throw 'dialect' in source ? withLargestImages(error, source.dialect, request) : error
   }
-}
-
-/** The input to be stored with the reply, if the caller may refer to the reply later. */
-function storedInput(source: ReadyCall['source'], request: CallerRequest): readonly JsonObject[] | undefined {
-  const link = 'dialect' in source ? source.dialect.storedHistory?.linkOf(request) : undefined
-  return link?.keep === true ? link.input : undefined
 }
 
 /** A closure of `openRouted` would keep the request in memory while the answer streams. */

@@ -63,7 +63,6 @@ export function createWebSearch(
         model: model.id,
         requestedModel: model.id,
         traits: model,
-        wantsUsage: true,
         notes: { tools: new Map(), stop: [] },
         redact: state.redact,
       })

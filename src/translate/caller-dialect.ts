@@ -2,7 +2,6 @@ import type { ProxyError } from '../errors.ts'
 import type {
   CallerHeaders,
   CallerRequest,
-  ChainLink,
   ConversationShape,
   DecodedTurn,
   DialectId,
@@ -11,21 +10,7 @@ import type {
   TurnFold,
   TurnStream,
 } from './dialect.ts'
-import type { JsonObject } from '../json/json.ts'
-
-/** Requests that refer to stored replies. */
-interface StoredHistory {
-  readonly linkOf: (request: CallerRequest) => ChainLink
-  /**
-   * Puts stored history before the request's own input and replaces each `item_reference` with its item.
-   * @throws Fault `invalid_request` for a conversation that has grown beyond what one body may hold
-   */
-  readonly join: (
-    request: CallerRequest,
-    history: readonly JsonObject[],
-    referenced: ReadonlyMap<string, JsonObject>,
-  ) => CallerRequest
-}
+import type { ReplyMemory } from './reply-memory.ts'
 
 /**
  * The caller's side of a wire dialect: decodes requests into a `Turn`, encodes `TurnEvent`s into a reply. Pure: no
@@ -48,15 +33,12 @@ export interface CallerDialect {
    * @throws Fault `malformed_body`, `invalid_request`
    */
   readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
-  /** Only in dialects whose requests refer to stored replies. */
-  readonly storedHistory?: StoredHistory | undefined
   /**
-   * Restores the reasoning of earlier replies (`ReplyReasoning`) that the caller left out. Returns the same object if
-   * nothing was left out. Only in dialects whose clients leave it out.
+   * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
+   * @param strict `chat.strict`: adds only what the request refers to
+   * @throws Fault `invalid_request` for a reference to something that is not kept
    */
-  readonly recallReasoning?:
-    | ((request: CallerRequest, recall: (callId: string) => string | undefined) => CallerRequest)
-    | undefined
+  readonly recall?: ((request: CallerRequest, memory: ReplyMemory, strict: boolean) => CallerRequest) | undefined
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
 

@@ -3,6 +3,7 @@ import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { Prompts } from './parts/conversation.ts'
+import type { ReplyMemory } from './reply-memory.ts'
 import type { SearchOutcome, ToolName, Turn, TurnEvent, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
 import type { SearchPlan } from './web-search.ts'
@@ -23,8 +24,6 @@ export type CallerHeaders = Readonly<Record<string, string | readonly string[] |
 export interface CallerRequest<Body = unknown> {
   readonly model: string
   readonly stream: boolean
-  /** The caller asked for token counts in the stream (`stream_options.include_usage`); other dialects always send them. */
-  readonly wantsUsage: boolean
   /** An image is anywhere in the request, history and tool results included. */
   readonly hasImage: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
@@ -48,17 +47,6 @@ export interface ConversationShape {
   readonly itemsOf: (request: CallerRequest) => readonly JsonObject[]
   /** Returns the request with each item of its conversation mapped. */
   readonly mapItems: (request: CallerRequest, map: <Item extends JsonObject>(item: Item) => Item) => CallerRequest
-}
-
-/** How a request refers to stored replies, and whether its own reply is stored (`previous_response_id`, `store`). */
-export interface ChainLink {
-  readonly previousId: string | undefined
-  /** Ids of `item_reference` items. */
-  readonly references: readonly string[]
-  /** The caller wants the reply to be stored: `store` is not false. */
-  readonly keep: boolean
-  /** The request's own input items, as a list. */
-  readonly input: readonly JsonObject[]
 }
 
 export interface EncodeContext {
@@ -139,38 +127,13 @@ export interface ReplySeed {
   readonly requestedModel: string
   /** The routed model. Opaque values carry its vendor and family. */
   readonly traits: ModelTraits
-  /** As in `CallerRequest`, which a long stream must not keep in memory. */
-  readonly wantsUsage: boolean
   readonly notes: ReplyNotes
   /** Removes known credentials from upstream's error messages. */
   readonly redact: (text: string) => string
 }
 
-/** A finished reply of the Responses API, for callers that refer to it later. */
-export interface ReplyRecord {
-  readonly id: string
-  /** The whole response object. */
-  readonly response: JsonObject
-}
-
-/** The reasoning of a reply with tool calls, for callers that do not send it back with the calls. */
-export interface ReplyReasoning {
-  /** The ids that the caller got; at least one. */
-  readonly callIds: readonly string[]
-  /** The value that the caller got. */
-  readonly opaque: string
-}
-
-/** What later requests may refer to. */
-interface Remembered {
-  /** Set when the reply is complete, in dialects whose requests refer to stored replies. */
-  readonly record?: (() => ReplyRecord | undefined) | undefined
-  /** Set when the reply is complete, in dialects whose callers may leave reasoning out. */
-  readonly reasoning?: (() => ReplyReasoning | undefined) | undefined
-}
-
 /** Turns the events of upstream into one answer. */
-export interface Reply<Out, End> extends Remembered {
+export interface Reply<Out, End> {
   /**
    * Takes one upstream event. Returns what the event adds to the answer.
    * @throws Fault `upstream_failed`, `upstream_status`, `upstream_unusable` if the event reports a failure or is unusable
@@ -191,6 +154,8 @@ export interface Reply<Out, End> extends Remembered {
   readonly usage: () => Usage | undefined
   /** The number of upstream events of unknown types, for the log. */
   readonly skipped: () => number
+  /** Call after `end`. Keeps what later requests refer to or leave out, in dialects with such requests. */
+  readonly remember?: ((memory: ReplyMemory) => void) | undefined
 }
 
 /** What continues an answer when upstream's reply has ended before the answer: upstream paused it, or it needs searches. */
@@ -247,14 +212,12 @@ export interface TurnDecoder {
  * Writes one reply as SSE text. Writes nothing before the first event with content, so that a failure before it can be a
  * status.
  */
-export interface TurnStream extends Remembered {
+export interface TurnStream extends Pick<ReplyStream, 'fail' | 'remember'> {
   readonly push: (event: TurnEvent) => string
-  /** As `ReplyStream.fail`. */
-  readonly fail?: ((error: ProxyError, requestId: string) => string) | undefined
 }
 
 /** Collects one reply as a body: a fold over the events that a `TurnStream` would write. */
-export interface TurnFold extends Remembered {
+export interface TurnFold extends Pick<ReplyFold, 'remember'> {
   readonly push: (event: TurnEvent) => void
   /** Call after `stop`. */
   readonly body: () => unknown

@@ -9,26 +9,25 @@ import { createSearchRounds, type SearchRounds } from './web-search.ts'
 /** A translated reply as SSE text in the caller's dialect. */
 export function createTranslatedStream(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyStream {
   const { push: read, end, ...watch } = createEventReply(upstream, seed)
-  const { push, record, reasoning, fail } = caller.createTurnStream(seed)
+  const { push, remember, fail } = caller.createTurnStream(seed)
   const encode = (events: readonly TurnEvent[]): string => {
     let text = ''
     for (const event of events) text += push(event)
     return text
   }
-  return { ...watch, record, reasoning, fail, push: (event) => encode(read(event)), end: () => encode(end()) }
+  return { ...watch, remember, fail, push: (event) => encode(read(event)), end: () => encode(end()) }
 }
 
 /** A translated reply as one body in the caller's dialect. */
 export function createTranslatedFold(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyFold {
   const { push: read, end, ...watch } = createEventReply(upstream, seed)
-  const { push, body, record, reasoning } = caller.createTurnFold(seed)
+  const { push, body, remember } = caller.createTurnFold(seed)
   const fold = (events: readonly TurnEvent[]): void => {
     for (const event of events) push(event)
   }
   return {
     ...watch,
-    record,
-    reasoning,
+    remember,
     push: (event) => fold(read(event)),
     end() {
       fold(end())

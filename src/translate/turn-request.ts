@@ -42,7 +42,6 @@ export function requestOfTurn(turn: Turn, model: string): CallerRequest<Turn> {
   return {
     model,
     stream: true,
-    wantsUsage: true,
     hasImage: items.some(hasImage),
     hasAgentHistory: items.some((item) => item.type !== 'message' || item.role === 'assistant'),
     endsWithUser: last !== undefined && isFromUser(last),

@@ -10,7 +10,10 @@ function store(limits: { maxAgeMs?: number; maxEntries?: number; maxChars?: numb
     ...limits,
   })
   const put = (id: string, text = '', itemId = `msg_${id}`) =>
-    responses.put({ id, response: { id, output: [{ id: itemId, text }] } }, [{ id: `in_${id}`, role: 'user' }])
+    responses.put(id, {
+      response: { id, output: [{ id: itemId, text }] },
+      input: [{ id: `in_${id}`, role: 'user' }],
+    })
   const has = (...ids: readonly string[]) => ids.map((id) => responses.get(id) !== undefined)
   return { ...responses, put, has, clock }
 }

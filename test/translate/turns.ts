@@ -1,6 +1,8 @@
 import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
-import type { CallerRequest, ReplySeed, TurnAccepts } from '../../src/translate/dialect.ts'
+import { isObject, type JsonObject } from '../../src/json/json.ts'
+import type { CallerRequest, ReplySeed, ReplyStream, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
+import type { ReplyReasoning } from '../../src/translate/reply-memory.ts'
 import { createResponsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext } from '../../src/translate/responses/upstream/settings.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
@@ -50,7 +52,28 @@ export function translateForResponses(caller: CallerDialect, request: CallerRequ
   return translateCall(caller, createResponsesUpstream({ profile, lite }), request, context)
 }
 
-export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): ReplySeed {
+/** Notes of a request that asks for all that a reply can give. */
+function askForAll(notes?: unknown) {
+  return { asksForThinking: true, ...(isObject(notes) && notes), wantsUsage: true, storedInput: [] }
+}
+
+/** What a reply keeps for later requests. */
+export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
+  let record: { readonly id: string; readonly response: JsonObject } | undefined
+  let reasoning: ReplyReasoning | undefined
+  remember?.({
+    responses: {
+      put: (id, { response }) => (record = { id, response }),
+      get: () => undefined,
+      items: () => new Map(),
+    },
+    reasoning: { keep: (kept) => (reasoning = kept), recall: () => undefined },
+  })
+  return { record, reasoning }
+}
+
+export function replySeed(model: ModelTraits, { notes, ...parts }: Partial<ReplySeed> = {}): ReplySeed {
+  const { caller, upstream } = notes ?? {}
   return {
     id: 'seed-1',
     createdSeconds: 1_790_000_000,
@@ -58,9 +81,8 @@ export function replySeed(model: ModelTraits, parts: Partial<ReplySeed> = {}): R
     model: model.id,
     requestedModel: model.id,
     traits: model,
-    wantsUsage: true,
-    notes: { tools: new Map(), stop: [] },
     redact: asIs,
     ...parts,
+    notes: { tools: new Map(), stop: [], ...notes, caller: askForAll(caller), upstream: askForAll(upstream) },
   }
 }

@@ -11,6 +11,8 @@ import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
 import { encodeContext, replySeed, traits, translateForResponses } from './turns.ts'
+import { createResponseStore } from '../../src/pipeline/response-store.ts'
+import { recallResponses } from '../../src/translate/responses/caller/join-history.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
@@ -67,7 +69,7 @@ function encode(caller: Caller, upstream: Upstream, request: Json, options?: Opt
 
 function seedFor(upstream: Upstream, { reader }: TranslatedCall): ReplySeed {
   const model = models[upstream]
-  return replySeed(model, { requestedModel: 'alias', notes: reader.notes, wantsUsage: true })
+  return replySeed(model, { requestedModel: 'alias', notes: reader.notes })
 }
 
 /** SSE text as the payloads a client reads; `[DONE]` as itself. */
@@ -441,9 +443,10 @@ describe('requests', () => {
     const { in: input, out } = worked('31')
     const { local_store: stored, ...request } = input
     const call = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
-    expect(callerDialects.responses.storedHistory?.linkOf(call)).toMatchObject({ previousId: 'resp_7', keep: true })
     const { input: before, output } = stored.resp_7
-    const joined = callerDialects.responses.storedHistory?.join(call, [...before, ...output], new Map()) ?? call
+    const responses = createResponseStore(() => 0)
+    responses.put('resp_7', { input: before, response: { output } })
+    const joined = recallResponses(call, { responses })
     const context = encodeContext(models.r, { profile: 'chatgpt' })
     const { request: encoded } = translateForResponses(callerDialects.responses, joined, context)
     const body: Json = JSON.parse(encoded.body.toString())

@@ -1,5 +1,5 @@
-import type { ReplyReasoning } from '../dialect.ts'
 import { isFilled, isObject } from '../../json/json.ts'
+import type { ReplyMemory } from '../reply-memory.ts'
 import type { WireChunk, WireDelta } from './wire.ts'
 
 /** The opaque reasoning of one reply and the calls it belongs to. Updated in place. */
@@ -31,7 +31,7 @@ export function noteReasoningDelta(note: ReasoningNote, delta: WireDelta | undef
   }
 }
 
-/** Undefined without a value, or without a call to hand it back with. */
-export function reasoningOf({ callIds, opaque }: ReasoningNote): ReplyReasoning | undefined {
-  return opaque === '' || callIds.size === 0 ? undefined : { callIds: [...callIds], opaque }
+/** Keeps nothing without a value, or without a call to hand it back with. */
+export function keepReasoning({ callIds, opaque }: ReasoningNote, { reasoning }: ReplyMemory): void {
+  if (opaque !== '' && callIds.size > 0) reasoning.keep({ callIds: [...callIds], opaque })
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CallerRequest, ChainLink } from '../dialect.ts'
+import type { CallerRequest } from '../dialect.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 import type { FieldNames } from '../turn.ts'
@@ -112,6 +112,22 @@ export type ResponsesToolChoice =
   | 'auto'
   | 'required'
   | { readonly type: string; readonly [key: string]: unknown }
+
+/** How a request refers to stored replies, and whether its own reply is stored (`previous_response_id`, `store`). */
+export interface ChainLink {
+  readonly previousId: string | undefined
+  /** Ids of `item_reference` items. */
+  readonly references: readonly string[]
+  /** The caller wants the reply to be stored: `store` is not false. */
+  readonly keep: boolean
+  /** The request's own input items, as a list. */
+  readonly input: readonly JsonObject[]
+}
+
+/** The input to store with the reply, for requests that refer to it. Undefined if the caller wants no reply stored. */
+export function storedInputOf({ chain }: ResponsesBody): readonly JsonObject[] | undefined {
+  return chain.keep ? chain.input : undefined
+}
 
 /** `CallerRequest.body` of this dialect: the caller's JSON, as bytes and as checked value. */
 export class ResponsesBody implements JsonObjectBytes {

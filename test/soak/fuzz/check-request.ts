@@ -13,6 +13,8 @@ import { contextOf, historyWindowOf } from './contexts.ts'
 import { dialectIds, requests, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
 import type { Edit } from './mutate.ts'
+import type { ReplyMemory } from '../../../src/translate/reply-memory.ts'
+import { ResponsesBody } from '../../../src/translate/responses/wire.ts'
 
 /** One request: a body of the corpus with its changes, and what it is encoded for. */
 export interface RequestCase {
@@ -54,24 +56,25 @@ export function checkRequest(requestCase: RequestCase): boolean {
     }
   }
   if (request === undefined) return false
-  const recalled = caller.recallReasoning?.(request, () => (context % 2 === 0 ? 'opaque' : undefined)) ?? request
-  const joined = withHistory(caller, recalled)
+  const joined = withHistory(caller, request, context)
   const { profile, lite } = contextOf(context)
   const upstreams = { ...upstreamDialects, responses: createResponsesUpstream({ profile, lite }) }
   return dialectIds.map((id) => encodeAll(caller, upstreams[id], joined, context, refusal)).some(Boolean)
 }
 
-/** As a chain of stored responses is resolved. */
-function withHistory(caller: CallerDialect, request: CallerRequest): CallerRequest {
-  const { storedHistory } = caller
-  if (storedHistory === undefined) return request
-  const chain = storedHistory.linkOf(request)
-  const history = chain.previousId === undefined ? [] : chain.input.filter(isObject)
-  const stored = { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text: 'x' }] }
-  return (
-    refusable(() => storedHistory.join(request, history, new Map(chain.references.map((id) => [id, stored])))) ??
-    request
-  )
+/** With all that earlier replies can add to the request. */
+function withHistory(caller: CallerDialect, request: CallerRequest, context: number): CallerRequest {
+  const item = { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text: 'x' }] }
+  const input = request.body instanceof ResponsesBody ? request.body.chain.input.filter(isObject) : []
+  const memory: ReplyMemory = {
+    responses: {
+      put() {},
+      get: () => ({ response: {}, input }),
+      items: (ids) => new Map(ids.map((id) => [id, item])),
+    },
+    reasoning: { keep() {}, recall: () => (context % 2 === 0 ? 'opaque' : undefined) },
+  }
+  return refusable(() => caller.recall?.(request, memory, false)) ?? request
 }
 
 const refusals: readonly Pick<UpstreamRefusal, 'message' | 'code' | 'param' | 'status'>[] = [

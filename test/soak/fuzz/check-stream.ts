@@ -13,6 +13,7 @@ import { contextOf, seedOf } from './contexts.ts'
 import { dialectIds, parsed, streams, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
 import type { Edit } from './mutate.ts'
+import { remembered } from '../../translate/turns.ts'
 
 /** One reply: a stream of the corpus with its changes, and who reads it. */
 export interface StreamCase {
@@ -148,8 +149,7 @@ function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<S
     text += reply.end()
   })
   if (fault === undefined) {
-    reply.record?.()
-    reply.reasoning?.()
+    remembered(reply)
   } else if (text !== '') text += (reply.fail ?? caller.errorEvent)(fault, 'req-1')
   JSON.stringify([caller.errorBody(fault ?? { kind: 'internal' }, 'req-1'), reply.usage(), reply.skipped()])
   return { text, body: undefined, fault }
@@ -165,10 +165,7 @@ function runFold(fold: ReplyFold, events: Iterable<SseEvent>): Told {
     // As the pipeline writes it, which refuses what is nested too deeply.
     body = JSON.parse(stringify(fold.end()))
   })
-  if (fault === undefined) {
-    fold.record?.()
-    fold.reasoning?.()
-  }
+  if (fault === undefined) remembered(fold)
   return { text: '', body, fault }
 }
 

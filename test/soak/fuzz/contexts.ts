@@ -76,6 +76,7 @@ export function historyWindowOf(pick: number): number {
 /** What a reply knows of its request, by a number. */
 export function seedOf(pick: number): ReplySeed {
   const traits = of(models, pick)
+  const kept = { wantsUsage: (pick >> 11) % 2 === 0, storedInput: of([undefined, []], pick >> 12) }
   const notes: ReplyNotes = {
     tools: pick % 3 === 0 ? renamed : new Map(),
     stop: of<readonly string[]>([[], [], ['END', 'e'], ['']], pick >> 2),
@@ -84,9 +85,11 @@ export function seedOf(pick: number): ReplySeed {
       hasFormat: (pick >> 4) % 2 === 0,
       hidesThinking: (pick >> 5) % 4 === 0,
       asksForThinking: (pick >> 7) % 2 === 0,
+      ...kept,
       echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
     },
     upstream: {
+      ...kept,
       echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
       ...((pick >> 9) % 2 === 0 && { calls: { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 } }),
     },
@@ -98,7 +101,6 @@ export function seedOf(pick: number): ReplySeed {
     model: traits.id,
     requestedModel: 'alias',
     traits,
-    wantsUsage: (pick >> 11) % 2 === 0,
     notes,
     redact: asIs,
   }

@@ -3,7 +3,7 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
-import type { ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
+import type { ReplySeed } from '../../../src/translate/dialect.ts'
 import { asIs } from '../../as-is.ts'
 
 const folder = new URL('../../fixtures/chat/', import.meta.url)
@@ -32,10 +32,9 @@ function toWire(line: string): string {
   return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 }
 
-const noNotes: ReplyNotes = { tools: new Map(), stop: [] }
-
 export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
   const model = options.model ?? 'seed-model'
+  const asked = { wantsUsage: options.usage }
   return {
     id: 'seed-0001',
     createdSeconds: 1_700_000_000,
@@ -43,8 +42,7 @@ export function seedOf(options: { readonly usage: boolean; readonly model?: stri
     model,
     requestedModel: 'seed-alias',
     traits: { id: model, family: model, supports: {} },
-    wantsUsage: options.usage,
-    notes: noNotes,
+    notes: { tools: new Map(), stop: [], caller: asked, upstream: asked },
     redact: asIs,
   }
 }

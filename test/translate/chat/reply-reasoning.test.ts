@@ -1,18 +1,24 @@
 import { expect, test } from 'vitest'
 import {
+  keepReasoning,
   noteReasoning,
   noteReasoningDelta,
-  reasoningOf,
   startReasoningNote,
+  type ReasoningNote,
 } from '../../../src/translate/chat/reply-reasoning.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
+import { remembered } from '../turns.ts'
 import { bytes, readStream, seedOf } from './fixture-streams.ts'
+
+function keptOf(note: ReasoningNote) {
+  return remembered({ remember: (memory) => keepReasoning(note, memory) }).reasoning
+}
 
 function noted(...deltas: readonly unknown[]) {
   const note = startReasoningNote()
   for (const delta of deltas) noteReasoning(note, { choices: [{ delta }] })
-  return reasoningOf(note)
+  return keptOf(note)
 }
 
 const call = (id: unknown) => ({ tool_calls: [{ index: 0, id }] })
@@ -43,7 +49,7 @@ test('takes chunks without a choice or a delta', () => {
   const note = startReasoningNote()
   for (const choices of [undefined, null, 'x', [], [null], [{}]]) noteReasoning(note, { choices })
   noteReasoningDelta(note, undefined)
-  expect(reasoningOf(note)).toBeUndefined()
+  expect(keptOf(note)).toBeUndefined()
 })
 
 test.each([
@@ -55,6 +61,6 @@ test.each([
     const reply = create(seedOf({ usage: true }))
     for (const event of events) reply.push(event)
     reply.end()
-    expect(reply.reasoning?.()).toEqual(expected)
+    expect(remembered(reply).reasoning).toEqual(expected)
   }
 })

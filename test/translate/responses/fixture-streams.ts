@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { ReplyRecord, ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
+import type { ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
 import { createResponsesDecoder } from '../../../src/translate/responses/upstream/decode-stream.ts'
 import {
   createResponsesTurnFold,
@@ -10,7 +10,7 @@ import {
 } from '../../../src/translate/responses/caller/encode-stream.ts'
 import { createResponsesFold, createResponsesStream } from '../../../src/translate/responses/upstream/forward-stream.ts'
 import type { TurnEvent, Usage } from '../../../src/translate/turn.ts'
-import { replySeed, traits } from '../turns.ts'
+import { remembered, replySeed, traits } from '../turns.ts'
 
 const folder = new URL('../../fixtures/responses/', import.meta.url)
 
@@ -90,7 +90,7 @@ export interface Streamed {
   readonly fault?: ProxyError
   readonly skipped: number
   readonly usage: Usage | undefined
-  readonly record: ReplyRecord | undefined
+  readonly record: ReturnType<typeof remembered>['record']
 }
 
 /** Runs upstream's bytes through decoder and reply, and ends a reply that fails, the way `http/reply.ts` does. */
@@ -115,7 +115,7 @@ export function stream(wire: string | readonly Uint8Array[], from = seed): Strea
     ...outcome,
     skipped: reply.skipped(),
     usage: reply.usage(),
-    record: reply.record?.(),
+    record: remembered(reply).record,
   }
 }
 

@@ -6,7 +6,7 @@ import { callerDialects, type upstreamDialects } from '../../../src/translate/di
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { openOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
-import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'
+import { encodeContext, remembered, replySeed, traits, translateForResponses } from '../turns.ts'
 import { bytes, readStream, toStream } from './fixture-streams.ts'
 import type { Json } from './fixture-streams.ts'
 
@@ -115,7 +115,7 @@ function everyCiphertext(model: ModelTraits, text: string) {
   const decoder = createSseDecoder()
   let told = ''
   for (const event of [...decoder.push(bytes(text)), ...decoder.end()]) told += stream.push(event)
-  const stored = JSON.stringify(stream.record?.()?.response)
+  const stored = JSON.stringify(remembered(stream).record?.response)
   const body = JSON.stringify(reply('responses', model, text))
   return [told, stored, body].map((each) => [...each.matchAll(/"encrypted_content":"([^"]+)"/g)].map(([, it]) => it))
 }

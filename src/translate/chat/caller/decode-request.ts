@@ -38,7 +38,6 @@ export function decodeChatRequest(
   return {
     model: value.model,
     stream: value.stream ?? false,
-    wantsUsage: value.stream_options?.include_usage === true,
     hasImage: value.messages.some(hasImage),
     hasAgentHistory: value.messages.some(isFromAgent),
     // Some clients put notes for the model after the user's prompt.

@@ -5,6 +5,7 @@ import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '..
 import type { Warning } from '../../warning.ts'
 import { cutHistory } from '../history-window.ts'
 import { withTools } from '../legacy-functions.ts'
+import { chatReplyNotes } from '../usage.ts'
 import { chatBodyOf, chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
@@ -45,6 +46,7 @@ export function decodeChatTurn(request: CallerRequest): DecodedTurn {
   return {
     turn,
     warnings: [...cutWarnings, ...warnings, ...memberWarnings(body)],
+    replyNotes: chatReplyNotes(body),
   }
 }
 

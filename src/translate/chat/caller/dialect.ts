@@ -30,7 +30,8 @@ export function createChatCaller(historyWindow = () => 0): CallerDialect {
     heartbeat: encodeComment('keepalive'),
     conversation,
     decodeRequest: (text, bytes, headers) => decodeChatRequest(text, bytes, headers, historyWindow()),
-    recallReasoning: recallChatReasoning,
+    // With `chat.strict` the model gets exactly what the caller sent.
+    recall: (request, { reasoning }, strict) => (strict ? request : recallChatReasoning(request, reasoning.recall)),
     decodeTurn: decodeChatTurn,
     createTurnStream: createChatTurnStream,
     createTurnFold: createChatTurnFold,

@@ -4,8 +4,8 @@ import { sealOpaque } from '../../parts/opaque-envelope.ts'
 import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import type { ChatAnnotation, ChatCompletionChunk, ChatDelta, ChatUsage, FinishReason } from '../wire.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
-import { noteReasoningDelta, type ReasoningNote, reasoningOf, startReasoningNote } from '../reply-reasoning.ts'
-import { encodeUsage } from '../usage.ts'
+import { keepReasoning, noteReasoningDelta, type ReasoningNote, startReasoningNote } from '../reply-reasoning.ts'
+import { encodeUsage, wantsUsage } from '../usage.ts'
 
 /** One chunk without the identity of the reply. */
 interface Piece {
@@ -29,7 +29,7 @@ interface EncodeState {
   readonly created: number
   model: string
   started: boolean
-  readonly wantsUsage: boolean
+  readonly sendsUsage: boolean
   usage: Usage | undefined
   /** Calls that are not closed, by slot. */
   readonly tools: Map<number, ToolState>
@@ -48,7 +48,7 @@ const nothing: readonly Piece[] = []
 
 /** Encodes a reply as chat chunks. The role waits for the first event with content. */
 export function createChatTurnStream(seed: ReplySeed): TurnStream {
-  const state = startEncode(seed, seed.wantsUsage)
+  const state = startEncode(seed, wantsUsage(seed.notes.caller))
   return {
     push(event) {
       let text = ''
@@ -58,7 +58,7 @@ export function createChatTurnStream(seed: ReplySeed): TurnStream {
       }
       return event.type === 'stop' ? text + endMark : text
     },
-    reasoning: () => reasoningOf(state.note),
+    remember: (memory) => keepReasoning(state.note, memory),
   }
 }
 
@@ -74,17 +74,17 @@ export function createChatTurnFold(seed: ReplySeed): TurnFold {
       }
     },
     body: () => toCompletion(answer),
-    reasoning: () => reasoningOf(state.note),
+    remember: (memory) => keepReasoning(state.note, memory),
   }
 }
 
-function startEncode({ id, createdSeconds, model }: ReplySeed, wantsUsage: boolean): EncodeState {
+function startEncode({ id, createdSeconds, model }: ReplySeed, sendsUsage: boolean): EncodeState {
   return {
     id: `chatcmpl-${id}`,
     created: createdSeconds,
     model,
     started: false,
-    wantsUsage,
+    sendsUsage,
     usage: undefined,
     tools: new Map(),
     toolCount: 0,
@@ -113,7 +113,7 @@ function writePiece(state: EncodeState, piece: Piece): string {
 }
 
 function toChunk(
-  { id, created, model, wantsUsage }: EncodeState,
+  { id, created, model, sendsUsage }: EncodeState,
   { delta, logprobs, finish, usage }: Piece,
 ): ChatCompletionChunk {
   return {
@@ -123,7 +123,7 @@ function toChunk(
     model,
     choices:
       delta === undefined ? [] : [{ index: 0, delta, ...(logprobs && { logprobs }), finish_reason: finish ?? null }],
-    ...(wantsUsage && { usage: usage ?? null }),
+    ...(sendsUsage && { usage: usage ?? null }),
   }
 }
 
@@ -236,7 +236,7 @@ function stopPieces(state: EncodeState, reason: TurnStop): readonly Piece[] {
   const closing = reason === 'tool_calls' ? [...state.tools.keys()].flatMap((slot) => closeTool(state, slot)) : []
   const finish: Piece = { delta: {}, finish: finishOf[reason] }
   const end = [...closing, ...opened(state, finish, '')]
-  return state.usage === undefined || !state.wantsUsage
+  return state.usage === undefined || !state.sendsUsage
     ? end
     : [...end, { delta: undefined, usage: encodeUsage(state.usage) }]
 }

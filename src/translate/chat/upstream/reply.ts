@@ -1,10 +1,11 @@
 import { encodeData } from '../../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
 import { stringify } from '../../../json/json.ts'
+import type { ReplyMemory } from '../../reply-memory.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
-import { noteReasoning, reasoningOf, startReasoningNote } from '../reply-reasoning.ts'
+import { keepReasoning, noteReasoning, startReasoningNote } from '../reply-reasoning.ts'
 import type { ReasoningNote } from '../reply-reasoning.ts'
-import { decodeUsage } from '../usage.ts'
+import { decodeUsage, wantsUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent } from './normalise/normaliser.ts'
 import { startNormaliser } from './normalise/state.ts'
 import type { NormalisedChunk, NormaliserState } from './normalise/state.ts'
@@ -13,7 +14,7 @@ const endMark = encodeData('[DONE]')
 
 /** Upstream's chunks, normalised; those that conform keep their text. */
 export function createChatStream(seed: ReplySeed): ReplyStream {
-  const state = startNormaliser(seed, seed.wantsUsage)
+  const state = startNormaliser(seed, wantsUsage(seed.notes.upstream))
   const note = startReasoningNote()
   return {
     push(event) {
@@ -61,6 +62,6 @@ function observers(state: NormaliserState, note: ReasoningNote) {
     isDone: () => state.done,
     usage: () => state.usage && decodeUsage(state.usage, state.copilotUsage),
     skipped: () => state.skipped,
-    reasoning: () => reasoningOf(note),
+    remember: (memory: ReplyMemory) => keepReasoning(note, memory),
   }
 }

@@ -52,7 +52,6 @@ export function decodeCountRequest(
   return {
     model: value.model,
     stream: value.stream ?? false,
-    wantsUsage: true,
     hasImage: value.messages.some(({ content }) => holdsImage(content)),
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: endsWithUser(value.messages),

@@ -23,15 +23,19 @@ export function isSentBody(value: unknown): value is MessagesRequest {
   return isObject(value) && Array.isArray(value['messages'])
 }
 
+interface UpstreamReplyNotes {
+  readonly request: EncodedRequest
+}
+
 /** Marks a request whose answer the proxy continues if upstream pauses it: its reply keeps the request. */
 export function withContinuation(request: EncodedRequest): EncodedRequest {
-  return { ...request, replyNotes: request }
+  return { ...request, replyNotes: { request } satisfies UpstreamReplyNotes }
 }
 
 /** Undefined if the caller continues a paused answer itself. */
 export function requestToContinue({ notes }: ReplySeed): EncodedRequest | undefined {
-  // Only `withContinuation` sets the notes of a Messages upstream.
-  return notes.upstream as EncodedRequest | undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `withContinuation` made them
+  return (notes.upstream as UpstreamReplyNotes | undefined)?.request
 }
 
 /**

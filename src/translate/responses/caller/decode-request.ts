@@ -1,4 +1,4 @@
-import type { CallerHeaders, CallerRequest, ChainLink } from '../../dialect.ts'
+import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
 import { type JsonObject, isObject } from '../../../json/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
@@ -6,7 +6,7 @@ import type { ScanLimits } from '../../../json/json-members.ts'
 import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
-import { ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
+import { type ChainLink, ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
 import { checkInput, checkToolChoice, checkTools } from './check-request.ts'
 
 /**
@@ -104,7 +104,6 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
     model: body.value.model,
     stream: body.value.stream ?? false,
     // Usage is part of every response object.
-    wantsUsage: true,
     hasImage: items.some(holdsImage),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),

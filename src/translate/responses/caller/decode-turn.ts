@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { echoOf } from '../response-object.ts'
-import { type ResponsesRequest, nameable, responsesBodyOf, responsesFieldNames } from '../wire.ts'
+import { type ResponsesRequest, nameable, responsesBodyOf, responsesFieldNames, storedInputOf } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
 
@@ -17,7 +17,8 @@ import { decodeToolChoice, decodeTools } from './decode-tools.ts'
  */
 export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const { sessionId } = request
-  const { value, continues } = responsesBodyOf(request)
+  const body = responsesBodyOf(request)
+  const { value, continues } = body
   if (value.previous_response_id) {
     refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
   }
@@ -48,6 +49,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
     echo: echoOf(value, continues),
     isCompaction: input.asksForCompaction,
     hidesThinking: reasoning?.summary === 'none',
+    storedInput: storedInputOf(body),
   }
   return { turn, warnings, replyNotes }
 }
@@ -60,6 +62,8 @@ export interface ResponsesReplyNotes {
   readonly isCompaction?: boolean
   /** The caller requested no summary of the reasoning. */
   readonly hidesThinking?: boolean
+  /** The input to store with the reply. */
+  readonly storedInput?: readonly JsonObject[] | undefined
 }
 
 const noNotes: ResponsesReplyNotes = {}

@@ -7,7 +7,7 @@ import { decodeResponsesRequest } from './decode-request.ts'
 import { decodeResponsesTurn } from './decode-turn.ts'
 import { createResponsesTurnFold, createResponsesTurnStream } from './encode-stream.ts'
 import { encodeResponsesErrorEvent, responsesErrorStatus, toResponsesError } from '../error.ts'
-import { joinResponsesHistory } from './join-history.ts'
+import { recallResponses } from './join-history.ts'
 import { ResponsesBody, responsesBodyOf } from '../wire.ts'
 
 const conversation: ConversationShape = {
@@ -34,7 +34,7 @@ export const responsesCaller: CallerDialect = {
   heartbeat: encodeComment('keepalive'),
   conversation,
   decodeRequest: decodeResponsesRequest,
-  storedHistory: { linkOf: (request) => responsesBodyOf(request).chain, join: joinResponsesHistory },
+  recall: recallResponses,
   decodeTurn: decodeResponsesTurn,
   createTurnStream: createResponsesTurnStream,
   createTurnFold: createResponsesTurnFold,

@@ -2,6 +2,7 @@ import { Fault } from '../../../errors.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../../dialect.ts'
 import { sealOpaque } from '../../parts/opaque-envelope.ts'
 import { objectsOf } from '../../../json/json.ts'
+import type { ReplyMemory } from '../../reply-memory.ts'
 import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { encodeSummary } from '../compaction.ts'
 import { encodeResponsesFailure } from '../error.ts'
@@ -59,7 +60,7 @@ export function createResponsesTurnStream(seed: ReplySeed): TurnStream {
         encodeFrames(state.frames) + encodeResponsesFailure(error, requestId, unfinishedResponse(state), state.next)
       )
     },
-    record: () => recordOf(state),
+    remember: (memory) => remember(state, memory),
   }
 }
 
@@ -70,7 +71,7 @@ export function createResponsesTurnFold(seed: ReplySeed): TurnFold {
       encodeTurnEvent(state, event)
     },
     body: () => toBody(state.snapshot),
-    record: () => recordOf(state),
+    remember: (memory) => remember(state, memory),
   }
 }
 
@@ -88,8 +89,8 @@ function startEncode(seed: ReplySeed): EncodeState {
   }
 }
 
-function recordOf({ id, final }: EncodeState) {
-  return final === undefined ? undefined : { id, response: final }
+function remember({ id, final, notes: { storedInput } }: EncodeState, { responses }: ReplyMemory): void {
+  if (final !== undefined && storedInput !== undefined) responses.put(id, { response: final, input: storedInput })
 }
 
 /** No event follows the final event. */

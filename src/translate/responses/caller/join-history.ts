@@ -1,11 +1,43 @@
+import { Fault } from '../../../errors.ts'
 import type { CallerRequest } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import type { JsonObject } from '../../../json/json.ts'
+import { type JsonObject, objectsOf } from '../../../json/json.ts'
 import { type Member, scanMembers, spliceMembers } from '../../../json/json-members.ts'
+import type { ReplyMemory } from '../../reply-memory.ts'
 import { itemTypeOf } from '../items.ts'
 import { ResponsesBody, type ResponsesRequest, responsesBodyOf } from '../wire.ts'
 import { MAX_ITEMS } from './check-request.ts'
 import { BODY_LIMITS, describeRequest } from './decode-request.ts'
+
+/**
+ * Resolves `previous_response_id` and `item_reference` from stored replies, because upstream keeps no responses.
+ * @throws Fault `invalid_request` (`previous_response_not_found`, `item_not_found`), also for a conversation
+ *   that has grown beyond what one body may hold
+ */
+export function recallResponses(request: CallerRequest, { responses }: Pick<ReplyMemory, 'responses'>): CallerRequest {
+  const { previousId, references } = responsesBodyOf(request).chain
+  if (previousId === undefined && references.length === 0) return request
+  const previous = previousId === undefined ? undefined : responses.get(previousId)
+  if (previousId !== undefined && previous === undefined) {
+    throw new Fault({
+      kind: 'invalid_request',
+      path: 'previous_response_id',
+      detail: 'no such response is stored here (they are kept in memory for an hour); send the whole input instead',
+      code: 'previous_response_not_found',
+    })
+  }
+  const referenced = responses.items(references)
+  if (references.some((id) => !referenced.has(id))) {
+    throw new Fault({
+      kind: 'invalid_request',
+      path: 'input',
+      detail: 'an item_reference names an item that is not stored here; send the item itself instead',
+      code: 'item_not_found',
+    })
+  }
+  const history = previous === undefined ? [] : [...previous.input, ...objectsOf(previous.response['output'])]
+  return joinResponsesHistory(request, history, referenced)
+}
 
 /**
  * Returns the complete request: `history` before its input, and the referenced items in place of the references. The

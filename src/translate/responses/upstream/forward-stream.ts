@@ -1,4 +1,5 @@
-import type { ReplyFold, ReplyRecord, ReplySeed, ReplyStream } from '../../dialect.ts'
+import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
+import type { ReplyMemory } from '../../reply-memory.ts'
 import { encodeResponsesFailure } from '../error.ts'
 import { toBody } from '../snapshot.ts'
 import { toUsage } from '../usage.ts'
@@ -85,7 +86,9 @@ function watch(state: NormaliserState) {
     isDone: () => state.done,
     usage: () => toUsage(state.usage, state.copilotUsage),
     skipped: () => state.skipped,
-    record: (): ReplyRecord | undefined =>
-      state.done && !state.hasFailed ? { id: state.id, response: toBody(state.snapshot) } : undefined,
+    remember({ responses }: ReplyMemory): void {
+      if (!state.done || state.hasFailed || state.storedInput === undefined) return
+      responses.put(state.id, { response: toBody(state.snapshot), input: state.storedInput })
+    },
   }
 }

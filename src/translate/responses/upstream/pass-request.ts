@@ -5,7 +5,7 @@ import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { refuseTooManyTools } from '../../parts/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
 import { settingsOf } from '../response-object.ts'
-import { responsesBodyOf, type ResponsesRequest } from '../wire.ts'
+import { responsesBodyOf, type ResponsesRequest, storedInputOf } from '../wire.ts'
 import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
 import { finishRequest } from './finish-request.ts'
 import { isLite } from './lite.ts'
@@ -89,6 +89,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
     warnings,
     replyNotes: {
       ...finished.replyNotes,
+      storedInput: storedInputOf(body),
       echo: isLite(context) ? { ...echo, ...liteEcho(body.value) } : echo,
     } satisfies UpstreamReplyNotes,
   }

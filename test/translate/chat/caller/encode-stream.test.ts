@@ -12,6 +12,7 @@ import type { Opaque, TurnEvent, TurnStop } from '../../../../src/translate/turn
 import { bytes, dataOf, fold, readStream, seedOf, streamNames } from '../fixture-streams.ts'
 import { decodeStream, encodeFold, encodeStream } from '../turn-helpers.ts'
 import { asIs } from '../../../as-is.ts'
+import { remembered } from '../../turns.ts'
 
 const start: TurnEvent = { type: 'start', model: 'served' }
 const text = (piece: string, slot = 0): TurnEvent => ({ type: 'text.delta', slot, text: piece })
@@ -188,10 +189,10 @@ describe('reasoning', () => {
     const sent = events.map((event) => stream.push(event)).join('')
     const folded = createChatTurnFold(silent)
     for (const event of events) folded.push(event)
-    const said = stream.reasoning?.()
+    const said = remembered(stream).reasoning
     expect(said).toEqual({ callIds: ['call_a', 'call_b'], opaque: expect.stringMatching(/^cpx1\./) })
     expect(sent).toContain(`"reasoning_opaque":"${said?.opaque}"`)
-    expect(folded.reasoning?.()).toEqual(said)
+    expect(remembered(folded).reasoning).toEqual(said)
   })
 
   test('is in the body under the same keys', () => {

@@ -9,6 +9,7 @@ import { createChatFold, createChatStream } from '../../../../src/translate/chat
 import { type EventTemplates, matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
 import { stringify } from '../../../../src/json/json.ts'
 import { seedOf } from '../fixture-streams.ts'
+import { remembered } from '../../turns.ts'
 
 /** Learns from the first event on. */
 function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
@@ -166,7 +167,7 @@ function outcome(texts: readonly string[]) {
     ended: caught(() => decoder.end()),
     skipped: [fold.skipped(), decoder.skipped(), stream.skipped()],
     usage: [fold.usage(), stream.usage()],
-    reasoning: [fold.reasoning?.(), stream.reasoning?.()],
+    reasoning: [remembered(fold).reasoning, remembered(stream).reasoning],
     chunks: streamed.map((text) => (typeof text === 'string' ? text.replaceAll(/ +$/gm, '') : text)),
   }
 }

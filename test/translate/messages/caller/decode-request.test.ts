@@ -15,7 +15,6 @@ test('reads what the pipeline has to know', () => {
   expect(decode({ model: 'claude-opus-5-5' })).toMatchObject({
     model: 'claude-opus-5-5',
     stream: false,
-    wantsUsage: true,
     hasImage: false,
     hasAgentHistory: false,
     endsWithUser: true,

@@ -66,7 +66,7 @@ function eventsOf(blocks: readonly Told[], reason: string, usage: Json = {}): re
 
 /** Reads one reply after the other as one answer. */
 function reader(sent = requestOf([prompt])) {
-  const notes = { ...seed.notes, upstream: sent }
+  const notes = { ...seed.notes, upstream: { request: sent } }
   const reply = createEventReply(messagesUpstream, { ...seed, notes })
   return {
     read: (...events: readonly Json[]): readonly TurnEvent[] =>

@@ -16,7 +16,6 @@ test('reads what the pipeline has to know', () => {
   expect(decode({})).toMatchObject({
     model: 'gpt-5-mini',
     stream: false,
-    wantsUsage: true,
     hasImage: false,
     hasAgentHistory: false,
     endsWithUser: true,

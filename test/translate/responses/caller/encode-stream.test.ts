@@ -7,6 +7,7 @@ import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/transla
 import { mismatchOf } from '../../wire-match.ts'
 import { type Json, encode, eventsOf, seed, seedWith } from '../fixture-streams.ts'
 import { expectGrammar } from '../grammar.ts'
+import { remembered } from '../../turns.ts'
 
 const start: TurnEvent = { type: 'start', model: 'claude-opus-4.8' }
 const stop = (reason: TurnStop = 'end'): TurnEvent => ({ type: 'stop', reason })
@@ -341,8 +342,8 @@ describe('the end', () => {
 
   test('leaves a record, and nothing follows it', () => {
     const { reply, folding, body } = encode([start, text(0, 'a'), close(0), stop()])
-    expect(reply.record?.()).toEqual({ id: 'resp_seed1', response: body })
-    expect(folding.record?.()).toEqual({ id: 'resp_seed1', response: body })
+    expect(remembered(reply).record).toEqual({ id: 'resp_seed1', response: body })
+    expect(remembered(folding).record).toEqual({ id: 'resp_seed1', response: body })
     expect(reply.push(text(1, 'late'))).toBe('')
     expect(reply.fail?.({ kind: 'internal' }, 'req-1')).toBe('')
   })
@@ -367,7 +368,7 @@ describe('a reply that fails', () => {
         { status: 'incomplete', content: [{ text: 'half' }] },
       ],
     })
-    expect(reply.record?.()).toBeUndefined()
+    expect(remembered(reply).record).toBeUndefined()
     expect(reply.push(text(1, 'late'))).toBe('')
   })
 

@@ -14,6 +14,7 @@ import {
   toStream,
 } from '../fixture-streams.ts'
 import { expectGrammar } from '../grammar.ts'
+import { remembered } from '../../turns.ts'
 
 const base = {
   id: 'resp_1',
@@ -163,7 +164,7 @@ describe('pace', () => {
     const reply = createResponsesStream(seed)
     push(reply, created)
     expect(reply.isDone()).toBe(false)
-    expect(reply.record?.()).toBeUndefined()
+    expect(remembered(reply).record).toBeUndefined()
     push(reply, completed())
     expect(reply.isDone()).toBe(true)
     expect(push(reply, added(0, message('late')))).toBe('')
@@ -497,7 +498,7 @@ describe('a reply that has begun and fails', () => {
       reply.push({ event: '', data: line.slice('data: '.length) })
     }
     expect(eventsOf(reply.fail?.({ kind: 'internal' }, 'req-1') ?? '')).toHaveLength(2)
-    expect(reply.record?.()).toBeUndefined()
+    expect(remembered(reply).record).toBeUndefined()
     expect(reply.push({ event: '', data: JSON.stringify(completed()) })).toBe('')
     expect(reply.fail?.({ kind: 'internal' }, 'req-1')).toBe('')
   })

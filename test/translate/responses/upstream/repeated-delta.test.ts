@@ -15,6 +15,7 @@ import { normaliseEvent } from '../../../../src/translate/responses/upstream/nor
 import { type NormaliserState, startNormaliser } from '../../../../src/translate/responses/upstream/normalise/state.ts'
 import type { Frame } from '../../../../src/translate/responses/writer/writer.ts'
 import { bytes, readStream, seed, streamNames } from '../fixture-streams.ts'
+import { remembered } from '../../turns.ts'
 
 /** Learns from the first event on. */
 function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
@@ -234,7 +235,7 @@ function outcome(events: readonly SseEvent[]) {
     ended: caught(() => decoder.end()),
     skipped: [stream.skipped(), fold.skipped(), decoder.skipped()],
     usage: [stream.usage(), fold.usage()],
-    record: [stream.record?.(), fold.record?.()],
+    record: [remembered(stream).record, remembered(fold).record],
   }
 }
 

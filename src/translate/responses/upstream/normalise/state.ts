@@ -31,6 +31,8 @@ export interface CallNotes {
 export interface UpstreamReplyNotes {
   /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */
   readonly echo?: JsonObject
+  /** The input to store with the reply. */
+  readonly storedInput?: readonly JsonObject[] | undefined
   readonly calls?: CallNotes | undefined
 }
 
@@ -42,6 +44,7 @@ interface BufferedWrapper {
 
 export interface NormaliserState extends ResponseWriter {
   readonly echo: JsonObject | undefined
+  readonly storedInput: readonly JsonObject[] | undefined
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
   /** Scans of open arguments, by output index. */
@@ -83,6 +86,7 @@ export function startNormaliser(seed: ReplySeed, options: Parameters<typeof star
   return {
     ...startWriter(seed, options),
     echo: notes?.echo,
+    storedInput: notes?.storedInput,
     isIdMadeUp: false,
     scans: new Map(),
     calls: notes?.calls,
