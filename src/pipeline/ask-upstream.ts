@@ -87,13 +87,15 @@ export function encodeContext(
   target: Pick<UpstreamTarget, 'model' | 'route'> & { readonly executor?: Pick<Executor, 'profile'> },
   learned: readonly string[] = [],
 ): EncodeContext {
-  const { chat } = state.config()
+  const { chat, codex } = state.config()
   const { model } = target
   const known = state.learnedRefusals.of(upstreamKey(target), model.id)
   return {
     model,
     strict: chat.strict,
     learnedRefusals: learned.length === 0 ? known : new Set([...known, ...learned]),
+    profile: target.executor?.profile,
+    lite: codex.responsesLite,
     // Requests for one provider are never sent to another.
     canSearch: () => model.provider === 'copilot' && canRunSearch(state),
   }

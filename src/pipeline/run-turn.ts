@@ -221,9 +221,8 @@ async function openRouted(
   choice?: AutoChoice,
 ): Promise<ModelAnswer> {
   const executor = state.executorOf(model.provider)
-  const { copilot, codex, log } = state.config()
-  const { profile } = executor
-  const dialect = dialectOfPath(path, profile && { profile, lite: codex.responsesLite })
+  const { copilot, log } = state.config()
+  const dialect = dialectOfPath(path)
   if (dialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${dialect.id}`
   const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined

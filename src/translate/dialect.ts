@@ -56,6 +56,13 @@ export interface EncodeContext {
   readonly strict: boolean
   /** What upstream has refused for this model before: keys of the dialect's own `recover`. */
   readonly learnedRefusals: ReadonlySet<string>
+  /** Rules of the upstream beyond its dialect's. The ChatGPT backend takes fewer members and requires instructions. */
+  readonly profile?: 'chatgpt' | undefined
+  /**
+   * `codex.responses-lite`: `auto` sends the lite form to a model of the ChatGPT backend that refused the usual one.
+   * Absent: `never`.
+   */
+  readonly lite?: 'auto' | 'never' | undefined
   /**
    * Whether the proxy can run web searches for an upstream without web search. Called only for requests that offer a
    * search. Absent: no.

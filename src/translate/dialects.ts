@@ -5,8 +5,7 @@ import type { DialectId, UpstreamDialectId } from './dialect.ts'
 import { messagesCaller } from './messages/caller/dialect.ts'
 import { messagesUpstream } from './messages/upstream/dialect.ts'
 import { responsesCaller } from './responses/caller/dialect.ts'
-import { createResponsesUpstream, responsesUpstream } from './responses/upstream/dialect.ts'
-import type { ResponsesSettings } from './responses/upstream/settings.ts'
+import { responsesUpstream } from './responses/upstream/dialect.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
 
 /** Every dialect that callers speak. A dialect with a missing verb does not compile. */
@@ -30,12 +29,8 @@ const byPath: ReadonlyMap<string, UpstreamDialect> = new Map(
 /** The paths that upstreams of a known dialect are asked at. */
 export const upstreamPaths: readonly string[] = [...byPath.keys()]
 
-/**
- * The dialect of an upstream path, e.g. `/v1/messages`; undefined for paths of no dialect.
- * @param responses what a Responses upstream differs in from OpenAI's API
- */
-export function dialectOfPath(path: string, responses?: ResponsesSettings): UpstreamDialect | undefined {
-  if (responses !== undefined && path === responsesUpstream.path) return createResponsesUpstream(responses)
+/** The dialect of an upstream path, e.g. `/v1/messages`; undefined for paths of no dialect. */
+export function dialectOfPath(path: string): UpstreamDialect | undefined {
   return byPath.get(path)
 }
 

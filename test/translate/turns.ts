@@ -1,10 +1,9 @@
 import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
-import type { CallerRequest, ReplySeed, ReplyStream, TurnAccepts } from '../../src/translate/dialect.ts'
+import type { CallerRequest, EncodeContext, ReplySeed, ReplyStream, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { ReplyReasoning } from '../../src/translate/reply-memory.ts'
-import { createResponsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
-import type { EncodeContext } from '../../src/translate/responses/upstream/settings.ts'
+import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
 import { asIs } from '../as-is.ts'
@@ -41,15 +40,12 @@ export function traits(id: string, parts: Partial<ModelTraits> = {}): ModelTrait
   return { id, family: id, supports: {}, ...parts }
 }
 
-/** What any upstream dialect encodes for; the settings are of a Responses upstream alone. */
 export function encodeContext(model: ModelTraits, parts: Partial<EncodeContext> = {}): EncodeContext {
   return { model, strict: false, learnedRefusals: new Set(), ...parts }
 }
 
-/** `translateCall` for a Responses upstream with the settings of the context. */
 export function translateForResponses(caller: CallerDialect, request: CallerRequest, context: EncodeContext) {
-  const { profile, lite } = context
-  return translateCall(caller, createResponsesUpstream({ profile, lite }), request, context)
+  return translateCall(caller, responsesUpstream, request, context)
 }
 
 /** Notes of a request that asks for all that a reply can give. */

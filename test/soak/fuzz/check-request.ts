@@ -2,7 +2,6 @@ import { Fault } from '../../../src/errors.ts'
 import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
 import type { CallerRequest, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
 import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
-import { createResponsesUpstream } from '../../../src/translate/responses/upstream/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
 import type { UpstreamDialect } from '../../../src/translate/upstream-dialect.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
@@ -57,9 +56,7 @@ export function checkRequest(requestCase: RequestCase): boolean {
   }
   if (request === undefined) return false
   const joined = withHistory(caller, request, context)
-  const { profile, lite } = contextOf(context)
-  const upstreams = { ...upstreamDialects, responses: createResponsesUpstream({ profile, lite }) }
-  return dialectIds.map((id) => encodeAll(caller, upstreams[id], joined, context, refusal)).some(Boolean)
+  return dialectIds.map((id) => encodeAll(caller, upstreamDialects[id], joined, context, refusal)).some(Boolean)
 }
 
 /** With all that earlier replies can add to the request. */

@@ -1,5 +1,4 @@
-import type { ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
-import type { EncodeContext } from '../../../src/translate/responses/upstream/settings.ts'
+import type { EncodeContext, ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { asIs } from '../../as-is.ts'
 

@@ -1,9 +1,9 @@
+import type { EncodeContext } from '../../dialect.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { isGptFrom, modelFamily } from '../../parts/model-family.ts'
 import { itemTypeOf, mapParts } from '../items.ts'
 import { NO_BREAKPOINTS } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
-import type { EncodeContext } from './settings.ts'
 
 // Source: docs/copilot-wire.md, "Prompt caching".
 

@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
@@ -15,7 +16,6 @@ import type {
 } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { BREAKPOINT, fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
-import type { EncodeContext } from './settings.ts'
 
 export interface EncodedItems {
   /** The system messages before any other item; '' for none. */

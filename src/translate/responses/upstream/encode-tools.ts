@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
@@ -5,7 +6,6 @@ import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from
 import type { Warning } from '../../warning.ts'
 import { hostOf } from '../search-request.ts'
 import { isRefusedTool } from './learned-refusals.ts'
-import type { EncodeContext } from './settings.ts'
 
 /**
  * Encodes `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two if there are no tools.

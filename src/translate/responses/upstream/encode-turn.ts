@@ -1,4 +1,4 @@
-import type { EncodedRequest } from '../../dialect.ts'
+import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
@@ -12,7 +12,6 @@ import { finishRequest } from './finish-request.ts'
 import { fitEffort, isChatgpt, knownEffort, takesReasoning, takesSampling, takesSummary } from './model-profile.ts'
 import { ENCRYPTED, LOGPROBS, fitInclude, isEmptyObject, isOne, isZero } from './members.ts'
 import { sessionOf } from './session.ts'
-import type { EncodeContext } from './settings.ts'
 
 /** OpenAI's smallest limit of output tokens. Source: OpenAI API reference, responses, 2026-11. */
 const LEAST_OUTPUT_TOKENS = 16

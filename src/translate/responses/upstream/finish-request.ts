@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { withoutLearnedFields } from '../../learned-refusals.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -6,7 +7,6 @@ import { isChatgpt } from './model-profile.ts'
 import type { UpstreamReplyNotes } from './normalise/state.ts'
 import { callNotes } from './normalise/wrapper-calls.ts'
 import type { Session } from './session.ts'
-import type { EncodeContext } from './settings.ts'
 
 interface Finished {
   readonly body: JsonObject

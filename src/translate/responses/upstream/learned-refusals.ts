@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import {
   createRecover,
   FIELD_CODES,
@@ -66,6 +67,21 @@ const ABOUT_OPAQUE =
 
 const REFUSES_KIND =
   /not supported|unsupported|invalid value|not allowed|not permitted|unknown|unrecognized|does not support/i
+
+/**
+ * The ChatGPT backend answers that it does not know the model in the usual form, or requires a member that only the
+ * lite form has.
+ */
+const usualForm: RefusalRow = {
+  name: 'the usual form of a request',
+  source: 'docs/codex-wire.md, "Lite form"',
+  pattern: /(model not found)|reasoning\.context|all_turns/i,
+  remedy: ([, isNotFound], { body, refusal, context }) => {
+    if (!takesLite(context)) return undefined
+    const isAboutForm = isNotFound ? refusal.status === 404 : valueAt(body, ['reasoning', 'context']) === undefined
+    return isAboutForm ? { learned: [LITE] } : undefined
+  },
+}
 
 /** Copilot's refusals have OpenAI's wording, mostly without `param` and with one code for all of them. */
 const rows: readonly RefusalRow[] = [
@@ -153,27 +169,15 @@ const rows: readonly RefusalRow[] = [
   },
 ]
 
-/**
- * The ChatGPT backend answers that it does not know the model in the usual form, or requires a member that only the
- * lite form has.
- */
-const usualForm: RefusalRow = {
-  name: 'the usual form of a request',
-  source: 'docs/codex-wire.md, "Lite form"',
-  pattern: /(model not found)|reasoning\.context|all_turns/i,
-  remedy: ([, isNotFound], { body, refusal }) => {
-    const isAboutForm = isNotFound ? refusal.status === 404 : valueAt(body, ['reasoning', 'context']) === undefined
-    return isAboutForm ? { learned: [LITE] } : undefined
-  },
-}
-
 const conversation = { member: 'input', textType: 'input_text' } as const
 
 /** Returns the request without the parts that upstream refused; undefined if nothing can be removed. */
-export const recoverResponses = createRecover({ rows, conversation })
+export const recoverResponses = createRecover({ rows: [usualForm, ...rows], conversation })
 
-/** For the ChatGPT backend, if its models may be sent the lite form. */
-export const recoverLite = createRecover({ rows: [usualForm, ...rows], conversation })
+/** Whether models of the upstream may be sent the lite form. */
+export function takesLite({ profile, lite }: EncodeContext): boolean {
+  return profile === 'chatgpt' && lite === 'auto'
+}
 
 function withoutMember(path: string): Remedy | undefined {
   return withoutField(path, isEssential)

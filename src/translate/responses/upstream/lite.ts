@@ -1,12 +1,12 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, mapParts } from '../items.ts'
-import { LITE } from './learned-refusals.ts'
-import type { EncodeContext } from './settings.ts'
+import { LITE, takesLite } from './learned-refusals.ts'
 
 /** Models of the ChatGPT backend that refused the usual form get the lite form. */
-export function isLite({ profile, lite, learnedRefusals }: EncodeContext): boolean {
-  return profile === 'chatgpt' && lite === 'auto' && learnedRefusals.has(LITE)
+export function isLite(context: EncodeContext): boolean {
+  return takesLite(context) && context.learnedRefusals.has(LITE)
 }
 
 /** A header for bodies in the lite form only. */

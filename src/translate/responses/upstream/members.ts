@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
@@ -14,7 +15,6 @@ import {
   takesSummary,
 } from './model-profile.ts'
 import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
-import type { EncodeContext } from './settings.ts'
 
 // Members of a passed request, except its items and its tools.
 

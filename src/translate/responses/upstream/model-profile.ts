@@ -1,8 +1,8 @@
+import type { EncodeContext } from '../../dialect.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { clampEffort, isEffort, type Effort } from '../../parts/effort.ts'
 import { isReasoningGpt, modelFamily } from '../../parts/model-family.ts'
 import { learnedEfforts } from './learned-refusals.ts'
-import type { EncodeContext } from './settings.ts'
 
 // Which members and values of a Responses request a model accepts. Source: docs/copilot-wire.md, "Responses requests";
 // docs/codex-wire.md, "Request body".

@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
@@ -8,7 +9,6 @@ import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.
 import { isChatgpt } from './model-profile.ts'
 import { pairItems } from './pair-calls.ts'
 import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
-import type { EncodeContext } from './settings.ts'
 
 /** Whether upstream accepts the item. If not, the request is translated through a `Turn`. */
 export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {

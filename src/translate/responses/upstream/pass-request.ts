@@ -1,4 +1,4 @@
-import type { CallerRequest, EncodedRequest } from '../../dialect.ts'
+import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
@@ -33,7 +33,6 @@ import {
   passTools,
 } from './pass-tools.ts'
 import { sessionOf } from './session.ts'
-import type { EncodeContext } from './settings.ts'
 
 /**
  * Returns the body for a Responses upstream: the caller's own text with only the necessary changes. The body always

@@ -1,3 +1,4 @@
+import type { EncodeContext } from '../../dialect.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { isStrictSchema, normaliseSchema } from '../../parts/json-schema.ts'
@@ -8,7 +9,6 @@ import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'
 import { NO_CUSTOM_TOOLS, NO_NAMESPACES, isRefusedTool, wireKind } from './learned-refusals.ts'
 import { isCopilot } from './model-profile.ts'
-import type { EncodeContext } from './settings.ts'
 
 /** Characters in the name of a tool. */
 const LONGEST_NAME = 64

@@ -1,6 +1,6 @@
+import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
 import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
 import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'

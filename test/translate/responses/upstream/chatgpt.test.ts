@@ -1,5 +1,5 @@
+import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
 import { encodeResponsesTurn } from '../../../../src/translate/responses/upstream/encode-turn.ts'

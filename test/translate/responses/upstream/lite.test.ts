@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
+import type { EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
-import { createResponsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
@@ -198,9 +197,7 @@ describe('is learned', () => {
 
   function recover(refusal: Pick<UpstreamRefusal, 'status' | 'message'>, parts = fresh, body: Json = {}) {
     const sent = { body: Buffer.from(JSON.stringify({ model: 'm', input: [user], ...body })), warnings: [] }
-    const { profile, lite } = parts
-    const upstream = createResponsesUpstream({ profile, lite })
-    return upstream.recover(sent, { kind: 'upstream_status', ...refusal }, encodeContext(sol, parts))
+    return responsesUpstream.recover(sent, { kind: 'upstream_status', ...refusal }, encodeContext(sol, parts))
   }
 
   test.each([

@@ -1,6 +1,6 @@
+import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/responses/upstream/settings.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
