@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../errors.ts'
 import { createChatCaller } from '../translate/chat/caller/dialect.ts'
-import { callerDialects } from '../translate/dialects.ts'
+import { callerDialects, upstreamDialects } from '../translate/dialects.ts'
 import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
 import type { StoredResponse } from '../translate/reply-memory.ts'
 import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
+import { countRequestBody, estimateTokens } from '../translate/messages/count-tokens.ts'
 import { callModel, createServe } from './serve.ts'
 import type { ModelRouteDeps } from './serve.ts'
 
@@ -26,11 +27,13 @@ function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
 /** `?beta=true` is ignored: it repeats the `anthropic-beta` header. */
 function registerMessagesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
   const config = { dialect: 'messages' } as const
+  const counter = { path: upstreamDialects.messages.path, encode: countRequestBody, estimate: estimateTokens }
   app.post('/v1/messages', { config }, createServe(deps)(callerDialects.messages))
   app.post('/v1/messages/count_tokens', { config }, (request, reply) =>
     callModel(deps, 'count_tokens', request, reply, async ({ options, readBody }) => {
       const { inputTokens, source } = await deps.pipeline.countTokens({
         ...options,
+        counter,
         async request() {
           const { text, bytes } = await readBody()
           return decodeCountRequest(text, bytes, request.headers)

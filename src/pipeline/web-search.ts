@@ -3,8 +3,8 @@ import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Credits } from '../models/credits.ts'
 import type { SearchQuery } from '../translate/dialect.ts'
-import { responsesUpstream } from '../translate/responses/upstream/dialect.ts'
-import { createSearchFold, searchTurn } from '../translate/responses/search-request.ts'
+import { upstreamDialects } from '../translate/dialects.ts'
+import { createSearchFold, searchTurn } from '../translate/search-request.ts'
 import type { SearchOutcome } from '../translate/turn.ts'
 import { askUpstream, encodeContext } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline.ts'
@@ -15,7 +15,9 @@ import { searchModel } from './search-model.ts'
 /** Runs one web search. Rejects only if the answer's signal is aborted. */
 export type WebSearch = (query: SearchQuery) => Promise<SearchOutcome>
 
-const route = `copilot/${responsesUpstream.id}`
+/** Copilot's models search the web behind this dialect only. */
+const dialect = upstreamDialects.responses
+const route = `copilot/${dialect.id}`
 
 /** The answer that needs the searches. */
 interface SearchedAnswer {
@@ -50,13 +52,13 @@ export function createWebSearch(
       meter.end(status)
     }
     try {
-      const call = { path: responsesUpstream.path, hasImage: false, requestId, interaction }
+      const call = { path: dialect.path, hasImage: false, requestId, interaction }
       const executor = state.executorOf('copilot')
-      const target = { model, route, dialect: responsesUpstream, executor, call, signal }
-      const request = responsesUpstream.encodeTurn(searchTurn(query, model), encodeContext(state, target))
+      const target = { model, route, dialect, executor, call, signal }
+      const request = dialect.encodeTurn(searchTurn(query, model), encodeContext(state, target))
       const upstream = await askUpstream(state, target, request, { initiator: 'agent' })
       const frames = createSseDecoder()
-      const decoder = responsesUpstream.createDecoder({
+      const decoder = dialect.createDecoder({
         id: requestId,
         createdSeconds: 0,
         nowSeconds: () => 0,

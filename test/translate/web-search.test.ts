@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { createSearchFold, searchTurn } from '../../src/translate/responses/search-request.ts'
+import { createSearchFold, searchTurn } from '../../src/translate/search-request.ts'
 import type { TurnEvent, TurnItem, TurnTool, WebSearchTool } from '../../src/translate/turn.ts'
 import { createSearchRounds, emulateSearch } from '../../src/translate/web-search.ts'
 import { encodeContext, traits, turn as turnWith } from './turns.ts'

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { hostOf } from '../search-request.ts'
+import { hostOf } from '../../search-request.ts'
 import { isRefusedTool } from './learned-refusals.ts'
 
 /**

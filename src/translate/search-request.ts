@@ -1,7 +1,7 @@
-import type { SearchQuery } from '../dialect.ts'
-import type { ModelTraits } from '../model-traits.ts'
-import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, Usage, WebSearchTool } from '../turn.ts'
-import { responsesFieldNames } from './wire.ts'
+import type { SearchQuery } from './dialect.ts'
+import type { ModelTraits } from './model-traits.ts'
+import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
+import { createTurn, userMessage } from './turn-request.ts'
 
 /** Instructions for the model that searches. Another model reads its answer and answers the user. */
 const INSTRUCTIONS =
@@ -14,17 +14,11 @@ export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTrai
   // Upstream's filter has only allowed domains. Search engines understand `-site:`, and `isAllowed` checks the results.
   const prompt = [query, ...blockedDomains.map((domain) => `-site:${domain.replace(/\*.*/, '')}`)].join(' ')
   const effort = supports.reasoningEffort?.includes('low') === true ? 'low' : undefined
-  return {
-    fieldNames: responsesFieldNames,
-    items: [
-      { type: 'message', role: 'system', parts: [{ type: 'text', text: INSTRUCTIONS }], path: '' },
-      { type: 'message', role: 'user', parts: [{ type: 'text', text: prompt }], path: '' },
-    ],
+  const system: TurnItem = { type: 'message', role: 'system', parts: [{ type: 'text', text: INSTRUCTIONS }], path: '' }
+  return createTurn([system, userMessage(prompt)], {
     tools: [{ ...tool, onlyThere: [] }],
-    sampling: {},
-    stop: [],
     ...(effort !== undefined && { reasoning: { effort, summary: 'none' } }),
-  }
+  })
 }
 
 export interface SearchFold {
