@@ -73,14 +73,13 @@ function statedIn(headers: IncomingHttpHeaders): Interaction['stated'] {
 
 export function statementIn(headers: IncomingHttpHeaders): CallerStatement {
   return {
-    initiator: initiatorIn(headers),
     purpose: purposeIn(headers),
     isOpencode: headers['user-agent']?.startsWith('opencode/') === true,
     stated: statedIn(headers),
   }
 }
 
-function initiatorIn({ 'x-initiator': stated }: IncomingHttpHeaders): Initiator | undefined {
+export function initiatorIn({ 'x-initiator': stated }: IncomingHttpHeaders): Initiator | undefined {
   return stated === 'user' || stated === 'agent' ? stated : undefined
 }
 

@@ -6,7 +6,7 @@ import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
 import type { StoredResponse } from '../translate/reply-memory.ts'
 import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
 import { countRequestBody, estimateTokens } from '../translate/messages/count-tokens.ts'
-import { callModel, createServe } from './serve.ts'
+import { callModel, createServe, creditsHeader } from './serve.ts'
 import type { ModelRouteDeps } from './serve.ts'
 
 /** The routes that call a model. OpenAI's routes also work without `/v1`, for clients with the bare origin as base URL. */
@@ -56,7 +56,7 @@ function registerEmbeddingsRoutes(app: FastifyInstance, deps: ModelRouteDeps): v
           request: async () => decodeEmbeddingsRequest((await readBody()).text),
           onRouted: ({ route }) => void reply.header('x-copilot-proxy-route', route),
         })
-        reply.headers(options.meter.creditsHeader())
+        reply.headers(creditsHeader(options.meter))
         return answer
       }),
     )

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { waitFor } from '../auth/shared-fetch.ts'
+import { createLruMap } from '../cache/lru-map.ts'
 import { Fault } from '../errors.ts'
 
 export interface RateRule {
@@ -39,28 +40,18 @@ const maxCallers = 10_000
  * @param now ms, monotonic
  */
 export function createRateLimit(now: () => number, most: number = maxCallers): RateLimit {
-  // Ordered by last use: a Map iterates in insertion order.
-  const fullAt = new Map<string, number>()
+  const fullAt = createLruMap<number>({ maxEntries: most, isStale: (full) => full <= now() })
   /** Settles when the last waiting request of a caller no longer waits. */
   const lastTurns = new Map<string, Promise<void>>()
   let waiting = 0
 
-  function forgetIdle(time: number): void {
-    for (const [caller, full] of fullAt) {
-      if (full > time && fullAt.size < most) return
-      fullAt.delete(caller)
-    }
-  }
-
   /** Counts the request and returns 0, or returns how long it has to wait. Ms. */
   function take(caller: string, perMinute: number): number {
     const time = now()
-    const full = Math.max(time, fullAt.get(caller) ?? time) + minuteMs / perMinute
+    const full = Math.max(time, fullAt.peek(caller) ?? time) + minuteMs / perMinute
     const waitMs = full - time - minuteMs
     // Tolerates rounding errors of floating-point sums.
     if (waitMs > 1e-6) return waitMs
-    fullAt.delete(caller)
-    forgetIdle(time)
     fullAt.set(caller, full)
     return 0
   }

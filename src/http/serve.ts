@@ -21,7 +21,7 @@ import { presentedKeys } from './api-keys.ts'
 import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { callerIdentity } from './caller-identity.ts'
-import { statementIn } from './caller-statement.ts'
+import { initiatorIn, statementIn } from './caller-statement.ts'
 import { createEventStream } from './event-stream.ts'
 import type { EventStream } from './event-stream.ts'
 import type { Lifetimes } from './lifetimes.ts'
@@ -86,6 +86,7 @@ export async function callModel<Result>(
           signal,
           keyName: request.keyName,
           flow: flowOf(request),
+          initiator: initiatorIn(request.headers),
           statement: statementIn(request.headers),
           meter,
         },
@@ -189,7 +190,7 @@ async function serve(
     const text = stringify(body)
     onText?.(text)
     answer.settle({ stream: false })
-    reply.headers({ ...answer.upstream.headers, ...meter.creditsHeader() })
+    reply.headers({ ...answer.upstream.headers, ...creditsHeader(meter) })
     return reply.type('application/json; charset=utf-8').send(text)
   } catch (error) {
     if (stream === undefined || !endsInEvent(stream, signal)) throw error
@@ -212,6 +213,15 @@ function warningHeader(warnings: readonly Warning[]): Record<string, string> {
   if (warnings.length === 0) return {}
   const value = plainAscii(warnings.map(formatWarning).join(', '))
   return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
+}
+
+/** The cost of the reply and its web searches; none if unknown. Call when the answer is complete. */
+export function creditsHeader(meter: Pick<RequestMeter, 'totalCredits'>): Readonly<Record<string, string>> {
+  const total = meter.totalCredits()
+  if (total === undefined) return {}
+  // `toFixed` avoids exponents such as 1e-7.
+  const amount = (total.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
+  return { 'x-copilot-proxy-credits': total.estimated ? `${amount};estimated` : amount }
 }
 
 function plainAscii(text: string): string {

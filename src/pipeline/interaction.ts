@@ -5,7 +5,6 @@ import type { CallerRequest } from '../translate/dialect.ts'
 
 /** What a caller states about its request outside the body; over HTTP, in headers. */
 export interface CallerStatement {
-  readonly initiator?: Initiator | undefined
   readonly purpose?: Purpose | undefined
   /** The prompts of opencode reveal the purpose (`opencodePurpose`). */
   readonly isOpencode?: boolean | undefined
@@ -44,14 +43,12 @@ function opencodePurpose({ hasTools, prompts }: PurposeFacts): Purpose | undefin
 /** Purposes whose requests always count as an agent's, whatever the history looks like. */
 const agentPurposes: ReadonlySet<Purpose> = new Set(['subagent', 'compaction', 'background'])
 
-/** Who caused a request (docs/copilot-wire.md, "Initiator"). The caller's statement wins. */
+/** Who caused a request whose caller does not state it (docs/copilot-wire.md, "Initiator"). */
 export function initiatorOf(
-  statement: CallerStatement | undefined,
   purpose: Purpose,
   call: Pick<CallerRequest, 'endsWithUser' | 'hasAgentHistory'>,
   rule: Config['copilot']['initiator'],
 ): Initiator {
-  if (statement?.initiator !== undefined) return statement.initiator
   if (agentPurposes.has(purpose)) return 'agent'
   if (rule === 'last-message') return call.endsWithUser ? 'user' : 'agent'
   return call.hasAgentHistory ? 'agent' : 'user'

@@ -40,14 +40,13 @@ export interface RequestMeter {
   readonly searched: (cost: Credits | undefined) => void
   /** Credits of the reply without its web searches. */
   readonly credits: () => Credits | undefined
+  readonly totalCredits: () => Credits | undefined
   /** The request ended; later calls are ignored. */
   readonly end: (status: number) => void
   /** Fields for the request's log line, which omits undefined ones. Times start at the request's arrival. */
   readonly facts: () => MeterFacts
   /** Adds the request to the list of the last ones. Takes its log line, which is kept. */
   readonly record: (line: EndedRequest['line']) => void
-  /** The header with the cost of the reply and its web searches; none if unknown. Call when the answer is complete. */
-  readonly creditsHeader: () => Readonly<Record<string, string>>
 }
 
 interface MeterFacts {
@@ -131,6 +130,7 @@ export function createRequestMeter(
       searchCredits = addCredits(searchCredits, cost)
     },
     credits: () => credits,
+    totalCredits,
     answered(headers) {
       serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
     },
@@ -175,20 +175,17 @@ export function createRequestMeter(
       tokensCached: tokens?.cachedInputTokens,
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,
-      estimated: addCredits(credits, searchCredits)?.estimated || undefined,
+      estimated: totalCredits()?.estimated || undefined,
       searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
     }),
     record(line) {
       requests.note({ startedAtMs: startedAt, kind, origin, askedModel, line })
     },
-    creditsHeader() {
-      const total = addCredits(credits, searchCredits)
-      if (total === undefined) return {}
-      // `toFixed` avoids exponents such as 1e-7.
-      const amount = (total.nanoAiu / 1e9).toFixed(9).replace(/\.?0+$/, '')
-      return { 'x-copilot-proxy-credits': total.estimated ? `${amount};estimated` : amount }
-    },
+  }
+
+  function totalCredits(): Credits | undefined {
+    return addCredits(credits, searchCredits)
   }
 
   /** Not negative, even if the clock was set back. */

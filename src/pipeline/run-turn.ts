@@ -34,6 +34,8 @@ export interface CallOptions {
   readonly keyName?: string | undefined
   /** Requests of one program share a flow; the queue serves flows in turn. Default: `''`. */
   readonly flow?: string | undefined
+  /** Default: derived from the request. */
+  readonly initiator?: Initiator | undefined
   /** What the caller states outside the body. */
   readonly statement?: CallerStatement | undefined
   /** Default: a new meter. */
@@ -236,7 +238,7 @@ async function openRouted(
   announce()
 
   const purpose = purposeOf(call.statement, request)
-  const initiator: Initiator = initiatorOf(call.statement, purpose, request, copilot.initiator)
+  const initiator = call.initiator ?? initiatorOf(purpose, request, copilot.initiator)
   // Codex has no headers for these.
   const isCopilot = model.provider === 'copilot'
   const interaction = isCopilot ? interactionOf(call.statement, purpose, request, state.salt) : undefined

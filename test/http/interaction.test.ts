@@ -61,10 +61,9 @@ test.each(['history', 'last-message'] as const)(
   (rule) => {
     const first = { endsWithUser: true, hasAgentHistory: false }
     for (const purpose of ['subagent', 'compaction', 'background'] as const) {
-      expect(initiatorOf({}, purpose, first, rule)).toBe('agent')
-      expect(initiatorOf(statementIn({ 'x-initiator': 'user' }), purpose, first, rule)).toBe('user')
+      expect(initiatorOf(purpose, first, rule)).toBe('agent')
     }
-    for (const purpose of ['agent', 'panel'] as const) expect(initiatorOf({}, purpose, first, rule)).toBe('user')
+    for (const purpose of ['agent', 'panel'] as const) expect(initiatorOf(purpose, first, rule)).toBe('user')
   },
 )
 

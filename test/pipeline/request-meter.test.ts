@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { creditsHeader } from '../../src/http/serve.ts'
 import { createMetrics } from '../../src/usage/metrics.ts'
 import { createRequestMeter } from '../../src/pipeline/request-meter.ts'
 import type { RequestMeter } from '../../src/pipeline/request-meter.ts'
@@ -86,7 +87,7 @@ test.each([
   meter.routed({ ...model, prices: of }, 'copilot/chat')
   meter.used(used)
   meter.end(200)
-  expect(meter.creditsHeader()).toEqual(header === undefined ? {} : { 'x-copilot-proxy-credits': header })
+  expect(creditsHeader(meter)).toEqual(header === undefined ? {} : { 'x-copilot-proxy-credits': header })
   expect(meter.facts()).toMatchObject(facts)
   const { credits, estimated } = meter.facts()
   const counted = samples().filter(({ name }) => name === 'copilot_proxy_credits_total')
