@@ -21,7 +21,10 @@ import { createWebSearch } from './web-search.ts'
 
 export interface AnswerEvent {
   readonly event: TurnEvent
-  /** SSE text of the upstream event that `event` was decoded from. If it decoded to several, only the first has it. */
+  /**
+   * SSE text of the upstream events since the previous `event`, before they were normalised. Absent if there is none, for
+   * example for the second of two that one upstream event decodes to.
+   */
   readonly rawText?: string
 }
 
@@ -243,7 +246,8 @@ async function* iterate(
     }
   }
   const push = (event: SseEvent): readonly TurnEvent[] => {
-    rawText = event.event === '' ? encodeData(event.data) : encodeEvent(event.event, event.data)
+    const text = event.event === '' ? encodeData(event.data) : encodeEvent(event.event, event.data)
+    rawText = (rawText ?? '') + text
     return reply.push(event)
   }
   const flush = (): ChunkVerdict => {
@@ -255,7 +259,6 @@ async function* iterate(
   const readAll = async (): Promise<void> => {
     try {
       const last = await read({ ...reply, push }, add, flush, abort.signal)
-      rawText = undefined
       add(last)
     } finally {
       isOver = true

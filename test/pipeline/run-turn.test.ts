@@ -37,7 +37,7 @@ describe.each([
     expect(told).not.toBe('')
     const raw = events.flatMap(({ rawText }) => rawText ?? [])
     expect(raw.length).toBeGreaterThan(1)
-    for (const text of raw) expect(text).toMatch(/^(?:event: [\w.]+\n)?data: (?:\{.*\}|\[DONE\])\n\n$/)
+    for (const text of raw) expect(text).toMatch(/^(?:(?:event: [\w.]+\n)?data: (?:\{.*\}|\[DONE\])\n\n)+$/)
   })
 
   test('a turn folds into the items that the next turn sends back', async () => {
@@ -52,6 +52,31 @@ describe.each([
     expect((await foldTurn(again.events)).stop).toBe('end')
     expect(proxy.demo.log.at(-1)?.headers).toMatchObject({ 'x-initiator': 'agent' })
   })
+})
+
+test('the texts of the events are all that upstream sent', async () => {
+  const proxy = await openProxy()
+  const sent = [
+    { type: 'message_start', message: { id: 'msg_1', role: 'assistant', content: [] } },
+    { type: 'ping' },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+    { type: 'of_another_version' },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } },
+    { type: 'message_stop' },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  proxy.demo.script('/v1/messages', { outcome: streamReply(sent) })
+  const events = await eventsOf(await call(proxy, 'Say hello', 'claude-opus-4.7'))
+  expect(events.map(({ rawText }) => rawText ?? '').join('')).toBe(sent.join(''))
+})
+
+test('a caller may state who caused the turn', async () => {
+  const proxy = await openProxy()
+  const turn = createTurn([userMessage('Say hello')])
+  const { signal } = new AbortController()
+  await foldTurn((await proxy.daemon.runTurn({ id: 'own', turn, model: 'gpt-4.1', initiator: 'agent', signal })).events)
+  expect(proxy.demo.log.at(-1)?.headers).toMatchObject({ 'x-initiator': 'agent' })
 })
 
 test('a turn is counted and logged like a request', async () => {
