@@ -52,6 +52,7 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
         const line = { requestId: id, status: callerLeft, ...meter?.facts(), key }
         log.info(line, 'the caller left before the answer was complete')
         meter?.record(line)
+        meter?.end(callerLeft)
         reply.hijack()
         return undefined
       } finally {

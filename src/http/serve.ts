@@ -8,7 +8,7 @@ import { settleTurn } from '../pipeline/model-answer.ts'
 import type { ModelAnswer } from '../pipeline/model-answer.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { ChunkVerdict } from '../pipeline/read-upstream.ts'
-import { callerLeft, createRequestMeter } from '../pipeline/request-meter.ts'
+import { createRequestMeter } from '../pipeline/request-meter.ts'
 import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
 import type { CallOptions } from '../pipeline/run-turn.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
@@ -97,9 +97,6 @@ export async function callModel<Result>(
           return body
         },
       })
-    } catch (error) {
-      if (signal.aborted && !(signal.reason instanceof Fault)) meter.end(callerLeft)
-      throw error
     } finally {
       leave?.()
     }

@@ -2,6 +2,7 @@ import { isAutoModel } from '../models/auto-model.ts'
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { encodeContext, isStatus } from './ask-upstream.ts'
+import { settleTurn } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
@@ -52,11 +53,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
     const counted = isNative ? await countUpstream(state, call, request, { model, route }) : undefined
     const source = counted === undefined ? 'estimate' : 'upstream'
     const inputTokens = counted ?? counter.estimate(request)
-    const key = call.keyName
-    const line = { requestId: id, ...meter.facts(), status: 200, tokenCount: source, ...(key !== undefined && { key }) }
-    state.log.info(line, 'request served')
-    meter.record(line)
-    meter.end(200)
+    settleTurn(state, { requestId: id, keyName: call.keyName, meter }, { tokenCount: source })
     return { inputTokens, source }
   } finally {
     leave()

@@ -1,5 +1,6 @@
 import { encodeEmbeddingsBodies, encodeEmbeddingsReply } from '../translate/embeddings.ts'
 import type { EmbeddingsReply, EmbeddingsRequest } from '../translate/embeddings.ts'
+import { settleTurn } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeModel } from './route-model.ts'
@@ -34,10 +35,7 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
     }
     const answer = encodeEmbeddingsReply(request, model, replies)
     meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
-    const line = { requestId: id, ...meter.facts(), status: 200, key: call.keyName }
-    state.log.info(line, 'request served')
-    meter.record(line)
-    meter.end(200)
+    settleTurn(state, { requestId: id, keyName: call.keyName, meter }, {})
     return answer
   } finally {
     leave()
