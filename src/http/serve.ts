@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { waitFor } from '../auth/shared-fetch.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault, toFault } from '../errors.ts'
+import { callerLeft, Fault, toFault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { settleTurn } from '../pipeline/model-answer.ts'
 import type { ModelAnswer } from '../pipeline/model-answer.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { ChunkVerdict } from '../pipeline/read-upstream.ts'
-import { callerLeft, createRequestMeter } from '../pipeline/request-meter.ts'
+import { createRequestMeter } from '../pipeline/request-meter.ts'
 import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
 import type { CallOptions } from '../pipeline/run-turn.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
@@ -176,7 +176,7 @@ async function serve(
     if (stream !== undefined) {
       const failure = await streamReply(stream, answer, dialect, signal)
       reply.hijack()
-      answer.settle({ stream: true }, failure)
+      answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
       return undefined
     }
     // The complete body is a fold over the events that a streaming caller would receive.
@@ -197,11 +197,17 @@ async function serve(
     const failure = toFault(error)
     reply.hijack()
     stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
-    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, { stream: true }, failure)
+    const fields = { stream: true, ...endedIn(dialect, failure) }
+    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, fields, failure)
     return undefined
   } finally {
     stream?.stopHeartbeats()
   }
+}
+
+/** A failure after the head of the answer, which was a 200. */
+function endedIn({ errorStatus }: CallerDialect, failure: Fault | undefined) {
+  return failure === undefined ? {} : { status: errorStatus(failure.error), httpStatus: 200 }
 }
 
 /** Characters. */

@@ -1,4 +1,4 @@
-import { Fault, statusOf } from '../errors.ts'
+import { Fault, statusOf, statusOfEnd } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
 import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { isAutoModel } from '../models/auto-model.ts'
@@ -14,6 +14,7 @@ import type { EventReader, ReplyReader, TranslatedCall } from '../translate/tran
 import type { Turn } from '../translate/turn.ts'
 import { requestOfTurn } from '../translate/turn-request.ts'
 import type { UpstreamDialect } from '../translate/upstream-dialect.ts'
+import { describeWarning, isLossless } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
@@ -23,7 +24,7 @@ import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
-import { callerLeft, createRequestMeter } from './request-meter.ts'
+import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { resolveHistory } from './response-store.ts'
 import { routeChosen, routeModel } from './route-model.ts'
@@ -97,11 +98,6 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
     }
     throw error
   }
-}
-
-function statusOfEnd(error: unknown, signal: AbortSignal): number {
-  if (error instanceof Fault) return statusOf(error.error)
-  return signal.aborted ? callerLeft : 500
 }
 
 /** A decoded request, ready for routing. */
@@ -237,6 +233,7 @@ async function openRouted(
   let translated = encode(encodeContext(state, { model, route, executor }))
   const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
   const announce = (): void => {
+    meter.warned(warningsNow())
     if ('request' in call) call.onRouted?.({ route, warnings: warningsNow(), fallback })
   }
   announce()
@@ -274,6 +271,8 @@ async function openRouted(
       },
     })
     meter.accepted(initiator)
+    const adapted = warningsNow().filter(isLossless).map(describeWarning)
+    if (adapted.length > 0) state.log.debug({ requestId: call.id, adapted }, 'adapted the request without loss')
     meter.answered(upstream.headers)
     const nowSeconds = secondsOf(state.now)
     const { reader } = translated

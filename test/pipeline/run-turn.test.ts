@@ -86,7 +86,10 @@ test('leaving the loop early cancels the upstream request and ends the admission
   proxy.demo.script('/chat/completions', { outcome: streamReply([event], { ending: 'hold' }) })
   const answer = await call(proxy, 'Say hello', 'gemini-2.5-pro')
   for await (const { event: said } of answer.events) if (said.type === 'text.delta') break
-  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  expect(proxy.log.at(-1)).toMatchObject({
+    message: 'the caller left before the answer was complete',
+    fields: { status: 499 },
+  })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
   expect(stop).toBe('end')
 })
@@ -96,7 +99,10 @@ test('an abort ends the admission of an answer that nobody reads', async () => {
   const controller = new AbortController()
   await call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
   controller.abort()
-  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  expect(proxy.log.at(-1)).toMatchObject({
+    message: 'the caller left before the answer was complete',
+    fields: { status: 499 },
+  })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
   expect(stop).toBe('end')
 })

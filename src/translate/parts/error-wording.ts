@@ -58,9 +58,18 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'forbidden':
       return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: error.kind }
     case 'route_not_found':
-      return invalid(`Unknown route ${error.method} ${error.path}. Routes: ${error.routes.join(', ')}.`, error.kind)
+      return invalid(
+        `Unknown path: ${shortened(`${error.method} ${error.path}`)}. ` +
+          (error.suggestion === undefined
+            ? 'The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.'
+            : `Did you mean ${error.suggestion}?`),
+        error.kind,
+      )
     case 'method_not_allowed':
-      return invalid(`${error.path} does not take ${error.method}. Allowed: ${error.allow.join(', ')}.`, error.kind)
+      return invalid(
+        `Method ${error.method} is not allowed for ${shortened(error.path)}. Use ${error.allow.join(' or ')}.`,
+        error.kind,
+      )
     case 'upgrade_refused':
       return invalid(
         'WebSocket is not supported here. Send the request as HTTP POST; the answer streams as server-sent events.',
@@ -209,6 +218,13 @@ function upstreamCode(error: { readonly code?: string; readonly message: string 
 /** Whether upstream refused the prompt as too long for the model. */
 export function isPromptTooLong({ code, message }: { readonly code?: string; readonly message: string }): boolean {
   return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_MESSAGE.test(message)
+}
+
+/** Characters. */
+const LONGEST_PATH = 200
+
+function shortened(path: string): string {
+  return path.length <= LONGEST_PATH ? path : `${path.slice(0, LONGEST_PATH)}…`
 }
 
 function size(bytes: number): string {

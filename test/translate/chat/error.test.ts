@@ -2,8 +2,6 @@ import { expect, test } from 'vitest'
 import type { ProxyError } from '../../../src/errors.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../../../src/translate/chat/error.ts'
 
-const routes = ['POST /v1/chat/completions', 'GET /v1/models']
-
 /** One of every kind, and every branch of a kind. */
 const cases: readonly [ProxyError, string, string, string | null, string | null][] = [
   [
@@ -63,16 +61,23 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     'forbidden',
   ],
   [
-    { kind: 'route_not_found', method: 'GET', path: '/v2', routes },
+    { kind: 'route_not_found', method: 'GET', path: '/v2' },
     'invalid_request_error',
-    'Unknown route GET /v2. Routes: POST /v1/chat/completions, GET /v1/models.',
+    'Unknown path: GET /v2. The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.',
+    null,
+    'route_not_found',
+  ],
+  [
+    { kind: 'route_not_found', method: 'GET', path: '/v1/model', suggestion: 'GET /v1/models' },
+    'invalid_request_error',
+    'Unknown path: GET /v1/model. Did you mean GET /v1/models?',
     null,
     'route_not_found',
   ],
   [
     { kind: 'method_not_allowed', method: 'GET', path: '/v1/chat/completions', allow: ['POST'] },
     'invalid_request_error',
-    '/v1/chat/completions does not take GET. Allowed: POST.',
+    'Method GET is not allowed for /v1/chat/completions. Use POST.',
     null,
     'method_not_allowed',
   ],

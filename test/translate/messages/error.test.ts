@@ -30,12 +30,7 @@ test.each<[ProxyError, number, string, string]>([
   [{ kind: 'key_required' }, 401, 'authentication_error', 'No key: '],
   [{ kind: 'upstream_unauthorized', upstreamMessage: 'expired' }, 401, 'authentication_error', 'Invalid API key'],
   [{ kind: 'forbidden', detail: 'other host' }, 403, 'permission_error', 'Refused: other host.'],
-  [
-    { kind: 'route_not_found', method: 'GET', path: '/v2', routes: ['POST /v1/messages'] },
-    404,
-    'not_found_error',
-    '/v2',
-  ],
+  [{ kind: 'route_not_found', method: 'GET', path: '/v2' }, 404, 'not_found_error', '/v2'],
   [
     { kind: 'model_not_found', model: 'x', suggestions: ['y'] },
     404,
@@ -46,7 +41,7 @@ test.each<[ProxyError, number, string, string]>([
     { kind: 'method_not_allowed', method: 'GET', path: '/v1/messages', allow: ['POST'] },
     405,
     'invalid_request_error',
-    'Allowed: POST.',
+    'Use POST.',
   ],
   [{ kind: 'body_stalled', afterMs: 1000 }, 408, 'timeout_error', '1 seconds'],
   [{ kind: 'body_too_large', limitBytes: 1024 * 1024 }, 413, 'request_too_large', 'larger than 1 MB'],
