@@ -72,18 +72,18 @@ export function createMetrics(): Metrics {
   const requests = counter(
     'copilot_proxy_requests_total',
     'Model requests, by what the caller was answered. 499: the caller left before.',
-    ['dialect', 'route', 'model', 'status'],
+    ['api', 'route', 'model', 'status'],
   )
   const durations = histogram(
     'copilot_proxy_request_duration_seconds',
     'From the arrival of a model request to the end of its answer, waiting in the queue included.',
-    ['dialect', 'route'],
+    ['api', 'route'],
     durationBounds,
   )
   const firstBytes = histogram(
     'copilot_proxy_time_to_first_byte_seconds',
     'From the arrival of a model request to the first byte of its stream. Streams only.',
-    ['dialect', 'route'],
+    ['api', 'route'],
     firstByteBounds,
   )
   const inputTokens = counter(

@@ -448,7 +448,7 @@ test('a search is counted and logged as a request of the model that ran it', asy
   expect(line?.fields['tokensIn']).toBeGreaterThan(0)
   const { text } = await proxy.send('/metrics')
   expect(text).toMatch(
-    /copilot_proxy_requests_total\{dialect="responses",route="copilot\/responses",model="gpt-5-mini",status="200"\} 1/,
+    /copilot_proxy_requests_total\{api="responses",route="copilot\/responses",model="gpt-5-mini",status="200"\} 1/,
   )
   expect(text).toMatch(/copilot_proxy_input_tokens_total\{provider="copilot",model="gpt-5-mini"\} [1-9]/)
 })
