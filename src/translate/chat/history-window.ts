@@ -2,7 +2,7 @@ import type { Warning } from '../warning.ts'
 import type { ChatBody, ChatMessage } from './wire.ts'
 
 /** The messages of a request that `chat.history-window` keeps. The same array if it leaves nothing out. */
-export function cutHistory({ value, historyWindow }: ChatBody): {
+export function cutHistory({ value, options: { historyWindow } }: ChatBody): {
   readonly messages: readonly ChatMessage[]
   readonly warnings: readonly Warning[]
 } {

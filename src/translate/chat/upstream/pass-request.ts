@@ -21,7 +21,13 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
   return {
     body: spliceMembers(body, changedMembers(body.value, adapted.request)),
     warnings: [...warnings, ...adapted.warnings],
+    replyNotes: { reasoningContent: body.options.reasoningContent } satisfies ChatReplyNotes,
   }
+}
+
+/** What the reply to a passed request needs of it. */
+export interface ChatReplyNotes {
+  readonly reasoningContent: boolean
 }
 
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */

@@ -1,6 +1,6 @@
 import { encodeData } from '../../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
-import { stringify } from '../../../json/json.ts'
+import { isFilled, isObject, stringify } from '../../../json/json.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
 import { noteReasoning, reasoningOf, startReasoningNote } from '../reply-reasoning.ts'
 import type { ReasoningNote } from '../reply-reasoning.ts'
@@ -18,10 +18,10 @@ export function createChatStream(seed: ReplySeed): ReplyStream {
   return {
     push(event) {
       if (state.done) return ''
-      const text = encode(normaliseEvent(state, event), note)
+      const text = encode(readable(seed, normaliseEvent(state, event)), note)
       return state.done ? text + endMark : text
     },
-    end: () => (state.done ? '' : encode(normaliseEnd(state), note) + endMark),
+    end: () => (state.done ? '' : encode(readable(seed, normaliseEnd(state)), note) + endMark),
     ...observers(state, note),
   }
 }
@@ -38,13 +38,31 @@ export function createChatFold(seed: ReplySeed): ReplyFold {
     }
   }
   return {
-    push: (event) => fold(normaliseEvent(state, event)),
+    push: (event) => fold(readable(seed, normaliseEvent(state, event))),
     end() {
-      fold(normaliseEnd(state))
+      fold(readable(seed, normaliseEnd(state)))
       return toCompletion(answer)
     },
     ...observers(state, note),
   }
+}
+
+/** Repeats Copilot's readable reasoning as `reasoning_content`, for callers that read it there. */
+function readable({ notes }: ReplySeed, chunks: readonly NormalisedChunk[]): readonly NormalisedChunk[] {
+  const wanted = isObject(notes.upstream) && notes.upstream['reasoningContent'] === true
+  return wanted ? chunks.map(withReasoningContent) : chunks
+}
+
+/** A copy: events that match a template reuse the chunk. */
+function withReasoningContent(normalised: NormalisedChunk): NormalisedChunk {
+  const { choices } = normalised.chunk
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
+  const delta = isObject(choice) ? choice['delta'] : undefined
+  if (!isObject(choice) || !isObject(delta)) return normalised
+  const { reasoning_text: text, reasoning_content: given } = delta
+  if (!isFilled(text) || isFilled(given)) return normalised
+  const changed = { ...choice, delta: { ...delta, reasoning_content: text } }
+  return { chunk: { ...normalised.chunk, choices: [changed] }, text: undefined }
 }
 
 function encode(chunks: readonly NormalisedChunk[], note: ReasoningNote): string {
