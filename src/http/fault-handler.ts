@@ -163,7 +163,7 @@ function classify(thrown: unknown): ProxyError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { kind: 'unsupported_media_type', detail: 'send the body as content-type: application/json' }
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return { kind: 'malformed_body', detail: 'the body does not have the announced content-length' }
+      return { kind: 'malformed_body', detail: 'the length of the body differs from content-length' }
     case 'FST_ERR_BAD_URL':
       return { kind: 'invalid_request', path: '', detail: 'the URL is not valid' }
     default:

@@ -74,8 +74,8 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     // Ready if one provider is available.
     if (deps.tokenStatus().state === 'ok' || deps.codexStatus()?.state === 'ok') return { ok: true }
     // The reason stays out: GitHub's message can name the account, and this route needs no key.
-    const fix = 'copilot-proxy status says why; copilot-proxy login logs in.'
-    throw new Fault({ kind: 'copilot_unavailable', detail: 'No Copilot and no Codex login can be used now', fix })
+    const fix = 'Log in with copilot-proxy login, or run: copilot-proxy status'
+    throw new Fault({ kind: 'copilot_unavailable', detail: 'Neither Copilot nor Codex is available', fix })
   })
 
   app.get('/usage', (request, reply) =>

@@ -91,7 +91,7 @@ export function resolveHistory(dialect: CallerDialect, request: CallerRequest, s
     throw new Fault({
       kind: 'invalid_request',
       path: 'previous_response_id',
-      detail: 'no such response is stored here (they are kept in memory for an hour); send the whole input instead',
+      detail: 'this response is not stored (copilot-proxy keeps responses for an hour); send the whole input instead',
       code: 'previous_response_not_found',
     })
   }
@@ -100,7 +100,7 @@ export function resolveHistory(dialect: CallerDialect, request: CallerRequest, s
     throw new Fault({
       kind: 'invalid_request',
       path: 'input',
-      detail: 'an item_reference names an item that is not stored here; send the item itself instead',
+      detail: 'the item of this item_reference is not stored; send the item itself instead',
       code: 'item_not_found',
     })
   }

@@ -133,7 +133,7 @@ async function openAnswer(
       if (status === undefined || !fallback) throw error
       state.log.info(
         { requestId: id, model: next.model.id, status, next: fallback.model.id },
-        'asking the next model of the alias',
+        'trying the next model of the alias',
       )
       next = fallback
       asked.push(next.model.provider)
@@ -197,7 +197,7 @@ async function openRoute(
     return await first.open()
   } catch (error) {
     if (!isStaleChoice(error)) throw error
-    state.log.info({ requestId: id, model: first.choice.model.id }, 'having the model chosen anew')
+    state.log.info({ requestId: id, model: first.choice.model.id }, 'asking Copilot to choose the model again')
     return (await openChosen(first.choice)).open()
   }
 }
@@ -266,7 +266,7 @@ async function openRouted(
       onRecovery(changed, learnedRefusal) {
         translated = { ...translated, request: changed }
         const line = { requestId: call.id, model: model.id, route, learnedRefusal }
-        state.log.info(line, 'sending again without what was refused')
+        state.log.info(line, 'retrying without the part that upstream refused')
         announce()
       },
     })

@@ -75,7 +75,7 @@ export function createWebSearch(
       settle(200)
       const outcome = fold.outcome()
       const pages = 'pages' in outcome ? outcome.pages.length : 0
-      state.log.info({ requestId, ...meter.facts(), pages }, 'web search run')
+      state.log.info({ requestId, ...meter.facts(), pages }, 'ran a web search')
       return outcome
     } catch (error) {
       const status = statusOfEnd(error, signal)

@@ -47,7 +47,7 @@ test('usage has the totals for a login without quota data, and reports no failur
   })
   const reply = await send('/usage')
   expect(reply.status).toBe(200)
-  expect(reply.json()).toMatchObject({ problem: expect.stringContaining('does not tell'), totals: { today: [] } })
+  expect(reply.json()).toMatchObject({ problem: expect.stringContaining('does not show'), totals: { today: [] } })
   expect(reply.text).not.toContain(token)
   expect(log.filter(({ level }) => level === 'error')).toEqual([])
 })

@@ -61,7 +61,7 @@ test('a turn is counted and logged like a request', async () => {
     { fields: { requestId: 'in-process', model: 'gpt-5-mini', status: 200 } },
   ])
   const { text } = await proxy.send('/metrics')
-  expect(text).toContain('copilot_proxy_requests_total{dialect="turn"')
+  expect(text).toContain('copilot_proxy_requests_total{api="turn"')
 })
 
 test('a tool call comes back as an item, and its result goes up', async () => {
@@ -138,5 +138,5 @@ test('an abort ends the turn', async () => {
   controller.abort()
   await expect(asking).rejects.toMatchObject({ name: 'AbortError' })
   const { text } = await proxy.send('/metrics')
-  expect(text).toMatch(/^copilot_proxy_requests_total\{dialect="turn".*status="499"\} 1$/m)
+  expect(text).toMatch(/^copilot_proxy_requests_total\{api="turn".*status="499"\} 1$/m)
 })

@@ -9,7 +9,7 @@ export function cutHistory({ value, options: { historyWindow } }: ChatBody): {
   const messages = windowMessages(value.messages, historyWindow)
   const leftOut = value.messages.length - messages.length
   if (leftOut === 0) return { messages, warnings: [] }
-  const detail = `${leftOut} left out by history-window ${historyWindow}`
+  const detail = `${leftOut} dropped by chat.history-window ${historyWindow}`
   return { messages, warnings: [{ code: 'history_cut', field: 'messages', detail }] }
 }
 

@@ -70,7 +70,7 @@ function checkRequest(value: unknown): asserts value is ChatRequest {
   checkMessages(data?.messages)
   const n = data?.n ?? 1
   if (n !== 1) {
-    refuseValue('n', `expected 1, got ${n}: one answer per request is all that upstream gives`, 'unsupported_value')
+    refuseValue('n', `only n=1 is supported`, 'unsupported_value')
   }
 }
 

@@ -173,8 +173,8 @@ function memberWarnings(body: ChatRequest): Warning[] {
   })
   const hasOtherCap = typeof older === 'number' && typeof newer === 'number' && older !== newer
   return [
-    ...(hasOtherCap ? [dropped('max_tokens', 'max_completion_tokens is given too')] : []),
-    ...lost.map((member) => dropped(member, 'it has no place in a request of another dialect')),
+    ...(hasOtherCap ? [dropped('max_tokens', 'max_completion_tokens is set too')] : []),
+    ...lost.map((member) => dropped(member, 'the upstream API has no such field')),
   ]
 }
 

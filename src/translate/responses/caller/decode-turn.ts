@@ -19,7 +19,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const { sessionId } = request
   const { value, continues } = responsesBodyOf(request)
   if (value.previous_response_id) {
-    refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
+    refuseValue('previous_response_id', 'no response with this id is stored', 'previous_response_not_found')
   }
   const toolWarnings: Warning[] = []
   const listed = decodeTools(value.tools, 'tools', toolWarnings)

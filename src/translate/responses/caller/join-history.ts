@@ -59,5 +59,5 @@ function membersOf(bytes: Buffer): readonly Member[] {
 }
 
 function refuseGrown(): never {
-  refuseValue('input', 'the conversation has grown beyond what one request may hold', 'too_many_values')
+  refuseValue('input', 'the conversation is too long for one request', 'too_many_values')
 }
