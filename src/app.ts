@@ -143,7 +143,7 @@ export function buildApp(deps: AppDeps): App {
       throw new Fault({
         kind: 'invalid_request',
         path: '',
-        detail: 'its target names another host than its Host header',
+        detail: 'the request target and the Host header name different hosts',
       })
     }
     guard.check(request, reply, (refusal) => {

@@ -25,11 +25,12 @@ export type ProxyError =
   | { readonly kind: 'wrong_keys'; readonly retryAfterSeconds: number }
   /** Host, Origin or Fetch-Metadata check refused the caller. */
   | { readonly kind: 'forbidden'; readonly detail: string }
+  /** `suggestion`: the route that the caller probably means, e.g. `POST /v1/messages`. */
   | {
       readonly kind: 'route_not_found'
       readonly method: string
       readonly path: string
-      readonly routes: readonly string[]
+      readonly suggestion?: string | undefined
     }
   | {
       readonly kind: 'method_not_allowed'
@@ -212,6 +213,24 @@ export function statusOf(error: ProxyError): number {
     case 'internal':
       return 500
   }
+}
+
+/** The status in logs and counters of a caller that disconnected before the end of its answer; from nginx. */
+export const callerLeft = 499
+
+/**
+ * The status of a request that ended early, in every log line and counter.
+ * @param signal of the request: aborted when the caller left, or with a Fault as its reason when the daemon ended it
+ * @param statusOfError of the caller's dialect, where there is one
+ */
+export function statusOfEnd(error: unknown, signal: AbortSignal, statusOfError = statusOf): number {
+  if (!signal.aborted) return statusOfError(toFault(error).error)
+  return signal.reason instanceof Fault ? statusOfError(signal.reason.error) : callerLeft
+}
+
+/** A caller that left is no failure. */
+export function isFailure(status: number): boolean {
+  return status >= 400 && status !== callerLeft
 }
 
 /** The value of `Retry-After` if the error has one: seconds or an HTTP date. */

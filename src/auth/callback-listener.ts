@@ -253,8 +253,8 @@ function answer(response: ServerResponse, visit: Visit, site: AuthorizationOptio
   })
   response.end(
     isRefused
-      ? page('Not the expected visit', 'Start again with the address that the terminal shows.')
-      : page(`${site} has answered`, 'You can close this tab and go back to the terminal.'),
+      ? page('Unexpected request', 'Open the address that the terminal shows.')
+      : page(`${site} answered`, 'You can close this tab and go back to the terminal.'),
   )
 }
 

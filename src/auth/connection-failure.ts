@@ -2,17 +2,17 @@
  * Failures while connecting, by the error code of the system, of TLS or of undici. None of the request has been sent.
  */
 const whileConnecting: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'its name is not known',
-  EAI_AGAIN: 'its name could not be looked up; is there a network?',
+  ENOTFOUND: 'the host name was not found',
+  EAI_AGAIN: 'the host name could not be resolved; check the network connection',
   ECONNREFUSED: 'the connection was refused',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   // If the request was not aborted, the HTTP proxy refused to open the tunnel.
-  UND_ERR_ABORTED: 'the proxy on the way did not let the connection through',
-  UND_ERR_PRX_CONN: 'the proxy on the way cut the connection',
-  UND_ERR_PRX_TLS: 'no secure connection to the proxy could be agreed on',
+  UND_ERR_ABORTED: 'the HTTP proxy refused the connection',
+  UND_ERR_PRX_CONN: 'the HTTP proxy closed the connection',
+  UND_ERR_PRX_TLS: 'the TLS handshake with the HTTP proxy failed',
 }
 
 /** This machine does not know the certificate's issuer. Company proxies that inspect connections cause this. */
@@ -24,13 +24,13 @@ const unknownIssuer: ReadonlySet<string> = new Set([
 
 const clauses: Readonly<Record<string, string>> = {
   ...whileConnecting,
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
-  ETIMEDOUT: 'no connection in time',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it; is there a network?',
-  EPROTO: 'no secure connection could be agreed on',
+  ECONNRESET: 'the connection was closed',
+  EPIPE: 'the connection was closed',
+  UND_ERR_SOCKET: 'the connection was closed',
+  ETIMEDOUT: 'the connection timed out',
+  EHOSTUNREACH: 'there is no route to the host',
+  ENETUNREACH: 'the network is unreachable; check the network connection',
+  EPROTO: 'the TLS handshake failed',
 }
 
 /** The connection to a proxy failed. */
@@ -41,7 +41,7 @@ export class ProxyFailure extends Error {
   readonly proxyOrigin: string
 
   constructor(proxyOrigin: string, cause: unknown) {
-    super(`the proxy ${proxyOrigin} could not be asked`, { cause })
+    super(`the HTTP proxy ${proxyOrigin} failed`, { cause })
     this.code = errorCode(cause)
     this.proxyOrigin = proxyOrigin
   }
@@ -54,15 +54,16 @@ export class ProxyFailure extends Error {
 export function describeConnectionFailure(error: unknown): string {
   const proxy = causes(error).find((cause) => cause instanceof ProxyFailure)
   const clause = clauseOf(error)
-  return proxy === undefined ? clause : `the proxy ${proxy.proxyOrigin} on the way failed: ${clause}`
+  return proxy === undefined ? clause : `the HTTP proxy ${proxy.proxyOrigin} failed: ${clause}`
 }
 
 function clauseOf(error: unknown): string {
   const code = errorCode(error)
   if (code === undefined) return ''
-  if (unknownIssuer.has(code)) return 'its certificate is not trusted; NODE_EXTRA_CA_CERTS names the one of a company'
-  if (code.startsWith('ERR_SSL_')) return `no secure connection could be agreed on (${code})`
-  if (code.startsWith('HPE_')) return 'what it answered is not HTTP'
+  if (unknownIssuer.has(code))
+    return 'its certificate is not trusted; set NODE_EXTRA_CA_CERTS to the certificate file of your company'
+  if (code.startsWith('ERR_SSL_')) return `the TLS handshake failed (${code})`
+  if (code.startsWith('HPE_')) return 'its answer is not HTTP'
   const clause = Object.hasOwn(clauses, code) ? clauses[code] : undefined
   return code.startsWith('UND_')
     ? (clause ?? 'the connection failed')

@@ -56,7 +56,7 @@ export async function sendRequest(
       }
     }
     const text = await readText(response)
-    if (text === undefined) return { kind: 'unreachable', detail: `The reply of ${host} is too large to be its own` }
+    if (text === undefined) return { kind: 'unreachable', detail: `The reply of ${host} is too large` }
     return { kind: 'reply', status: response.status, headers: response.headers, text }
   } catch (error) {
     if (signal.aborted) return { kind: 'aborted' }

@@ -256,6 +256,11 @@ const chat = section({
   'history-window': wholeNumber(0, 1_000_000)
     .default(0)
     .describe('Of Chat Completions requests: keep system text and this many last turns; 0 keeps everything.'),
+  'reasoning-content': oneOf(['auto', 'always'])
+    .default('auto')
+    .describe(
+      'Repeat reasoning_text of Chat Completions as reasoning_content. auto: for clients known to read it. always: for every client.',
+    ),
   strict: onOff
     .default(false)
     .describe('In all three APIs: refuse with 400 what would otherwise be adapted or left out with a warning.'),

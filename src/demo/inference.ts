@@ -267,5 +267,7 @@ function joined(frames: readonly string[], perWrite: number): readonly string[] 
 const MAX_DELAY_MS = 60_000
 
 export function delayOf(markers: Markers, { eventDelayMs }: Pace): number {
-  return Math.min(markerNumber(markers, 'slow', eventDelayMs), MAX_DELAY_MS)
+  // A person reads the help, so it comes at once.
+  const isHelp = markers.asked.has('help') || markers.unknown.length > 0
+  return Math.min(markerNumber(markers, 'slow', isHelp ? 0 : eventDelayMs), MAX_DELAY_MS)
 }

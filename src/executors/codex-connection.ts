@@ -105,5 +105,9 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
 }
 
 function loggedOut(): Fault {
-  return new Fault({ kind: 'codex_unavailable', detail: 'The account was logged out meanwhile', fix: codexLoginFix })
+  return new Fault({
+    kind: 'codex_unavailable',
+    detail: 'The account was logged out during the request',
+    fix: codexLoginFix,
+  })
 }

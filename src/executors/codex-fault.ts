@@ -181,7 +181,7 @@ function ruleOf({ code, type }: ErrorBody, message: string): Rule | undefined {
 
 /** What to do about a spent plan, by `x-codex-rate-limit-reached-type` (docs/codex-wire.md, "Rate limits"). */
 const spentWorkspace: readonly (readonly [RegExp, string])[] = [
-  [/^workspace_owner_/, 'Get more for the workspace at https://chatgpt.com/codex/settings/usage'],
+  [/^workspace_owner_/, 'Buy more for the workspace at https://chatgpt.com/codex/settings/usage'],
   [/^workspace_member_/, 'Ask the owner of the workspace for more.'],
 ]
 

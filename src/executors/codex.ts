@@ -203,7 +203,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         new Fault({
           kind: 'invalid_request',
           path: 'model',
-          detail: 'Codex serves no embeddings; choose an embeddings model of another provider',
+          detail: 'Codex has no embeddings; use an embeddings model of Copilot',
         }),
       ),
 
@@ -235,7 +235,7 @@ const deadError = {
   'api-key': {
     kind: 'codex_unavailable',
     detail: 'OpenAI has revoked this API key',
-    fix: 'Set another one as codex.api-key.',
+    fix: 'Set codex.api-key to another key.',
   },
 } as const
 

@@ -85,5 +85,9 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
 }
 
 function loggedOut(): Fault {
-  return new Fault({ kind: 'copilot_unavailable', detail: 'The account was logged out meanwhile', fix: loginFix })
+  return new Fault({
+    kind: 'copilot_unavailable',
+    detail: 'The account was logged out during the request',
+    fix: loginFix,
+  })
 }

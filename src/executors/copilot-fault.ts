@@ -74,7 +74,7 @@ const resetHeaders = {
 /** When a Copilot limit ends, as a sentence; '' if unknown. */
 function resetWords(limit: Advice['limit'], { status, retryAfter = '', headers }: LimitedReply): string {
   if (limit === undefined && status !== 429 && status !== 503) return ''
-  const what = limit === undefined ? 'It may be asked again' : 'It resets'
+  const what = limit === undefined ? 'You can retry' : 'It resets'
   if (/^0*[1-9]\d*$/.test(retryAfter)) return `${what} in ${inWords(Number(retryAfter))}.`
   const times = [
     /^\d*$/.test(retryAfter) ? '' : retryAfter,
@@ -82,7 +82,7 @@ function resetWords(limit: Advice['limit'], { status, retryAfter = '', headers }
   ]
   const timeMs = times.map((time) => Date.parse(time)).find((time) => time > 0)
   if (timeMs !== undefined) return `${what} at ${timeInWords(timeMs)}.`
-  return limit === 'month' ? 'When it resets: copilot-proxy usage.' : ''
+  return limit === 'month' ? 'To see when it resets, run: copilot-proxy usage.' : ''
 }
 
 /** The `rst` of `ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z`. */

@@ -19,7 +19,7 @@ interface ReadReplyOptions {
 async function readReplyText({ body, headers }: UpstreamReply, options: ReadReplyOptions): Promise<string> {
   if (isEncoded(headers)) {
     body.destroy()
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it compressed its answer without being asked to' })
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent a compressed answer, which was not requested' })
   }
   const { limitBytes, idleMs } = options
   return new Promise((resolve, reject) => {
@@ -115,6 +115,6 @@ export function requireEventStream(reply: UpstreamReply, headers: Readonly<Recor
   reply.body.destroy()
   const detail = isPage
     ? 'it answered with a web page instead of an event stream'
-    : 'it compressed an event stream without being asked to'
+    : 'it sent a compressed event stream, which was not requested'
   throw new Fault({ kind: 'upstream_unusable', detail, headers })
 }

@@ -121,7 +121,7 @@ function collect(
     signal.addEventListener('abort', onAbort, { once: true })
     source.on('data', onData)
     const onError = (cause: unknown) => {
-      fail(new Fault({ kind: 'malformed_body', detail: 'the body ended before it was complete' }, { cause }))
+      fail(new Fault({ kind: 'malformed_body', detail: 'the body is incomplete' }, { cause }))
     }
     source.once('end', () => {
       clearTimeout(silence)

@@ -66,10 +66,7 @@ export function limitConnections(server: Server, limit: () => number, log: Logge
     socket.destroy()
     closed += 1
     if (now() - loggedAt < limitLogIntervalMs) return
-    log.warn(
-      { closed, limit: limit() },
-      'as many connections are open as server.max-connections allows; others are closed as they come',
-    )
+    log.warn({ closed, limit: limit() }, 'server.max-connections is reached; new connections are closed')
     loggedAt = now()
     closed = 0
   }

@@ -18,7 +18,7 @@ export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps
 }
 
 function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
-  const handler = createServe(deps)(createChatCaller(() => deps.config().chat.historyWindow))
+  const handler = createServe(deps)(createChatCaller(() => deps.config().chat))
   for (const path of ['/v1/chat/completions', '/chat/completions']) {
     app.post(path, { config: { dialect: 'chat' } }, handler)
   }

@@ -37,11 +37,14 @@ const closesConnection: ReadonlySet<ProxyError['kind']> = new Set([
 /** How long a refused upload is read and dropped, so that its sender can read the answer. Ms. */
 const uploadLingerMs = 2000
 
+/** Also misspelt: `/v1/message`, `/messages`, `/anthropic/v1/messages/`. */
+const messagesPath = /^[^?]*\/(?:messages?|complete|count_tokens)(?:[/?]|$)/
+
 /** The dialect of a request's error envelope: the route's, or a guess from the request. */
 function dialectOf(request: FastifyRequest): CallerDialect {
   const { dialect } = request.routeOptions.config
   if (dialect !== undefined) return callerDialects[dialect]
-  const isAnthropic = request.headers['anthropic-version'] !== undefined || request.url.startsWith('/v1/messages')
+  const isAnthropic = request.headers['anthropic-version'] !== undefined || messagesPath.test(request.url)
   return isAnthropic ? callerDialects.messages : callerDialects.chat
 }
 
@@ -66,7 +69,6 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
         status,
         ...faultFields(fault),
         ...routeField(request),
-        ...warningsField(reply),
         ...request.meter?.facts(),
         ...(request.keyName !== undefined && { key: request.keyName }),
         ...(suppressed > 0 && { unsaid: suppressed }),
@@ -101,11 +103,6 @@ function isAboutRequests({ routeOptions: { url } }: FastifyRequest): boolean {
 /** E.g. `POST /v1/messages`. The error of an unknown route names the path itself. */
 function routeField({ method, routeOptions: { url } }: FastifyRequest): Record<string, unknown> {
   return url === undefined ? {} : { asked: `${method} ${url}` }
-}
-
-function warningsField(reply: FastifyReply): { readonly warnings?: string } {
-  const { 'x-copilot-proxy-warnings': warnings } = flatHeaders(reply)
-  return warnings === undefined ? {} : { warnings }
 }
 
 /** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
@@ -166,7 +163,7 @@ function classify(thrown: unknown): ProxyError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { kind: 'unsupported_media_type', detail: 'send the body as content-type: application/json' }
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return { kind: 'malformed_body', detail: 'the body does not have the announced content-length' }
+      return { kind: 'malformed_body', detail: 'the length of the body differs from content-length' }
     case 'FST_ERR_BAD_URL':
       return { kind: 'invalid_request', path: '', detail: 'the URL is not valid' }
     default:

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { Fault } from '../errors.ts'
+import { callerLeft, Fault } from '../errors.ts'
 import { OpenRequests } from '../executors/open-requests.ts'
 import type { Logger } from '../logging/logger.ts'
-import { callerLeft } from '../pipeline/request-meter.ts'
+import { callerLeftMessage } from '../pipeline/model-answer.ts'
 import type { EngineMemory } from './engine-memory.ts'
 
 interface Open {
@@ -49,8 +49,9 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
         return await run(signal)
       } catch (error) {
         if (!signal.aborted || signal.reason instanceof Fault) throw error
-        const line = { requestId: id, status: callerLeft, ...meter?.facts(), key }
-        log.info(line, 'the caller left before the answer was complete')
+        const head = response.headersSent ? { httpStatus: response.statusCode } : {}
+        const line = { requestId: id, status: callerLeft, ...head, ...meter?.facts(), key }
+        log.info(line, callerLeftMessage)
         meter?.record(line)
         meter?.end(callerLeft)
         reply.hijack()

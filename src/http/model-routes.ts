@@ -75,7 +75,7 @@ function pageOf(request: FastifyRequest): ModelPage {
   const query = queryOf(request)
   const limit = Number(query.get('limit') ?? defaultLimit)
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    const detail = `expected a whole number from 1 to ${maxLimit}`
+    const detail = `must be a whole number from 1 to ${maxLimit}`
     throw new Fault({ kind: 'invalid_request', path: 'limit', detail, code: 'invalid_value' })
   }
   return { limit, afterId: query.get('after_id') ?? undefined, beforeId: query.get('before_id') ?? undefined }

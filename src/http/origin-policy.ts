@@ -39,7 +39,7 @@ export function checkOrigin(
   const { origin } = headers
   if (origin !== undefined) {
     if (options.allowedOrigins.includes(origin) || isOwnOrigin(origin, options.port)) return { ok: true, origin }
-    return { ok: false, detail: 'this Origin is not allowed; list it under server.allowed-origins' }
+    return { ok: false, detail: 'this Origin is not allowed; to allow it, add it to server.allowed-origins' }
   }
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'none' && site !== 'same-origin') {

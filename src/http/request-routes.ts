@@ -49,10 +49,10 @@ function filterOf({ url }: FastifyRequest): RequestFilter {
   const query = new URLSearchParams(url.split('?', 2)[1])
   const limit = Number(query.get('limit') ?? defaultLimit)
   if (!Number.isInteger(limit) || limit < 1 || limit > maxRequests) {
-    throw invalid('limit', `expected a whole number from 1 to ${maxRequests}`)
+    throw invalid('limit', `must be a whole number from 1 to ${maxRequests}`)
   }
   const failed = query.get('failed') ?? 'false'
-  if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'expected true or false')
+  if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'must be true or false')
   return {
     limit,
     failedOnly: failed === 'true',

@@ -1,4 +1,5 @@
 import type { FastifyInstance, HTTPMethods } from 'fastify'
+import { editDistance } from '../config/near-match.ts'
 import { Fault } from '../errors.ts'
 import type { DialectId } from '../translate/dialect.ts'
 
@@ -13,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** Methods by path; 404 and 405 answers list them. */
+/** Methods by path. */
 export type RouteTable = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Records every route that is registered after this call. */
@@ -32,10 +33,57 @@ export function unknownRoute(table: RouteTable, method: string, url: string): Fa
   const path = url.split('?', 1)[0] ?? url
   const allowed = openaiPathLikeId.test(path) ? undefined : [...table].find(([pattern]) => matches(pattern, path))?.[1]
   if (allowed !== undefined) return new Fault({ kind: 'method_not_allowed', method, path, allow: [...allowed] })
-  const routes = [...table].flatMap(([pattern, methods]) =>
-    [...methods].filter((name) => name !== 'HEAD').map((name) => `${name} ${pattern}`),
-  )
-  return new Fault({ kind: 'route_not_found', method, path, routes })
+  const near = nearPath(table, path)
+  const suggestion = near && `${methodOf(table.get(near))} ${near}`
+  return new Fault({ kind: 'route_not_found', method, path, suggestion })
+}
+
+/** `GET /v1/responses` exists for its answer to WebSocket clients only. */
+function methodOf(methods: ReadonlySet<string> | undefined): string {
+  return methods?.has('POST') === true ? 'POST' : 'GET'
+}
+
+/** Paths of other APIs, without `/v1`, and the route that does their job here. */
+const foreignPaths: ReadonlyMap<string, string> = new Map([
+  ['chat', '/v1/chat/completions'],
+  // OpenAI's and Anthropic's older text completions.
+  ['completions', '/v1/chat/completions'],
+  ['complete', '/v1/messages'],
+  // Ollama.
+  ['api/generate', '/v1/chat/completions'],
+  ['api/chat', '/v1/chat/completions'],
+  ['api/embed', '/v1/embeddings'],
+  ['api/tags', '/v1/models'],
+])
+
+/** Longer paths are not compared: the cost grows with the product of the lengths. Characters. */
+const longestCompared = 100
+
+/** The route that a path probably means: without its prefix, with `/v1` added or removed, or with its typing error mended. */
+function nearPath(table: RouteTable, path: string): string | undefined {
+  if (path.length > longestCompared) return undefined
+  const parts = path
+    .toLowerCase()
+    .split('/')
+    .filter((part) => part !== '')
+  const given = parts.filter((part) => part !== 'v1').join('/')
+  const foreign = foreignPaths.get(given)
+  if (foreign !== undefined) return foreign
+  // Routes with `/v1` are registered before their twins without.
+  const byName = new Map<string, string>()
+  for (const pattern of table.keys()) {
+    const name = pattern.replace(/^\/(?:v1\/)?/, '')
+    if (name !== '' && !/[:*]/.test(name) && !byName.has(name)) byName.set(name, pattern)
+  }
+  for (let at = 0; at < parts.length; at += 1) {
+    const route = byName.get(parts.slice(at).join('/'))
+    if (route !== undefined) return route
+  }
+  const [nearest] = [...byName.keys()]
+    .map((name) => ({ name, distance: editDistance(given, name) }))
+    .filter(({ name, distance }) => distance <= name.length / 4)
+    .toSorted((one, other) => one.distance - other.distance)
+  return nearest && byName.get(nearest.name)
 }
 
 /** OpenAI routes that this program lacks and that look like a response id; clients expect 404 for a missing route. */

@@ -174,7 +174,7 @@ async function serve(
     if (stream !== undefined) {
       const failure = await streamReply(stream, answer, dialect, signal)
       reply.hijack()
-      answer.settle({ stream: true }, failure)
+      answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
       return undefined
     }
     // The complete body is a fold over the events that a streaming caller would receive.
@@ -195,11 +195,17 @@ async function serve(
     const failure = toFault(error)
     reply.hijack()
     stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
-    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, { stream: true }, failure)
+    const fields = { stream: true, ...endedIn(dialect, failure) }
+    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, fields, failure)
     return undefined
   } finally {
     stream?.stopHeartbeats()
   }
+}
+
+/** A failure after the head of the answer, which was a 200. */
+function endedIn({ errorStatus }: CallerDialect, failure: Fault | undefined) {
+  return failure === undefined ? {} : { status: errorStatus(failure.error), httpStatus: 200 }
 }
 
 /** Characters. */

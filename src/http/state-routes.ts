@@ -8,6 +8,7 @@ import type { CopilotAccount, UnreportedAccount } from '../auth/copilot/quota.ts
 import { firstDay, toTotals } from '../usage/periods.ts'
 import type { UsageTotals } from '../usage/periods.ts'
 import type { UsageRecorder } from '../usage/recorder.ts'
+import { snakeKeys } from '../json/key-case.ts'
 import { toChatError } from '../translate/chat/error.ts'
 import type { Config } from '../config/schema.ts'
 import type { Admission } from '../pipeline/admission.ts'
@@ -41,7 +42,7 @@ export interface StateDeps {
   readonly now: () => number
 }
 
-/** Answer of `GET /usage`: GitHub's account data, and the usage totals of this daemon and earlier runs. */
+/** Answer of `GET /usage`, which has snake_case names: GitHub's account data, and the usage totals of this daemon and earlier runs. */
 type UsageReport = Partial<CopilotAccount> & {
   readonly totals: UsageTotals
   readonly codex?: PlanUse | undefined
@@ -73,12 +74,12 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     // Ready if one provider is available.
     if (deps.tokenStatus().state === 'ok' || deps.codexStatus()?.state === 'ok') return { ok: true }
     // The reason stays out: GitHub's message can name the account, and this route needs no key.
-    const fix = 'copilot-proxy status says why; copilot-proxy login logs in.'
-    throw new Fault({ kind: 'copilot_unavailable', detail: 'No Copilot and no Codex login can be used now', fix })
+    const fix = 'Log in with copilot-proxy login, or run: copilot-proxy status'
+    throw new Fault({ kind: 'copilot_unavailable', detail: 'Neither Copilot nor Codex is available', fix })
   })
 
   app.get('/usage', (request, reply) =>
-    deps.lifetimes.whileCallerStays(request, reply, async (signal): Promise<UsageReport> => {
+    deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       const account = await deps.account(signal).catch((error: unknown) => {
         if (signal.aborted || !isPartial(request)) throw error
         return { problem: deps.redact(toChatError(toFault(error).error, request.id).error.message) }
@@ -86,12 +87,13 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
       const nowMs = deps.now()
       const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined
       const totals = toTotals(deps.totals.since(firstDay(nowMs)), nowMs, resetsAt)
-      return { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
+      const report: UsageReport = { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
+      return snakeKeys(report)
     }),
   )
 
   // Names and hashes of prompt segments, never content.
-  app.get('/cache', () => ({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions() }))
+  app.get('/cache', () => snakeKeys({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions() }))
 
   app.get('/metrics', (_request, reply) => {
     const { metrics, admission } = deps

@@ -48,6 +48,6 @@ export function stringify(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch (cause) {
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent an event that is nested too deeply' }, { cause })
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent a JSON event that is nested too deeply' }, { cause })
   }
 }

@@ -99,16 +99,15 @@ interface FormattedRequest {
 function formatRequest(message: string, fields: Fields, style: Style): FormattedRequest | undefined {
   const ending = Object.hasOwn(endings, message) ? endings[message] : undefined
   if (ending === undefined || typeof fields['status'] !== 'number') return undefined
-  const { model, asked, chosenFor, route, status, endedAs, stream: _stream, ttfbMs, ...afterStart } = fields
+  const { model, asked, chosenFor, route, status, httpStatus: _head, stream: _stream, ttfbMs, ...afterStart } = fields
   const { tokensIn, tokensOut, tokensCached, credits, estimated, searchCredits, ms, ...afterCost } = afterStart
   // The text of a failure has upstream's id of the request.
   const { warnings, key, requestId, error, cause, serviceRequestId: _id, ...remainder } = afterCost
-  const code = typeof endedAs === 'number' ? endedAs : status
   const steps = [
     typeof chosenFor === 'string' ? visible(chosenFor) : '',
     typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',
     typeof route === 'string' ? visible(route) : '',
-    (code >= 500 ? style.red : code >= 400 ? style.yellow : style.green)(String(code)),
+    (status >= 500 ? style.red : status >= 400 ? style.yellow : style.green)(String(status)),
     typeof ttfbMs === 'number' ? `first byte ${shortMs(ttfbMs)}` : '',
     tokens(tokensIn, tokensOut, tokensCached),
     typeof credits === 'number' ? `${shortCredits(credits, estimated === true)} credits` : '',
@@ -139,9 +138,7 @@ function shortCause(cause: unknown): unknown {
   return `${name}: ${message}${typeof code === 'string' ? ` (${code})` : ''}`
 }
 
-/** Served requests have a list of warnings, refused ones a header. */
 function listOf(warnings: unknown): readonly string[] {
-  if (typeof warnings === 'string') return [warnings]
   return Array.isArray(warnings) ? warnings.filter((warning) => typeof warning === 'string') : []
 }
 

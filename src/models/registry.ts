@@ -194,12 +194,10 @@ function quote(name: string): string {
 
 function closedDetail({ id, model: { policy } }: ListedModel): string {
   const state =
-    policy === 'disabled'
-      ? 'switched off for this account'
-      : `not open to this account, whose policy says ${quote(policy ?? '')}`
+    policy === 'disabled' ? 'switched off for this account' : `not enabled for this account (policy: ${policy ?? ''})`
   return (
-    `The model ${quote(id)} is ${state}. It can be enabled at ` +
-    'https://github.com/settings/copilot/features, or by the administrator of the organization that pays for the seat.'
+    `The model ${quote(id)} is ${state}. Enable it at ` +
+    'https://github.com/settings/copilot/features, or ask the administrator of your organization.'
   )
 }
 
@@ -220,14 +218,14 @@ function unreachableReason({ id, model }: ListedModel, ask: EndpointAsk): string
   if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} cannot make embeddings.`
   switch (model.type) {
     case 'embeddings':
-      return `The model ${quote(id)} makes embeddings, at /v1/embeddings, and cannot chat.`
+      return `The model ${quote(id)} cannot chat: it makes embeddings, at /v1/embeddings.`
     case 'completion':
       return `The model ${quote(id)} completes code inside an editor and cannot chat.`
     case 'chat':
     case 'other': {
       const endpoints = model.endpoints.filter((endpoint) => endpoint.startsWith('/'))
       return endpoints.length > 0
-        ? `The model ${quote(id)} is only reachable through ${endpoints.join(' or ')}, which this request cannot use.`
+        ? `The model ${quote(id)} only works on ${endpoints.join(' or ')}, which this request cannot use.`
         : `The model ${quote(id)} has no endpoint that this request can use.`
     }
   }

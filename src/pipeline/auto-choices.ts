@@ -12,7 +12,7 @@ import { hash } from './interaction.ts'
 /** The model that upstream chose for a conversation. */
 export interface AutoChoice {
   readonly model: Model
-  /** Upstream bills the conversation's requests by it; undefined if upstream chose no model. */
+  /** Upstream bills the conversation's requests by it; undefined if Copilot chose no model. */
   readonly sessionToken: string | undefined
   readonly warnings: readonly Warning[]
 }
@@ -105,7 +105,7 @@ export function createAutoChoices(
       if (parsed === undefined || model === undefined) continue
       const { sessionToken, expiresAtSeconds } = parsed
       const untilMs = expiresAtSeconds === undefined ? now() + unstatedLifeMs : expiresAtSeconds * 1000
-      log.info({ requestId, model: model.id, path }, 'upstream has chosen the model of a conversation')
+      log.info({ requestId, model: model.id, path }, 'Copilot chose the model of a conversation')
       return keep(key, { model, sessionToken, warnings: [] }, untilMs)
     }
     const model = defaultModel()
@@ -120,7 +120,7 @@ export function createAutoChoices(
       return await executor().json({ path, body, initiator: 'agent', hasImage: false, requestId }, { signal })
     } catch (error) {
       if (!signal.aborted && concernsAccount(error)) throw error
-      log.debug({ requestId, path, err: error }, 'upstream chose no model')
+      log.debug({ requestId, path, err: error }, 'Copilot chose no model')
       return undefined
     }
   }

@@ -1,4 +1,4 @@
-import { Fault, faultFields, statusOf, withHeaders } from '../errors.ts'
+import { callerLeft, Fault, faultFields, statusOf, statusOfEnd, toFault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { createSseDecoder } from '../sse/decode.ts'
@@ -8,16 +8,17 @@ import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/di
 import { createEventReply } from '../translate/reply.ts'
 import type { EventReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
-import { describeWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline.ts'
 import { readUpstream } from './read-upstream.ts'
 import type { ChunkVerdict } from './read-upstream.ts'
-import { callerLeft } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { createWebSearch } from './web-search.ts'
+
+/** More fields of the log line at a request's end. */
+type EndFields = Readonly<Record<string, unknown>> & { readonly status?: number | undefined }
 
 export interface AnswerEvent {
   readonly event: TurnEvent
@@ -53,7 +54,7 @@ export interface ModelAnswer<Reader extends EventReader = EventReader> {
    */
   readonly read: <Out, End>(reply: Reply<Out, End>, take: (out: Out) => void, flush: () => ChunkVerdict) => Promise<End>
   /** Counts and logs the answer. Call after `read` has ended or failed; `events` does so itself. */
-  readonly settle: (fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault) => void
+  readonly settle: (fields: EndFields, failure?: Fault) => void
 }
 
 /** The state of an answer. It lives as long as the stream, so it keeps the caller's body only if needed again. */
@@ -81,7 +82,7 @@ export function createAnswer<Reader extends EventReader>(
   let skipped = 0
   const abandon = (): void => {
     parts.leave()
-    settle({ status: callerLeft })
+    settle({ status: statusOfEnd(undefined, target.signal) })
   }
   target.signal.addEventListener('abort', abandon, { once: true })
 
@@ -117,7 +118,7 @@ export function createAnswer<Reader extends EventReader>(
     }
   }
 
-  function settle(fields: Readonly<Record<string, unknown>> & { readonly status?: number }, failure?: Fault): void {
+  function settle(fields: EndFields, failure?: Fault): void {
     const { keyName } = parts
     settleTurn(state, { requestId: seed.id, keyName, meter }, { ...answerFields(), ...fields }, failure)
   }
@@ -125,7 +126,6 @@ export function createAnswer<Reader extends EventReader>(
   function answerFields(): Readonly<Record<string, unknown>> {
     return {
       ...(parts.chosenFor !== undefined && { chosenFor: parts.chosenFor }),
-      ...(warnings.length > 0 && { warnings: warnings.map(describeWarning) }),
       ...(skipped > 0 && { skippedEvents: skipped }),
     }
   }
@@ -139,7 +139,9 @@ export function createAnswer<Reader extends EventReader>(
     seed,
     read,
     settle,
-    events: { [Symbol.asyncIterator]: () => iterate(createEventReply(target.dialect, seed), read, settle) },
+    events: {
+      [Symbol.asyncIterator]: () => iterate(createEventReply(target.dialect, seed), read, settle, target.signal),
+    },
   }
 }
 
@@ -149,23 +151,26 @@ interface SettledCall {
   readonly meter: RequestMeter
 }
 
-/** Logs the end of a request and ends its meter. */
+export const callerLeftMessage = 'the caller left before the answer was complete'
+
+/**
+ * Logs the end of a request and ends its meter.
+ * @param fields `status`: that of the whole request, by default 200 or the failure's. `httpStatus`: that of the head, if
+ * it was another.
+ */
 export function settleTurn(
   { log }: Pick<PipelineState, 'log'>,
   { requestId, keyName: key, meter }: SettledCall,
-  fields: Readonly<Record<string, unknown>> & { readonly status?: number },
+  fields: EndFields,
   failure?: Fault,
 ): void {
-  const line = { requestId, ...meter.facts(), status: 200, ...fields, key }
-  meter.end(failure === undefined ? line.status : statusOf(failure.error))
-  if (failure === undefined) {
-    log.info(line, 'request served')
-    meter.record(line)
-  } else {
-    const ending = { ...line, ...faultFields(failure), endedAs: statusOf(failure.error) }
-    log.warn(ending, 'stream ended in an error event')
-    meter.record(ending)
-  }
+  const ended = failure === undefined ? 200 : statusOf(failure.error)
+  const { status = ended, ...others } = fields
+  const line = { requestId, ...meter.facts(), status, ...others, key, ...(failure && faultFields(failure)) }
+  meter.end(status)
+  if (failure !== undefined) log.warn(line, 'stream ended in an error event')
+  else log.info(line, status === callerLeft ? callerLeftMessage : 'request served')
+  meter.record(line)
 }
 
 async function readReply<Out>(
@@ -231,6 +236,7 @@ async function* iterate(
     signal: AbortSignal,
   ) => Promise<readonly TurnEvent[]>,
   settle: ModelAnswer['settle'],
+  signal: AbortSignal,
 ): AsyncGenerator<AnswerEvent> {
   const abort = new AbortController()
   let pending: AnswerEvent[] = []
@@ -285,7 +291,9 @@ async function* iterate(
     await reading
     settle({})
   } catch (error) {
-    settle({}, error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error }))
+    const status = statusOfEnd(error, signal)
+    if (status === callerLeft) settle({ status })
+    else settle({ status }, toFault(error))
     throw error
   } finally {
     if (!hasEnded) {

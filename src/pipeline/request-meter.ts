@@ -1,3 +1,4 @@
+import { isFailure } from '../errors.ts'
 import type { Initiator } from '../executors/executor.ts'
 import { addCredits, creditsOf } from '../models/credits.ts'
 import type { Credits } from '../models/credits.ts'
@@ -6,6 +7,8 @@ import type { UsageRecorder } from '../usage/recorder.ts'
 import type { EndedRequest, RequestList, RequestOrigin } from '../usage/requests.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { DialectId } from '../translate/dialect.ts'
+import { describeWarning, isLossless } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
 import type { Metrics, TokenCounts } from '../usage/metrics.ts'
 
 /** The caller's dialect, a route that has none, or `turn` for a program in this process. */
@@ -29,6 +32,8 @@ export interface RequestMeter {
   readonly asked: (model: string) => void
   /** The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`). */
   readonly routed: (model: MeteredModel, route: string, fallback?: string) => void
+  /** The request has these warnings, in place of earlier ones. */
+  readonly warned: (warnings: readonly Warning[]) => void
   /** Upstream accepted the request, which it bills by the initiator. */
   readonly accepted: (initiator: Initiator) => void
   /** The head of the caller's stream was sent. */
@@ -64,6 +69,8 @@ interface MeterFacts {
   /** Searches also have their own log lines. */
   readonly searchCredits: number | undefined
   readonly ms: number
+  /** What the request lost. */
+  readonly warnings?: readonly string[]
 }
 
 /** More than any model reads in one request. */
@@ -75,9 +82,6 @@ const maxNanoAiu = 1e15
 function toCount(stated: number, max = maxTokens): number {
   return Number.isFinite(stated) ? Math.min(max, Math.max(0, Math.round(stated))) : 0
 }
-
-/** The status in logs and metrics for a caller that disconnected before its answer; from nginx. */
-export const callerLeft = 499
 
 /**
  * @param keyName the accepted API key
@@ -100,6 +104,8 @@ export function createRequestMeter(
   let credits: Credits | undefined
   let searchCredits: Credits | undefined
   let premiumRequests: number | undefined
+  let losses: readonly string[] | undefined
+  let adapted: readonly string[] | undefined
   let hasEnded = false
   return {
     asked(name) {
@@ -109,6 +115,10 @@ export function createRequestMeter(
       model = chosenModel
       route = chosenRoute
       fallback = fallbackOf
+    },
+    warned(warnings) {
+      losses = describeAll(warnings.filter((warning) => !isLossless(warning)))
+      adapted = describeAll(warnings.filter(isLossless))
     },
     accepted(initiator) {
       if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
@@ -155,7 +165,7 @@ export function createRequestMeter(
         provider: model.provider,
         model: model.id,
         key: keyName ?? '',
-        failed: status >= 400 && status !== callerLeft,
+        failed: isFailure(status),
         inputTokens: tokens?.inputTokens ?? 0,
         outputTokens: tokens?.outputTokens ?? 0,
         cachedInputTokens: tokens?.cachedInputTokens ?? 0,
@@ -178,9 +188,10 @@ export function createRequestMeter(
       estimated: totalCredits()?.estimated || undefined,
       searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
+      ...(losses && { warnings: losses }),
     }),
     record(line) {
-      requests.note({ startedAtMs: startedAt, kind, origin, askedModel, line })
+      requests.note({ startedAtMs: startedAt, kind, origin, askedModel, adapted, line })
     },
   }
 
@@ -192,4 +203,8 @@ export function createRequestMeter(
   function msTo(momentMs: number): number {
     return Math.max(0, momentMs - startedAt)
   }
+}
+
+function describeAll(warnings: readonly Warning[]): readonly string[] | undefined {
+  return warnings.length === 0 ? undefined : warnings.map(describeWarning)
 }

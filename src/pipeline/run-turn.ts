@@ -1,4 +1,4 @@
-import { Fault, statusOf } from '../errors.ts'
+import { Fault, statusOf, statusOfEnd } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
 import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { isAutoModel } from '../models/auto-model.ts'
@@ -13,6 +13,7 @@ import type { EventReader, ReplyReader, TranslatedCall } from '../translate/tran
 import type { Turn } from '../translate/turn.ts'
 import { requestOfTurn } from '../translate/turn-request.ts'
 import type { UpstreamDialect } from '../translate/upstream-dialect.ts'
+import { describeWarning, isLossless } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
@@ -22,7 +23,7 @@ import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline.ts'
-import { callerLeft, createRequestMeter } from './request-meter.ts'
+import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 
@@ -99,11 +100,6 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
   }
 }
 
-function statusOfEnd(error: unknown, signal: AbortSignal): number {
-  if (error instanceof Fault) return statusOf(error.error)
-  return signal.aborted ? callerLeft : 500
-}
-
 /** A decoded request, ready for routing. */
 interface ReadyCall {
   readonly call: ModelCall
@@ -137,7 +133,7 @@ async function openAnswer(
       if (status === undefined || !fallback) throw error
       state.log.info(
         { requestId: id, model: next.model.id, status, next: fallback.model.id },
-        'asking the next model of the alias',
+        'trying the next model of the alias',
       )
       next = fallback
       asked.push(next.model.provider)
@@ -201,7 +197,7 @@ async function openRoute(
     return await first.open()
   } catch (error) {
     if (!isStaleChoice(error)) throw error
-    state.log.info({ requestId: id, model: first.choice.model.id }, 'having the model chosen anew')
+    state.log.info({ requestId: id, model: first.choice.model.id }, 'asking Copilot to choose the model again')
     return (await openChosen(first.choice)).open()
   }
 }
@@ -233,6 +229,7 @@ async function openRouted(
   let translated = encode(encodeContext(state, { model, route, executor }))
   const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
   const announce = (): void => {
+    meter.warned(warningsNow())
     if ('request' in call) call.onRouted?.({ route, warnings: warningsNow(), fallback })
   }
   announce()
@@ -265,11 +262,13 @@ async function openRouted(
       onRecovery(changed, learnedRefusal) {
         translated = { ...translated, request: changed }
         const line = { requestId: call.id, model: model.id, route, learnedRefusal }
-        state.log.info(line, 'sending again without what was refused')
+        state.log.info(line, 'retrying without the part that upstream refused')
         announce()
       },
     })
     meter.accepted(initiator)
+    const adapted = warningsNow().filter(isLossless).map(describeWarning)
+    if (adapted.length > 0) state.log.debug({ requestId: call.id, adapted }, 'adapted the request without loss')
     meter.answered(upstream.headers)
     const nowSeconds = secondsOf(state.now)
     const { reader } = translated

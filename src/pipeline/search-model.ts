@@ -29,7 +29,7 @@ export function canRunSearch(deps: Pick<PipelineDeps, 'config' | 'log' | 'regist
   if (!isAvailable && webSearchModel !== '') {
     deps.log.warn(
       { webSearchModel },
-      'no web search: no Copilot model behind /responses is what messages.web-search-model asks for',
+      'web search is unavailable: no Copilot model on /responses matches messages.web-search-model',
     )
   }
   return isAvailable

@@ -1,4 +1,4 @@
-import { Fault, faultFields, statusOf } from '../errors.ts'
+import { faultFields, statusOfEnd, toFault } from '../errors.ts'
 import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Credits } from '../models/credits.ts'
@@ -9,7 +9,7 @@ import type { SearchOutcome } from '../translate/turn.ts'
 import { askUpstream, encodeContext } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline.ts'
 import { readUpstream } from './read-upstream.ts'
-import { callerLeft, createRequestMeter } from './request-meter.ts'
+import { createRequestMeter } from './request-meter.ts'
 import { searchModel } from './search-model.ts'
 
 /** Runs one web search. Rejects only if the answer's signal is aborted. */
@@ -76,16 +76,13 @@ export function createWebSearch(
       settle(200)
       const outcome = fold.outcome()
       const pages = 'pages' in outcome ? outcome.pages.length : 0
-      state.log.info({ requestId, ...meter.facts(), pages }, 'web search run')
+      state.log.info({ requestId, ...meter.facts(), pages }, 'ran a web search')
       return outcome
     } catch (error) {
-      if (signal.aborted) {
-        settle(callerLeft)
-        throw signal.reason
-      }
-      const failure = error instanceof Fault ? error : new Fault({ kind: 'internal' }, { cause: error })
-      const status = statusOf(failure.error)
+      const status = statusOfEnd(error, signal)
       settle(status)
+      signal.throwIfAborted()
+      const failure = toFault(error)
       state.log.warn({ requestId, ...meter.facts(), ...faultFields(failure) }, 'a web search failed')
       return { failure: status === 429 ? 'too_many_requests' : 'unavailable' }
     }

@@ -41,7 +41,7 @@ export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
   const body = embeddingsBody.safeParse(parseBody(text, limits).value)
   if (!body.success) {
     const [issue] = body.error.issues
-    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not an embeddings request')
+    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'must be an embeddings request')
   }
   const { model, input, encoding_format, dimensions, ...unread } = body.data
   return {
@@ -61,14 +61,14 @@ function decodeInput(input: unknown): readonly string[] {
   if (!Array.isArray(input)) throw invalid('input', 'must be a string or an array of strings')
   if (input.length === 0) throw invalid('input', 'must not be an empty array')
   if (input.length > maxInputs) {
-    throw invalid('input', `has ${input.length} entries; one request takes at most ${maxInputs}`)
+    throw invalid('input', `must have at most ${maxInputs} entries, got ${input.length}`)
   }
   return input.map((item, index) => decodeText(item, `input[${index}]`))
 }
 
 function decodeText(item: unknown, path: string): string {
   if (typeof item === 'number' || Array.isArray(item))
-    throw invalid(path, 'must be text: Copilot does not take token ids')
+    throw invalid(path, 'must be a string: Copilot does not accept token ids')
   if (typeof item !== 'string') throw invalid(path, 'must be a string')
   if (item === '') throw invalid(path, 'must not be an empty string')
   return item
@@ -132,7 +132,7 @@ export function encodeEmbeddingsReply(
   replies: readonly unknown[],
 ): EmbeddingsReply {
   const parsed = z.array(upstreamReply).safeParse(replies).data
-  if (parsed === undefined) throw unusable('the reply to an embeddings request holds no list of embeddings')
+  if (parsed === undefined) throw unusable('the reply has no list of embeddings')
   const vectors = batches(request.inputs, model).flatMap((input, batch) => inOrder(parsed[batch], input.length))
   const promptTokens = sum(parsed.map(({ usage }) => usage?.prompt_tokens ?? 0))
   const totalTokens = sum(parsed.map(({ usage }) => usage?.total_tokens ?? usage?.prompt_tokens ?? 0))

@@ -67,11 +67,11 @@ export function limitImages(
   const tooMany = fitting.filter(({ isNew }) => isNew)[most]
   if (tooMany !== undefined) {
     const count = fitting.filter(({ isNew }) => isNew).length
-    const detail = `there are ${count} new images, and ${model.id} takes at most ${most} in one request: send fewer`
+    const detail = `${model.id} accepts at most ${most} images in one request, got ${count} new ones`
     refuseValue(toFieldPath(tooMany.path), detail, 'array_above_max_length')
   }
   for (const image of fitting.slice(0, Math.max(0, fitting.length - most)))
-    drop(image, `is one of more than ${most}, which is all that ${model.id} takes in one request`)
+    drop(image, `is above the limit of ${most} images of ${model.id}`)
   if (dropped.size === 0) return undefined
   const removed = new Set([...dropped.values()].flat().map(({ part }) => part))
   return {
@@ -88,14 +88,14 @@ export function limitImages(
 function refusalOf({ mediaType, sizeBytes }: RequestImage, { model }: EncodeContext): string | undefined {
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
-    return `has ${sizeBytes} bytes, and ${model.id} takes at most ${maxImageBytes}`
+    return `has ${sizeBytes} bytes; ${model.id} accepts at most ${maxImageBytes}`
   }
   if (mediaTypes === undefined || mediaTypes.length === 0 || mediaType === undefined) return undefined
   // Some clients write `image/jpg`.
   const known = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType
   return mediaTypes.includes(known)
     ? undefined
-    : `is of a type that ${model.id} does not take (${mediaTypes.join(', ')})`
+    : `has a type that ${model.id} does not accept; use ${mediaTypes.join(', ')}`
 }
 
 /**
@@ -117,7 +117,7 @@ export function recoverFromSize(
   const warning: Warning = {
     code: 'refused_upstream',
     field: first.path,
-    detail: `the request was too large, sent again without the ${removed.length} images of its history`,
+    detail: `the request was too large; retried without the ${removed.length} images of its history`,
   }
   return {
     request: {
@@ -178,7 +178,7 @@ function replaceImages(removed: ReadonlySet<JsonObject>, { textType }: Pick<Conv
     })
 }
 
-const PLACEHOLDER = '[An image stood here. It was left out to keep the request within the limits of the model.]'
+const PLACEHOLDER = '[Image omitted to keep the request within the limits of the model.]'
 
 type MapImage = (part: JsonObject, path: string) => JsonObject
 

@@ -49,6 +49,11 @@ const lossy: ReadonlySet<WarningCode> = new Set([
   'duplicate_tool_dropped',
 ])
 
+/** Whether the model gets all that the caller asked for, in another form. The log states such warnings at debug only. */
+export function isLossless({ code }: Warning): boolean {
+  return code === 'adapted' || code === 'emulated'
+}
+
 /**
  * @param mandatory fields that every request of the dialect must have: dropping one is no reason to refuse
  * @throws Fault `invalid_request` naming the first field whose loss `chat.strict` forbids

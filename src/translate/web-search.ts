@@ -89,9 +89,9 @@ const respected: ReadonlySet<string> = new Set(['max_uses', 'blocked_domains', '
 function searchWarnings({ path, onlyThere }: WebSearchTool): readonly Warning[] {
   const dropped = onlyThere.filter((member) => !respected.has(member))
   return [
-    { code: 'emulated', field: path, detail: 'web search is run by a GPT model of the same account' },
+    { code: 'emulated', field: path, detail: 'a GPT model of the same account runs the web search' },
     ...dropped.map((member): Warning => {
-      return { code: 'dropped', field: `${path}.${member}`, detail: 'an emulated web search has no such setting' }
+      return { code: 'dropped', field: `${path}.${member}`, detail: 'the emulated web search has no such setting' }
     }),
   ]
 }

@@ -13,41 +13,44 @@ export interface Advice {
 const billingPage = 'https://github.com/settings/billing'
 const plansPage = 'https://github.com/settings/copilot'
 const featuresPage = 'https://github.com/settings/copilot/features'
-const bySeat = 'for a seat of an organization its administrator does'
-const configFile = '(the file: copilot-proxy config path)'
+const bySeat = '(with a seat of an organization, ask its administrator)'
+const configFile = '(to find the file, run: copilot-proxy config path)'
 
-const policyOff = `If its policy is off, switch it on at ${featuresPage}; ${bySeat}.`
-const spendLimit = `Raise the spending limit at ${billingPage}; ${bySeat}.`
-const busyProvider = 'The provider of the model is busy, not your account: try again in a moment.'
+const policyOff = `If its policy is off, enable it at ${featuresPage} ${bySeat}.`
+const spendLimit = `Raise the spending limit at ${billingPage} ${bySeat}.`
+const busyProvider = 'The model’s provider is overloaded. Try again in a moment.'
 const openaiCredit = 'Add credit at https://platform.openai.com/settings/organization/billing.'
 const openaiLimit = 'Raise the limit at https://platform.openai.com/settings/organization/limits.'
 const otherWorkspace = 'Log in to another workspace: copilot-proxy login codex'
 
 /** By upstream's code or type. Sources: docs/copilot-wire.md and docs/codex-wire.md, "Errors". */
 const named: ReadonlyMap<string, string> = new Map([
-  ['quota_exceeded', `To go on at once, allow paid use at ${billingPage}.`],
-  ['free_quota_exceeded', `To go on at once, start a paid plan at ${plansPage}.`],
+  ['quota_exceeded', `To continue now, allow paid use at ${billingPage}.`],
+  ['free_quota_exceeded', `To continue now, start a paid plan at ${plansPage}.`],
   ['overage_limit_reached', spendLimit],
   ['additional_spend_limit_reached', spendLimit],
-  ['billing_not_configured', `Set up how to pay at ${billingPage}; ${bySeat}.`],
+  ['billing_not_configured', `Set up billing at ${billingPage} ${bySeat}.`],
   [
     'user_weekly_rate_limited',
-    'This is the weekly limit, apart from the monthly quota. Wait: asking sooner makes it longer.',
+    'This is the weekly limit, not the monthly quota. Wait until it resets; retrying sooner extends it.',
   ],
-  ['user_global_rate_limited', 'This is the limit of a session of five hours. Wait: asking sooner makes it longer.'],
-  ['user_model_rate_limited', 'The limit is of this model alone: choose another of copilot-proxy models'],
-  ['rate_limited', 'Requests come too fast. Wait: asking sooner makes it longer.'],
+  [
+    'user_global_rate_limited',
+    'This is the five-hour session limit. Wait until it resets; retrying sooner extends it.',
+  ],
+  ['user_model_rate_limited', 'The limit applies to this model only. To choose another one, run: copilot-proxy models'],
+  ['rate_limited', 'Too many requests in a short time. Wait; retrying sooner extends the limit.'],
   [
     'integration_rate_limited',
-    'The limit is of copilot.headers.copilot-integration-id, whoever uses it, not of your account: try again later.',
+    'The limit applies to copilot.headers.copilot-integration-id, not to your account. Try again later.',
   ],
   ['model_overloaded', busyProvider],
   ['overloaded_error', busyProvider],
   ['upstream_provider_rate_limit', busyProvider],
-  ['agent_mode_limit_exceeded', `The limit is of agents; a larger plan has a higher one: ${plansPage}`],
+  ['agent_mode_limit_exceeded', `The limit applies to agents. Larger plans have a higher one: ${plansPage}`],
   ['model_not_supported', policyOff],
   ['no_available_model_endpoints', policyOff],
-  ['usage_limit_reached', 'For more at once: https://chatgpt.com/codex/settings/usage'],
+  ['usage_limit_reached', 'To continue now, buy more at https://chatgpt.com/codex/settings/usage'],
   ['usage_not_included', 'Log in with another account: copilot-proxy login codex'],
   ['deactivated_workspace', otherWorkspace],
   ['invalid_workspace_selected', otherWorkspace],
@@ -75,7 +78,7 @@ export function adviceOfName(name = ''): Advice | undefined {
 
 const oldEditor: Advice = {
   code: 'editor_version_refused',
-  advice: `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${configFile}.`,
+  advice: `Set copilot.headers.editor-version in the configuration to a current editor, such as vscode/1.126.0 ${configFile}.`,
 }
 
 /**
@@ -88,7 +91,7 @@ const worded: readonly (readonly [statuses: readonly number[], words: RegExp, co
     [400, 403],
     /copilot-integration-id/i,
     'integration_id_refused',
-    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, as vscode-chat ${configFile}.`,
+    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, such as vscode-chat ${configFile}.`,
   ],
   [
     [400],
@@ -101,19 +104,14 @@ const worded: readonly (readonly [statuses: readonly number[], words: RegExp, co
     [400],
     /missing required copilot-vision-request/i,
     'vision_refused',
-    'Ask the administrator of the organization whether images are switched off.',
+    'Ask the administrator of your organization to allow images.',
   ],
-  [
-    [403],
-    /not authorized to use this copilot feature/i,
-    'feature_refused',
-    `Switch it on at ${featuresPage}; ${bySeat}.`,
-  ],
+  [[403], /not authorized to use this copilot feature/i, 'feature_refused', `Enable it at ${featuresPage} ${bySeat}.`],
   [
     [403],
     /endpoint is forbidden/i,
     'endpoint_refused',
-    `Set copilot.upstream-dialect: chat in the configuration, where the model has it ${configFile}.`,
+    `If the model supports chat, set copilot.upstream-dialect: chat in the configuration ${configFile}.`,
   ],
   [[403], /valid copilot license/i, 'license_missing', `Start a plan, or ask for a seat: ${plansPage}`],
   [[403], /trials? .{0,40}paused/i, 'trial_paused', `Start a paid plan at ${plansPage}.`],
@@ -121,13 +119,13 @@ const worded: readonly (readonly [statuses: readonly number[], words: RegExp, co
     [403],
     /\bpolic(?:y|ies)\b/i,
     'policy_refused',
-    `Ask who administers the organization to allow it, or see ${featuresPage}.`,
+    `Ask the administrator of your organization to allow it, or see ${featuresPage}.`,
   ],
   [
     [466],
     /api version/i,
     'api_version_refused',
-    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${configFile}.`,
+    `Set copilot.headers.x-github-api-version in the configuration to a newer one, such as '2026-08-01' ${configFile}.`,
   ],
 ]
 
@@ -135,10 +133,10 @@ const inVainThere: Advice = { advice: 'Try again in a moment; https://www.github
 
 /** For refusals whose code and message are unknown. */
 const byStatus: ReadonlyMap<number, Advice> = new Map([
-  [402, { advice: `See what is left and what is paid for: ${billingPage}` }],
+  [402, { advice: `See your quota and paid use at ${billingPage}` }],
   [413, { code: 'request_too_large', advice: 'Send less: fewer or smaller images, or a shorter conversation.' }],
-  [421, { code: 'misdirected_request', advice: 'Log in again, which finds the right address: copilot-proxy login' }],
-  [429, { advice: 'Wait: asking sooner makes a limit longer.' }],
+  [421, { code: 'misdirected_request', advice: 'Log in again to get the right address: copilot-proxy login' }],
+  [429, { advice: 'Wait before you retry; retrying sooner extends the limit.' }],
   [466, oldEditor],
   [500, inVainThere],
   [502, inVainThere],

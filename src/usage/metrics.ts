@@ -71,80 +71,71 @@ export function createMetrics(): Metrics {
 
   const requests = counter(
     'copilot_proxy_requests_total',
-    'Model requests, by what the caller was answered. 499: the caller left before.',
-    ['dialect', 'route', 'model', 'status'],
+    'Model requests by status. 499: the caller disconnected before the end of the answer.',
+    ['api', 'route', 'model', 'status'],
   )
   const durations = histogram(
     'copilot_proxy_request_duration_seconds',
-    'From the arrival of a model request to the end of its answer, waiting in the queue included.',
-    ['dialect', 'route'],
+    'Time from the arrival of a model request to the end of its answer, including time in the queue.',
+    ['api', 'route'],
     durationBounds,
   )
   const firstBytes = histogram(
     'copilot_proxy_time_to_first_byte_seconds',
-    'From the arrival of a model request to the first byte of its stream. Streams only.',
-    ['dialect', 'route'],
+    'Time from the arrival of a streaming model request to the first byte of its answer.',
+    ['api', 'route'],
     firstByteBounds,
   )
-  const inputTokens = counter(
-    'copilot_proxy_input_tokens_total',
-    'Tokens that models have read, cached ones included.',
-    ['provider', 'model'],
-  )
+  const inputTokens = counter('copilot_proxy_input_tokens_total', 'Input tokens, including cached ones.', [
+    'provider',
+    'model',
+  ])
   const cachedTokens = counter(
     'copilot_proxy_cached_input_tokens_total',
-    'Tokens among those read that came from a cache.',
+    'Input tokens that upstream read from its cache.',
     ['provider', 'model'],
   )
   const cacheWriteTokens = counter(
     'copilot_proxy_cache_write_tokens_total',
-    'Tokens among those read that were written to a cache.',
+    'Input tokens that upstream wrote to its cache.',
     ['provider', 'model'],
   )
   const cacheHitRatio = {
     name: 'copilot_proxy_cache_hit_ratio',
-    help: 'Share of the tokens read that came from a cache, since the daemon started.',
+    help: 'Cached share of the input tokens since the daemon started.',
   }
   renders.push(() => formatRatio(cacheHitRatio, cachedTokens, inputTokens))
-  const outputTokens = counter('copilot_proxy_output_tokens_total', 'Tokens that models have written.', [
-    'provider',
-    'model',
-  ])
+  const outputTokens = counter('copilot_proxy_output_tokens_total', 'Output tokens.', ['provider', 'model'])
   const aiCredits = counter(
     'copilot_proxy_credits_total',
-    'AI credits: measured as GitHub stated them with the reply, or else estimated from prices.',
+    'AI credits. measured: reported by GitHub. estimated: computed from the model prices.',
     ['provider', 'model', 'kind'],
   )
   const premium = counter(
     'copilot_proxy_premium_requests_total',
-    'Requests of users times the multiplier of the model, for plans that are billed so.',
+    'Premium requests: user requests times the multiplier of the model.',
     ['provider', 'model'],
   )
   const keyRequests = counter('copilot_proxy_key_requests_total', 'Model requests by key.', ['key', 'status'])
-  const keyTokens = counter(
-    'copilot_proxy_key_tokens_total',
-    'Tokens that models have read (input) and written (output), by key.',
-    ['key', 'direction'],
-  )
+  const keyTokens = counter('copilot_proxy_key_tokens_total', 'Input and output tokens by key.', ['key', 'direction'])
   const keyCredits = counter(
     'copilot_proxy_key_credits_total',
-    'AI credits by key: measured as GitHub stated them, or estimated from prices.',
+    'AI credits by key. measured: reported by GitHub. estimated: computed from the model prices.',
     ['key', 'kind'],
   )
   const refusals = counter(
     'copilot_proxy_refused_requests_total',
-    'Requests that were refused before they came to a model route.',
+    'Requests refused before they reached a model route, by status.',
     ['status'],
   )
-  const upstream = counter('copilot_proxy_upstream_responses_total', 'Answers of upstreams by their status.', [
+  const upstream = counter('copilot_proxy_upstream_responses_total', 'Upstream responses by status.', [
     'provider',
     'status',
   ])
-  const refreshes = counter(
-    'copilot_proxy_token_refreshes_total',
-    'Access tokens that were asked for, and what came of it.',
-    ['provider', 'outcome'],
-  )
+  const refreshes = counter('copilot_proxy_token_refreshes_total', 'Access token requests by outcome.', [
+    'provider',
+    'outcome',
+  ])
 
   return {
     requestEnded({ kind, key, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
@@ -175,15 +166,12 @@ export function createMetrics(): Metrics {
     tokenRefreshed: (provider, ok) => refreshes.add([provider, ok ? 'ok' : 'failed']),
     render: ({ active, queued, version, nodeVersion }) =>
       [
-        formatGauge({ name: 'copilot_proxy_build_info', help: 'The version that runs.' }, 1, {
+        formatGauge({ name: 'copilot_proxy_build_info', help: 'Version of copilot-proxy and Node.js.' }, 1, {
           version,
           node: nodeVersion,
         }),
-        formatGauge(
-          { name: 'copilot_proxy_active_requests', help: 'Model requests that are being served now.' },
-          active,
-        ),
-        formatGauge({ name: 'copilot_proxy_queued_requests', help: 'Model requests that wait for a place.' }, queued),
+        formatGauge({ name: 'copilot_proxy_active_requests', help: 'Model requests in progress.' }, active),
+        formatGauge({ name: 'copilot_proxy_queued_requests', help: 'Model requests in the queue.' }, queued),
         ...renders.map((render) => render()),
       ].join(''),
   }

@@ -97,8 +97,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   function warnOnce({ message }: UsageStoreError, aside: string | undefined): void {
     if (hasWarned) return
     hasWarned = true
-    if (aside === undefined) log.warn(`totals are kept in memory only: ${message}`)
-    else log.warn({ file: aside }, 'the totals of usage were damaged and have been put aside; counting starts anew')
+    if (aside === undefined) log.warn(`keeping usage totals in memory only: ${message}`)
+    else log.warn({ file: aside }, 'the usage totals were damaged; moved them aside and started at zero')
   }
 
   function unwritten(day: string): readonly Tally[] {

@@ -1,3 +1,4 @@
+import { isFailure } from '../errors.ts'
 import { describeError } from '../logging/pretty-log.ts'
 
 /** Where a request came from over HTTP. */
@@ -12,8 +13,8 @@ export interface RequestOrigin {
 interface RequestLine {
   readonly requestId: string
   readonly status: number
-  /** The status of a failure after the head of the answer was sent. */
-  readonly endedAs?: number | undefined
+  /** The status in the head of the answer, if the request ended otherwise. */
+  readonly httpStatus?: number | undefined
   readonly model?: string | undefined
   readonly route?: string | undefined
   readonly key?: string | undefined
@@ -27,8 +28,7 @@ interface RequestLine {
   readonly searchCredits?: number | undefined
   readonly estimated?: boolean | undefined
   readonly serviceRequestId?: string | undefined
-  /** Served requests have a list, refused ones the text of the header. */
-  readonly warnings?: readonly string[] | string | undefined
+  readonly warnings?: readonly string[] | undefined
   readonly error?: unknown
   readonly cause?: unknown
 }
@@ -42,6 +42,8 @@ export interface EndedRequest {
   readonly origin?: RequestOrigin | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
+  /** What was changed without a loss; the log has it at debug only. */
+  readonly adapted?: readonly string[] | undefined
   /** The object that was logged; kept, not copied. */
   readonly line: RequestLine
 }
@@ -60,7 +62,7 @@ export interface RequestDocument {
   readonly asked_model: string | null
   readonly model: string | null
   readonly route: string | null
-  /** As in the metrics: a stream that broke has the status of its failure. */
+  /** As in the log and the metrics: a stream that broke has the status of its failure, and 499 if the caller left. */
   readonly status: number
   /** The status in the head of the answer. */
   readonly http_status: number
@@ -76,7 +78,7 @@ export interface RequestDocument {
   readonly duration_ms: number | null
   /** What the request lost: `dropped;temperature (…)`. */
   readonly warnings: readonly string[]
-  /** What was changed without a loss, or removed after upstream refused it. */
+  /** What was changed without a loss. */
   readonly adapted: readonly string[]
   readonly error: string | null
   readonly upstream_request_id: string | null
@@ -196,7 +198,7 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
         if (found.length === limit || (after !== undefined && line.requestId === after)) break
         if (key !== undefined && line.key !== key) continue
         if (model !== undefined && line.model !== model && askedModel !== model) continue
-        if (failedOnly && !hasFailed(statusOf(entry))) continue
+        if (failedOnly && !isFailure(line.status)) continue
         found.push(toDocument(entry))
       }
       return found
@@ -228,17 +230,18 @@ function toBodies(kept: Bodies | undefined, isForeign: boolean) {
 
 /** An entry that keeps no error object and no long text of a caller. Ordinary requests are kept as they are. */
 function bounded(request: EndedRequest, redact: (text: string) => string): Entry {
-  const { line, origin, askedModel = '' } = request
-  const { error, warnings = '' } = line
+  const { line, origin, askedModel = '', adapted = [] } = request
+  const { error, warnings = [] } = line
   const agent = origin?.userAgent ?? ''
   const isSmall = askedModel.length <= maxText && agent.length <= maxText && (origin?.path.length ?? 0) <= maxText
-  if (error === undefined && isSmall && warnings.length <= maxWarnings) return request
-  const lines = listOf(warnings).slice(0, maxWarnings)
+  if (error === undefined && isSmall && warnings.length <= maxWarnings && adapted.length <= maxWarnings) return request
+  const cutAll = (texts: readonly string[]) => texts.slice(0, maxWarnings).map((each) => cut(each))
   return {
     ...request,
     origin: origin && { method: origin.method, path: cut(origin.path), userAgent: cut(agent) || undefined },
     askedModel: cut(askedModel) || undefined,
-    line: { ...line, warnings: lines.map((each) => cut(each)), error: undefined, cause: undefined },
+    adapted: cutAll(adapted),
+    line: { ...line, warnings: cutAll(warnings), error: undefined, cause: undefined },
     ...(error !== undefined && { failure: cut(redact(describeError(error)), maxError) }),
   }
 }
@@ -248,27 +251,8 @@ function cut(text: string, longest = maxText): string {
   return text.length <= longest ? text : `${Buffer.from(text.slice(0, longest)).toString()}…`
 }
 
-function statusOf({ line }: Entry): number {
-  return line.endedAs ?? line.status
-}
-
-/** A caller that left is no failure. */
-function hasFailed(status: number): boolean {
-  return status >= 400 && status !== 499
-}
-
-function listOf(warnings: readonly string[] | string): readonly string[] {
-  if (typeof warnings !== 'string') return warnings
-  return warnings === '' ? [] : warnings.split(', ')
-}
-
-/** Codes of warnings (translate/warning.ts) after which the model still gets what was asked for. */
-const adaptation = /^(?:adapted|emulated|refused_upstream);/
-
 function toDocument(entry: Entry): RequestDocument {
   const { line, origin, startedAtMs, failure } = entry
-  const notes = listOf(line.warnings ?? '')
-  const status = statusOf(entry)
   return {
     id: line.requestId,
     time: new Date(startedAtMs).toISOString(),
@@ -281,9 +265,9 @@ function toDocument(entry: Entry): RequestDocument {
     asked_model: entry.askedModel ?? null,
     model: line.model ?? null,
     route: line.route ?? null,
-    status,
-    http_status: line.status,
-    failed: hasFailed(status),
+    status: line.status,
+    http_status: line.httpStatus ?? line.status,
+    failed: isFailure(line.status),
     stream: line.stream ?? null,
     input_tokens: line.tokensIn ?? null,
     output_tokens: line.tokensOut ?? null,
@@ -293,8 +277,8 @@ function toDocument(entry: Entry): RequestDocument {
     estimated: line.estimated ?? false,
     first_byte_ms: line.ttfbMs ?? null,
     duration_ms: line.ms ?? null,
-    warnings: notes.filter((note) => !adaptation.test(note)),
-    adapted: notes.filter((note) => adaptation.test(note)),
+    warnings: line.warnings ?? [],
+    adapted: entry.adapted ?? [],
     error: failure ?? null,
     upstream_request_id: line.serviceRequestId ?? null,
   }

@@ -144,7 +144,7 @@ export function openUsageStore(file: string, { readOnly = false, waitMs }: Usage
       withStoreErrors(file, () => {
         const rows = z.array(row).safeParse(database.prepare(read).all(day))
         if (rows.success) return rows.data
-        throw new UsageStoreError('damaged', `The totals in ${file} cannot be read.`)
+        throw new UsageStoreError('damaged', `Cannot read the usage totals in ${file}.`)
       }),
     close: () => database.close(),
   }
@@ -199,7 +199,7 @@ function preparePrivate(file: string, readOnly: boolean): void {
 function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean): string {
   const version = database.prepare('PRAGMA user_version').get()?.['user_version']
   if (typeof version === 'number' && version > schemaVersion) {
-    throw new UsageStoreError('newer', `${file} was made by a newer copilot-proxy.`)
+    throw new UsageStoreError('newer', `${file} was written by a newer copilot-proxy.`)
   }
   if (readOnly) return version === 1 ? readFirstVersion : readRows
   // WAL: writers do not wait for readers. NORMAL: a power cut costs the last few writes.
@@ -251,6 +251,6 @@ function withStoreErrors<Result>(file: string, act: () => Result): Result {
     const isSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
     const problem = (isSqlite && problems.get(Number(error.errcode) & 0xff)) || 'unusable'
     const reason = error instanceof Error ? error.message : String(error)
-    throw new UsageStoreError(problem, `The totals in ${file} cannot be used: ${reason}`, { cause: error })
+    throw new UsageStoreError(problem, `Cannot use the usage totals in ${file}: ${reason}`, { cause: error })
   }
 }

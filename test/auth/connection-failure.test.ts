@@ -8,14 +8,14 @@ function failedFetch(code: unknown): Error {
 
 test.each([
   ['ECONNREFUSED', 'the connection was refused (ECONNREFUSED)'],
-  ['ENOTFOUND', 'its name is not known (ENOTFOUND)'],
+  ['ENOTFOUND', 'the host name was not found (ENOTFOUND)'],
   ['EBRANDNEW', 'the connection failed (EBRANDNEW)'],
   ['constructor', 'the connection failed (constructor)'],
-  ['UND_ERR_SOCKET', 'the connection was cut'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
+  ['UND_ERR_SOCKET', 'the connection was closed'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'the connection timed out'],
   ['UND_ERR_BRAND_NEW', 'the connection failed'],
-  ['HPE_INVALID_CONSTANT', 'what it answered is not HTTP'],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', 'no secure connection could be agreed on (ERR_SSL_WRONG_VERSION_NUMBER)'],
+  ['HPE_INVALID_CONSTANT', 'its answer is not HTTP'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'the TLS handshake failed (ERR_SSL_WRONG_VERSION_NUMBER)'],
 ])('%s is told as: %s', (code, words) => {
   expect(describeConnectionFailure(failedFetch(code))).toBe(words)
 })
@@ -42,6 +42,6 @@ test('names the proxy if the connection to it failed', () => {
     cause: new ProxyFailure('http://proxy.example:3128', failedFetch('ENOTFOUND')),
   })
   expect(describeConnectionFailure(failed)).toBe(
-    'the proxy http://proxy.example:3128 on the way failed: its name is not known (ENOTFOUND)',
+    'the HTTP proxy http://proxy.example:3128 failed: the host name was not found (ENOTFOUND)',
   )
 })

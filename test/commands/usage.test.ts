@@ -256,7 +256,7 @@ describe('usage of a ChatGPT plan', () => {
       { usedPercent: 99, minutes: 90, resetsAt: '2026-11-22T02:00:00.000Z' },
       { usedPercent: 0, minutes: 43_200 },
     ],
-    toldAt: '2026-11-22T02:53:04.000Z',
+    reportedAt: '2026-11-22T02:53:04.000Z',
   }
 
   test('is a bar for each window, with the time of the report', async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { delayOf } from '../../src/demo/inference.ts'
+import { parseMarkers } from '../../src/demo/markers.ts'
 import { chunksOf, contentOf, finishesOf } from './client.ts'
 import type { CallDelta } from './client.ts'
 import { chat, textOf } from './inference.ts'
@@ -157,6 +159,15 @@ test('[demo:whitespace] runs away in the arguments until the output limit', () =
 test('[demo:help] and an unknown marker list the markers', () => {
   expect(contentOf(streamOf(say('[demo:help]')))).toContain('[demo:long WORDS] answers with that many words')
   expect(contentOf(streamOf(say('[demo:lnog 5]')))).toContain('I do not know [demo:lnog 5]')
+})
+
+test.each([
+  ['[demo:help]', 0],
+  ['[demo:lnog 5]', 0],
+  ['[demo:help][demo:slow 5]', 5],
+  ['Hi', 15],
+])('%s waits %i ms before each event', (prompt, delayMs) => {
+  expect(delayOf(parseMarkers(prompt), { eventDelayMs: 15, eventsPerWrite: 1 })).toBe(delayMs)
 })
 
 test('structured outputs get JSON that fits', () => {

@@ -261,7 +261,7 @@ describe('separation', () => {
     const { upstream, executor } = await chatgpt((_, response) => response.end('{}'))
     expect(await errorOf(executor.json({ ...call, path: '/embeddings' }, { signal: never }))).toMatchObject({
       kind: 'invalid_request',
-      detail: expect.stringContaining('Codex serves no embeddings'),
+      detail: expect.stringContaining('Codex has no embeddings'),
     })
     expect(upstream.requests).toEqual([])
   })

@@ -11,8 +11,8 @@ const coded = (code: string, message = 'Words.') => JSON.stringify({ error: { me
 const headers = { 'x-github-request-id': '1A2B:3C' }
 const billing = 'https://github.com/settings/billing'
 const plans = 'https://github.com/settings/copilot'
-const bySeat = 'for a seat of an organization its administrator does.'
-const file = '(the file: copilot-proxy config path).'
+const bySeat = '(with a seat of an organization, ask its administrator).'
+const file = '(to find the file, run: copilot-proxy config path).'
 
 /** Status, body, `retry-after`; then the code, and what is said behind upstream's own words. */
 const copilot: readonly (readonly [
@@ -27,121 +27,115 @@ const copilot: readonly (readonly [
     coded('quota_exceeded'),
     'Tue, 01 Dec 2026 00:00:00 GMT',
     'quota_exceeded',
-    `It resets at 2026-12-01 00:00 UTC. To go on at once, allow paid use at ${billing}.`,
+    `It resets at 2026-12-01 00:00 UTC. To continue now, allow paid use at ${billing}.`,
   ],
   [
     402,
     coded('quota_exceeded'),
     undefined,
     'quota_exceeded',
-    `When it resets: copilot-proxy usage. To go on at once, allow paid use at ${billing}.`,
+    `To see when it resets, run: copilot-proxy usage. To continue now, allow paid use at ${billing}.`,
   ],
   [
     402,
     coded('free_quota_exceeded'),
     '172800',
     'free_quota_exceeded',
-    `It resets in 2 d 0 h. To go on at once, start a paid plan at ${plans}.`,
+    `It resets in 2 d 0 h. To continue now, start a paid plan at ${plans}.`,
   ],
   [
     402,
     coded('overage_limit_reached'),
     undefined,
     'overage_limit_reached',
-    `Raise the spending limit at ${billing}; ${bySeat}`,
+    `Raise the spending limit at ${billing} ${bySeat}`,
   ],
   [
     402,
     coded('additional_spend_limit_reached'),
     undefined,
     'additional_spend_limit_reached',
-    `Raise the spending limit at ${billing}; ${bySeat}`,
+    `Raise the spending limit at ${billing} ${bySeat}`,
   ],
-  [
-    402,
-    coded('billing_not_configured'),
-    undefined,
-    'billing_not_configured',
-    `Set up how to pay at ${billing}; ${bySeat}`,
-  ],
-  [402, 'Words.', undefined, undefined, `See what is left and what is paid for: ${billing}`],
+  [402, coded('billing_not_configured'), undefined, 'billing_not_configured', `Set up billing at ${billing} ${bySeat}`],
+  [402, 'Words.', undefined, undefined, `See your quota and paid use at ${billing}`],
   [
     429,
     coded('user_weekly_rate_limited'),
     '183600',
     'user_weekly_rate_limited',
-    'It resets in 2 d 3 h. This is the weekly limit, apart from the monthly quota. Wait: asking sooner makes it longer.',
+    'It resets in 2 d 3 h. This is the weekly limit, not the monthly quota. Wait until it resets; retrying sooner extends it.',
   ],
   [
     429,
     coded('user_global_rate_limited:pro'),
     '2733',
     'user_global_rate_limited:pro',
-    'It resets in 46 min. This is the limit of a session of five hours. Wait: asking sooner makes it longer.',
+    'It resets in 46 min. This is the five-hour session limit. Wait until it resets; retrying sooner extends it.',
   ],
   [
     429,
     coded('user_model_rate_limited'),
     '30',
     'user_model_rate_limited',
-    'It may be asked again in 30 s. The limit is of this model alone: choose another of copilot-proxy models',
+    'You can retry in 30 s. The limit applies to this model only. To choose another one, run: copilot-proxy models',
   ],
   [
     429,
     JSON.stringify({ message: 'Words.', code: 'rate_limited' }),
     undefined,
     'rate_limited',
-    'Requests come too fast. Wait: asking sooner makes it longer.',
+    'Too many requests in a short time. Wait; retrying sooner extends the limit.',
   ],
   [
     429,
     coded('integration_rate_limited'),
     undefined,
     'integration_rate_limited',
-    'The limit is of copilot.headers.copilot-integration-id, whoever uses it, not of your account: try again later.',
+    'The limit applies to copilot.headers.copilot-integration-id, not to your account. Try again later.',
   ],
   [
     429,
     coded('model_overloaded'),
     undefined,
     'model_overloaded',
-    'The provider of the model is busy, not your account: try again in a moment.',
+    'The model’s provider is overloaded. Try again in a moment.',
   ],
   [
     503,
     coded('upstream_provider_rate_limit'),
     '5',
     'upstream_provider_rate_limit',
-    'It may be asked again in 5 s. The provider of the model is busy, not your account: try again in a moment.',
+    'You can retry in 5 s. The model’s provider is overloaded. Try again in a moment.',
   ],
   [
     429,
     coded('agent_mode_limit_exceeded'),
     undefined,
     'agent_mode_limit_exceeded',
-    `The limit is of agents; a larger plan has a higher one: ${plans}`,
+    `The limit applies to agents. Larger plans have a higher one: ${plans}`,
   ],
-  [429, coded('something_new'), '0', 'something_new', 'Wait: asking sooner makes a limit longer.'],
+  [429, coded('something_new'), '0', 'something_new', 'Wait before you retry; retrying sooner extends the limit.'],
   [
     400,
     'bad request: unknown Editor-Version header for IDE auth',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, such as vscode/1.126.0 ${file}`,
   ],
   [
     400,
     'bad request: missing Editor-Version header for IDE auth',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, such as vscode/1.126.0 ${file}`,
   ],
   [
     400,
     'bad request: unknown Copilot-Integration-Id',
     undefined,
     'integration_id_refused',
-    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, as vscode-chat ${file}`,
+    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, such as vscode-chat ${file}`,
   ],
   [
     400,
@@ -162,28 +156,28 @@ const copilot: readonly (readonly [
     coded('', 'missing required Copilot-Vision-Request header for vision requests'),
     undefined,
     'vision_refused',
-    'Ask the administrator of the organization whether images are switched off.',
+    'Ask the administrator of your organization to allow images.',
   ],
   [
     400,
     coded('model_not_supported'),
     undefined,
     'model_not_supported',
-    `If its policy is off, switch it on at https://github.com/settings/copilot/features; ${bySeat}`,
+    `If its policy is off, enable it at https://github.com/settings/copilot/features ${bySeat}`,
   ],
   [
     403,
     'unauthorized: not authorized to use this Copilot feature',
     undefined,
     'feature_refused',
-    `Switch it on at https://github.com/settings/copilot/features; ${bySeat}`,
+    `Enable it at https://github.com/settings/copilot/features ${bySeat}`,
   ],
   [
     403,
     '{"message":"Access to this endpoint is forbidden."}',
     undefined,
     'endpoint_refused',
-    `Set copilot.upstream-dialect: chat in the configuration, where the model has it ${file}`,
+    `If the model supports chat, set copilot.upstream-dialect: chat in the configuration ${file}`,
   ],
   [
     403,
@@ -204,7 +198,7 @@ const copilot: readonly (readonly [
     'access denied by Copilot policy',
     undefined,
     'policy_refused',
-    'Ask who administers the organization to allow it, or see https://github.com/settings/copilot/features.',
+    'Ask the administrator of your organization to allow it, or see https://github.com/settings/copilot/features.',
   ],
   [
     403,
@@ -226,14 +220,14 @@ const copilot: readonly (readonly [
     'bad request: the specified API version is no longer supported. You may need to update your client to a newer version.',
     undefined,
     'api_version_refused',
-    `Set copilot.headers.x-github-api-version in the configuration to a newer one, as '2026-08-01' ${file}`,
+    `Set copilot.headers.x-github-api-version in the configuration to a newer one, such as '2026-08-01' ${file}`,
   ],
   [
     466,
     'bad request: too old.',
     undefined,
     'editor_version_refused',
-    `Set copilot.headers.editor-version in the configuration to a current editor, as in vscode/1.126.0 ${file}`,
+    `Set copilot.headers.editor-version in the configuration to a current editor, such as vscode/1.126.0 ${file}`,
   ],
   [
     413,
@@ -247,7 +241,7 @@ const copilot: readonly (readonly [
     'Misdirected Request',
     undefined,
     'misdirected_request',
-    'Log in again, which finds the right address: copilot-proxy login',
+    'Log in again to get the right address: copilot-proxy login',
   ],
   [500, 'Words.', undefined, undefined, 'Try again in a moment; https://www.githubstatus.com shows known incidents.'],
   [400, coded('invalid_request_body'), undefined, 'invalid_request_body', ''],
@@ -275,11 +269,11 @@ test.each([
 
 /** Code or type, what its headers say of the limit, and what is to be done. */
 test.each([
-  ['usage_limit_reached', '', 'For more at once: https://chatgpt.com/codex/settings/usage'],
+  ['usage_limit_reached', '', 'To continue now, buy more at https://chatgpt.com/codex/settings/usage'],
   [
     'usage_limit_reached',
     'workspace_owner_credits_depleted',
-    'Get more for the workspace at https://chatgpt.com/codex/settings/usage',
+    'Buy more for the workspace at https://chatgpt.com/codex/settings/usage',
   ],
   ['usage_limit_reached', 'workspace_member_usage_limit_reached', 'Ask the owner of the workspace for more.'],
   ['usage_not_included', '', 'Log in with another account: copilot-proxy login codex'],
@@ -306,7 +300,7 @@ test('trouble at OpenAI names its page', () => {
 test('the same code inside a stream has the same advice', () => {
   const { error } = toStreamFault({ code: 'user_global_rate_limited:pro', message: 'Words.' }, asIs)
   expect(wordError(error, 'ours').message).toBe(
-    'Words. This is the limit of a session of five hours. Wait: asking sooner makes it longer.',
+    'Words. This is the five-hour session limit. Wait until it resets; retrying sooner extends it.',
   )
 })
 

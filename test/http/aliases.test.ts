@@ -24,7 +24,7 @@ describe('a list of targets', () => {
     })
     expect(proxy.log).toContainEqual(
       expect.objectContaining({
-        message: 'asking the next model of the alias',
+        message: 'trying the next model of the alias',
         fields: expect.objectContaining({ model: 'gemini-2.5-pro', status, next: 'grok-code-fast-1' }),
       }),
     )

@@ -24,7 +24,7 @@ function errorOf(reply: Reply): Record<string, unknown> {
 test.each([
   ['nothing', '', /the body is empty/],
   ['blanks', ' \n ', /the body is empty/],
-  ['a truncated body', chatBody().slice(0, -9), /ends too early, at line 1, column \d+/],
+  ['a truncated body', chatBody().slice(0, -9), /ends too early at line 1, column \d+/],
   ['a broken body', '{\n  "model": gpt\n}', /not valid JSON at line 2, column 12/],
   ['two bodies', `${chatBody()}${chatBody()}`, /not valid JSON at/],
   ['a comment', `// hello\n${chatBody()}`, /not valid JSON at line 1, column 1/],

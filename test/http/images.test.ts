@@ -90,7 +90,7 @@ function lastSent({ demo }: Proxy): string {
     if (Array.isArray(value)) value.forEach(walk)
     else if (isObject(value)) {
       if (['image', 'image_url', 'input_image'].includes(String(value['type']))) marks.push('i')
-      else if (String(value['text']).startsWith('[An image stood here')) marks.push('.')
+      else if (String(value['text']).startsWith('[Image omitted')) marks.push('.')
       else Object.values(value).forEach(walk)
     }
   }
@@ -121,7 +121,7 @@ describe.each(pairs)('%s to %s', (caller, model, most) => {
     const { status, message } = await send(proxy, caller, model, [times(1), 'ok', times(most + 1)])
     expect(status).toBe(400)
     expect(message).toContain(partPath(caller, 2, most + 1))
-    expect(message).toContain(`there are ${most + 1} new images, and ${model} takes at most ${most}`)
+    expect(message).toContain(`${model} accepts at most ${most} images in one request, got ${most + 1} new ones`)
     expect(lastSent(proxy)).toBe('')
   })
 
@@ -135,7 +135,7 @@ describe.each(pairs)('%s to %s', (caller, model, most) => {
     const { status, message } = await send(proxy, caller, model, [times(1), 'ok', [png(), large]])
     expect(status).toBe(400)
     expect(message).toContain(partPath(caller, 2, 2))
-    expect(message).toMatch(new RegExp(`this image has 3[45]\\d{5} bytes, and ${model} takes at most 3145728`))
+    expect(message).toMatch(new RegExp(`this image has 3[45]\\d{5} bytes; ${model} accepts at most 3145728`))
   })
 
   test('asks once more without the history after a 413, and names the largest where that does not help', async () => {

@@ -43,22 +43,50 @@ test('a served request is one line that says what it cost', async () => {
         tokensCached: 0,
         serviceRequestId: expect.stringMatching(/^demo-service-\d+$/),
         credits: expect.any(Number),
-        warnings: [expect.stringContaining('max_completion_tokens')],
       },
     },
   ])
 })
 
+test('a change without a loss is a line at debug, a loss is part of the line of the request', async () => {
+  const { chat, log } = await openProxy()
+  await chat({ max_tokens: 100, temperature: 0.2 })
+  expect(log.filter(({ fields }) => 'adapted' in fields)).toMatchObject([
+    { level: 'debug', fields: { adapted: [expect.stringContaining('max_tokens')] } },
+  ])
+  expect(log.filter(({ fields }) => 'warnings' in fields)).toMatchObject([
+    {
+      level: 'info',
+      message: 'request served',
+      fields: { warnings: [expect.stringContaining('dropped;temperature')] },
+    },
+  ])
+})
+
+test('the line of an unknown path names the likely route and no other', async () => {
+  const { send, log } = await openProxy()
+  await send('/v1/chat/completion', { body: '{}' })
+  const error = {
+    kind: 'route_not_found',
+    method: 'POST',
+    path: '/v1/chat/completion',
+    suggestion: 'POST /v1/chat/completions',
+  }
+  expect(log.filter(({ message }) => message === 'request refused').map(({ fields }) => fields)).toEqual([
+    { requestId: expect.any(String), status: 404, error },
+  ])
+})
+
 test('a refused request is one line with its route and its warnings', async () => {
   const { chat, log } = await openProxy()
-  await chat({ max_completion_tokens: 100, model: 'claude-sonnet-4.5', ...saying('[demo:error 429]') })
+  await chat({ temperature: 0.2, ...saying('[demo:error 429]') })
   expect(log.filter(({ message }) => message === 'request refused')).toMatchObject([
     {
       level: 'info',
       fields: {
         status: 429,
         route: 'copilot/chat',
-        warnings: expect.stringContaining('max_completion_tokens'),
+        warnings: [expect.stringContaining('temperature')],
         error: { kind: 'upstream_status' },
         serviceRequestId: expect.stringMatching(/^demo-service-\d+$/),
       },

@@ -34,23 +34,54 @@ describe.each(surfaces)('%s', (_name, open) => {
   )
 
   test.each([
-    '/v1',
-    '/v1/',
-    '/nowhere',
-    '/v1/chat',
-    '/v1/chat/completions/',
-    '/v1/chat/completions/x',
-    '/V1/models',
-    '//v1/models',
-    '/v1/completions',
-  ])('D12 GET and POST %s are unknown, and the answer names the routes there are', async (path) => {
+    ['/v1/chat/completion', 'POST /v1/chat/completions'],
+    ['/chat/completion', 'POST /v1/chat/completions'],
+    ['/v1/chat', 'POST /v1/chat/completions'],
+    ['/v1/chat/completions/', 'POST /v1/chat/completions'],
+    ['/v1/chat/completions/x', 'POST /v1/chat/completions'],
+    ['/v1/v1/chat/completions', 'POST /v1/chat/completions'],
+    ['/openai/deployments/gpt/chat/completions?api-version=1', 'POST /v1/chat/completions'],
+    ['/v1/completions', 'POST /v1/chat/completions'],
+    ['/api/generate', 'POST /v1/chat/completions'],
+    ['/v1/response', 'POST /v1/responses'],
+    ['/v1/embedding', 'POST /v1/embeddings'],
+    ['/V1/models', 'GET /v1/models'],
+    ['//v1/models', 'GET /v1/models'],
+    ['/api/tags', 'GET /v1/models'],
+    ['/metric', 'GET /metrics'],
+  ])('D12 GET and POST %s are unknown, and the answer names the likely route %s', async (path, route) => {
     const send = await open()
     for (const ask of [{}, { body: '{}' }]) {
-      const told = expectEnvelope(await send(path, ask), 404, 'route_not_found')
-      expect(told).toContain('POST /v1/chat/completions')
-      expect(told).toContain('GET /v1/models')
+      const envelope = expectEnvelope(await send(path, ask), 404, 'route_not_found')
+      expect(envelope).toContain(`Did you mean ${route}?`)
     }
   })
+
+  test.each(['/v1', '/v1/', '/nowhere', `/${'a'.repeat(8000)}`])(
+    'an unknown path without a likely route gets the paths of the APIs (%s)',
+    async (path) => {
+      const send = await open()
+      const envelope = expectEnvelope(await send(path), 404, 'route_not_found')
+      expect(envelope).toContain('The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.')
+      expect(envelope.length).toBeLessThan(500)
+    },
+  )
+
+  test.each(['/v1/message', '/messages', '/anthropic/v1/messages', '/v1/complete', '/v1/messages/'])(
+    'POST %s is unknown in the envelope of Messages',
+    async (path) => {
+      const send = await open()
+      const reply = await send(path, { body: '{}' })
+      expect(reply.status).toBe(404)
+      expect(reply.json()).toMatchObject({
+        type: 'error',
+        error: {
+          type: 'not_found_error',
+          message: `Unknown path: POST ${path}. Did you mean POST /v1/messages?`,
+        },
+      })
+    },
+  )
 
   test.each(['/v1/responses/compact', '/responses/compact', '/v1/responses/input_tokens'])(
     'POST %s is unknown, though it reads like a response',

@@ -20,6 +20,21 @@ test('usage is what GitHub says of the account', async () => {
   expect(reply.text).not.toMatch(/ghu_|tid=/)
 })
 
+test('usage and cache name every field in snake_case', async () => {
+  const { send, chat } = await openProxy({ codexLogin: 'stored', file: 'log: { cache-diagnostics: true }' })
+  await chat({ model: 'codex/gpt-5.5' })
+  await chat()
+  const usage = await send('/usage')
+  expect(usage.json()).toMatchObject({
+    token_based_billing: expect.any(Boolean),
+    quotas: expect.arrayContaining([expect.objectContaining({ percent_remaining: expect.any(Number) })]),
+    codex: { reported_at: expect.any(String), windows: [{ used_percent: expect.any(Number) }, {}] },
+  })
+  const cache = await send('/cache')
+  expect(cache.json()).toMatchObject({ sessions: [{ input_tokens: expect.any(Number) }, {}] })
+  for (const { text } of [usage, cache]) expect(text).not.toMatch(/"[a-z]+[A-Z][a-zA-Z]*":/)
+})
+
 test('usage has the totals for a login without quota data, and reports no failure', async () => {
   const { send, demo, store, log } = await openProxy({ login: 'none' })
   const token = demo.tokens.issueGithub('gho_')
@@ -32,7 +47,7 @@ test('usage has the totals for a login without quota data, and reports no failur
   })
   const reply = await send('/usage')
   expect(reply.status).toBe(200)
-  expect(reply.json()).toMatchObject({ problem: expect.stringContaining('does not tell'), totals: { today: [] } })
+  expect(reply.json()).toMatchObject({ problem: expect.stringContaining('does not show'), totals: { today: [] } })
   expect(reply.text).not.toContain(token)
   expect(log.filter(({ level }) => level === 'error')).toEqual([])
 })

@@ -106,7 +106,9 @@ test.each([
     expect(text).toContain(type)
     expect(text).not.toContain('[DONE]')
     const told = log.filter(({ message }) => message === 'stream ended in an error event')
-    expect(told).toMatchObject([{ fields: { route: expect.stringMatching(/^copilot\//), endedAs: 504 } }])
+    expect(told).toMatchObject([
+      { fields: { route: expect.stringMatching(/^copilot\//), status: 504, httpStatus: 200 } },
+    ])
     await demo.until(() => demo.aborted() === 1)
   },
 )

@@ -120,7 +120,7 @@ describe.each([
     expect(usage).toMatchObject({ server_tool_use: { web_search_requests: 1 } })
 
     const lineOf = (sought: string) => proxy.log.find(({ message }) => message === sought)?.fields
-    const searchCredits = Number(lineOf('web search run')?.['credits'])
+    const searchCredits = Number(lineOf('ran a web search')?.['credits'])
     expect(searchCredits).toBeGreaterThan(0)
     expect(lineOf('request served')).toMatchObject({ searchCredits })
     if (!stream) {
@@ -165,7 +165,7 @@ test('the search is announced before it has ended', async () => {
     told += next
   }
   expect(told).toContain('"type":"server_tool_use"')
-  expect(proxy.log.filter(({ message }) => message === 'web search run')).toEqual([])
+  expect(proxy.log.filter(({ message }) => message === 'ran a web search')).toEqual([])
   expect(await reply.rest()).toContain('web_search_tool_result')
 })
 
@@ -341,7 +341,7 @@ test.each([true, false])(
     proxy.demo.script('/v1/messages', { outcome: callOf('herons') }, { outcome: streamReply([]) })
     const reply = await ask(proxy, 'messages', { tools: [search], stream })
     expect(reply.status).toBe(stream ? 200 : 502)
-    expect(reply.text).toMatch(/"type":"error".*broke off/)
+    expect(reply.text).toMatch(/"type":"error".*is incomplete/)
     expect(reply.text).not.toContain('message_stop')
     expect(proxy.demo.openStreams()).toBe(0)
   },
@@ -434,7 +434,7 @@ describe('messages.web-search-model', () => {
       const left = await ask(proxy, 'messages', { tools: [search, read] }, { prompt: 'Hello' })
       expect(left.headers['x-copilot-proxy-warnings']).toBe('dropped;tools.0')
       expect(proxy.demo.count('/responses')).toBe(0)
-      const told = proxy.log.filter(({ message }) => message.startsWith('no web search'))
+      const told = proxy.log.filter(({ message }) => message.startsWith('web search is unavailable'))
       expect(told.length > 0).toBe(name !== '""')
     },
   )
@@ -443,12 +443,12 @@ describe('messages.web-search-model', () => {
 test('a search is counted and logged as a request of the model that ran it', async () => {
   const proxy = await openProxy()
   await ask(proxy, 'messages', { tools: [search] })
-  const line = proxy.log.find(({ message }) => message === 'web search run')
+  const line = proxy.log.find(({ message }) => message === 'ran a web search')
   expect(line?.fields).toMatchObject({ model: 'gpt-5-mini', route: 'copilot/responses', pages: 2 })
   expect(line?.fields['tokensIn']).toBeGreaterThan(0)
   const { text } = await proxy.send('/metrics')
   expect(text).toMatch(
-    /copilot_proxy_requests_total\{dialect="responses",route="copilot\/responses",model="gpt-5-mini",status="200"\} 1/,
+    /copilot_proxy_requests_total\{api="responses",route="copilot\/responses",model="gpt-5-mini",status="200"\} 1/,
   )
   expect(text).toMatch(/copilot_proxy_input_tokens_total\{provider="copilot",model="gpt-5-mini"\} [1-9]/)
 })

@@ -21,11 +21,11 @@ const lines = [
     level: 'warn',
     ...tokens,
     stream: true,
-    status: 200,
+    status: 502,
+    httpStatus: 200,
     ttfbMs: 412,
     ms: 3105,
     error,
-    endedAs: 502,
     msg: 'stream ended in an error event',
   },
   {
@@ -35,7 +35,7 @@ const lines = [
     status: 429,
     error,
     route: 'copilot/chat',
-    warnings: 'dropped;seed',
+    warnings: ['dropped;seed'],
     model: 'gpt-5-mini',
     ms: 80,
     msg: 'request refused',
@@ -78,7 +78,8 @@ const lines = [
   {
     ...served,
     level: 'warn',
-    status: 200,
+    status: 502,
+    httpStatus: 200,
     ms: 12,
     error: { kind: 'upstream_truncated' },
     cause: {
@@ -87,7 +88,6 @@ const lines = [
       code: 'UND_ERR_SOCKET',
       socket: { bytesRead: 157_890 },
     },
-    endedAs: 502,
     msg: 'stream ended in an error event',
   },
   {

@@ -530,14 +530,14 @@ describe('routing', () => {
         path: 'model',
         code: 'unsupported_api_for_model',
         detail:
-          'The model "gpt-5.3-codex" is only reachable through /responses, which this request cannot use. ' +
+          'The model "gpt-5.3-codex" only works on /responses, which this request cannot use. ' +
           'Models that can: gpt-5-mini, gpt-4.1.',
       },
     })
   })
 
   test.each([
-    ['text-embedding-3-small', chatOnly, /makes embeddings, at \/v1\/embeddings, and cannot chat/],
+    ['text-embedding-3-small', chatOnly, /cannot chat: it makes embeddings, at \/v1\/embeddings/],
     ['gpt-41-copilot', chatOnly, /completes code inside an editor and cannot chat/],
     ['gpt-4.1', embeddings, /cannot make embeddings\. Models that can: text-embedding-3-small\./],
   ])('%s is refused with its reason', (name, ask, detail) => {

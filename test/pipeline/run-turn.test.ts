@@ -86,7 +86,7 @@ test('a turn is counted and logged like a request', async () => {
     { fields: { requestId: 'in-process', model: 'gpt-5-mini', status: 200 } },
   ])
   const { text } = await proxy.send('/metrics')
-  expect(text).toContain('copilot_proxy_requests_total{dialect="turn"')
+  expect(text).toContain('copilot_proxy_requests_total{api="turn"')
 })
 
 test('a tool call comes back as an item, and its result goes up', async () => {
@@ -111,7 +111,10 @@ test('leaving the loop early cancels the upstream request and ends the admission
   proxy.demo.script('/chat/completions', { outcome: streamReply([event], { ending: 'hold' }) })
   const answer = await call(proxy, 'Say hello', 'gemini-2.5-pro')
   for await (const { event: said } of answer.events) if (said.type === 'text.delta') break
-  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  expect(proxy.log.at(-1)).toMatchObject({
+    message: 'the caller left before the answer was complete',
+    fields: { status: 499 },
+  })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
   expect(stop).toBe('end')
 })
@@ -121,7 +124,10 @@ test('an abort ends the admission of an answer that nobody reads', async () => {
   const controller = new AbortController()
   await call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
   controller.abort()
-  expect(proxy.log.at(-1)).toMatchObject({ message: 'request served', fields: { status: 499 } })
+  expect(proxy.log.at(-1)).toMatchObject({
+    message: 'the caller left before the answer was complete',
+    fields: { status: 499 },
+  })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
   expect(stop).toBe('end')
 })
@@ -157,5 +163,5 @@ test('an abort ends the turn', async () => {
   controller.abort()
   await expect(asking).rejects.toMatchObject({ name: 'AbortError' })
   const { text } = await proxy.send('/metrics')
-  expect(text).toMatch(/^copilot_proxy_requests_total\{dialect="turn".*status="499"\} 1$/m)
+  expect(text).toMatch(/^copilot_proxy_requests_total\{api="turn".*status="499"\} 1$/m)
 })

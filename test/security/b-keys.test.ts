@@ -270,8 +270,7 @@ describe('B05 what anybody may know', () => {
       503,
       {
         error: {
-          message:
-            'No Copilot and no Codex login can be used now. copilot-proxy status says why; copilot-proxy login logs in.',
+          message: 'Neither Copilot nor Codex is available. Run: copilot-proxy status',
           type: 'service_unavailable_error',
           code: 'copilot_unavailable',
           param: null,

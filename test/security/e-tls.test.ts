@@ -57,7 +57,7 @@ const hourMs = 3600_000
 /** Upstreams to which no request may go, by what is wrong with them, and how that is told. */
 const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[] = [
   [
-    'its name is not known',
+    'the host name was not found',
     502,
     /name is not known|could not be looked up/,
     // A label of 64 letters is none: the resolver says so without asking anybody.
@@ -91,7 +91,7 @@ const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[
   [
     'it does not speak TLS',
     502,
-    /no secure connection could be agreed on/,
+    /the TLS handshake failed/,
     async () => {
       const port = await openListener((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
       return { url: `https://127.0.0.1:${port}`, received: nothing }

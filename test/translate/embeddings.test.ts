@@ -68,7 +68,7 @@ describe('the caller’s body', () => {
     ['objects', { input: [{ text: 'a' }] }, 'input[0]', /must be a string/],
     ['a number', { input: 7 }, 'input', /string or an array of strings/],
     ['no input', {}, 'input', /string or an array of strings/],
-    ['too many texts', { input: Array.from({ length: 2049 }, () => 'a') }, 'input', /2049 entries.*2048/],
+    ['too many texts', { input: Array.from({ length: 2049 }, () => 'a') }, 'input', /2048 entries.*2049/],
     ['no model', { model: undefined, input: 'a' }, 'model', /name of a model/],
     ['an empty model', { model: '', input: 'a' }, 'model', /name of a model/],
     ['an unknown encoding', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /"float" or "base64"/],

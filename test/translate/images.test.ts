@@ -20,7 +20,7 @@ function image(data = small, mediaType = 'image/png'): Json {
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data } }
 }
 
-const placeholder = expect.objectContaining({ type: 'text', text: expect.stringMatching(/^\[An image stood here/) })
+const placeholder = expect.objectContaining({ type: 'text', text: expect.stringMatching(/^\[Image omitted/) })
 const user = (...content: readonly Json[]): Json => ({ role: 'user', content })
 const text = { type: 'text', text: 'x' }
 const call = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'n', input: {} }] }
@@ -74,9 +74,9 @@ test.each([
   [
     'a new image of a type the model does not take',
     image(small, 'image/gif'),
-    /is of a type that .* \(image\/png, image\/jpeg\)/,
+    /has a type that .* does not accept; use image\/png, image\/jpeg/,
   ],
-  ['a new image that is too large', image(large), /has 31 bytes, and .* takes at most 30\b/],
+  ['a new image that is too large', image(large), /has 31 bytes; .* accepts at most 30\b/],
 ])('refuses %s, in the last turn alone', (_, odd, detail) => {
   const refusal = refusalOf(() =>
     send([user(text), call, user({ type: 'tool_result', tool_use_id: 't', content: [odd] })]),

@@ -141,7 +141,7 @@ test('where nothing can be written, totals stay in memory, with one warning', as
     recorder.note(entry)
     elapse()
   }
-  expect(warnings()).toEqual([expect.stringMatching(/^totals are kept in memory only: .*usage\.sqlite/)])
+  expect(warnings()).toEqual([expect.stringMatching(/^keeping usage totals in memory only: .*usage\.sqlite/)])
   expect(recorder.since(today)).toMatchObject([{ requests: 3 }])
 })
 

@@ -130,8 +130,8 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
     const known = { source, recordId: account.id, email, plan, expiresAtMs } as const
     if (credential.value === dead?.value) return { state: 'login_required', detail: dead.detail, fix: cliFix, ...known }
     return isExpired(life, moment())
-      ? { state: 'expired', detail: 'The login of Codex CLI has run out', fix: renewalFix, ...known }
-      : { state: 'ok', detail: 'Logged in with Codex CLI’s login', fix: '', ...known }
+      ? { state: 'expired', detail: 'The login of Codex CLI has expired', fix: renewalFix, ...known }
+      : { state: 'ok', detail: 'Using the login of Codex CLI', fix: '', ...known }
   }
 
   const usableOrThrow = (): CodexCredential => {
@@ -171,7 +171,7 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
     refused: () =>
       new Fault({
         kind: 'codex_unavailable',
-        detail: 'OpenAI no longer takes the token in Codex CLI’s login',
+        detail: 'OpenAI no longer accepts the token of Codex CLI’s login',
         fix: renewalFix,
       }),
     markRevoked(rejected, detail) {
@@ -193,7 +193,7 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
 }
 
 const source = 'codex-cli'
-const renewalFix = 'Run any command of Codex CLI, which renews it (codex exec "hello", say), then try again'
+const renewalFix = 'Renew it with a Codex CLI command, for example codex exec "hello", then try again'
 
 const cliFix = 'Log in to Codex CLI again: codex login'
 
@@ -201,20 +201,20 @@ const absent: Nothing = {
   kind: 'nothing',
   state: 'login_required',
   detail:
-    'Codex CLI keeps no login in a file: nobody is logged in to it, or it uses the system’s keyring, which is not read ' +
-    'from here',
+    'Codex CLI has no login in a file: it is not logged in, or it keeps its login in the system’s keyring, which ' +
+    'copilot-proxy does not read',
   fix: 'Log in here instead: copilot-proxy login codex, and set codex.use-cli-login to false',
 }
 const partial: Nothing = {
   kind: 'nothing',
   state: 'unreadable',
-  detail: 'Codex CLI’s file is not JSON, or cut short',
+  detail: 'Codex CLI’s auth.json is not valid JSON',
   fix: cliFix,
 }
 const holdsApiKey: Nothing = {
   kind: 'nothing',
   state: 'unreadable',
-  detail: 'Codex CLI’s file holds an API key, no ChatGPT login',
+  detail: 'Codex CLI’s auth.json has an API key, but no ChatGPT login',
   fix: 'To use an API key here, set codex.api-key',
 }
 
@@ -224,7 +224,7 @@ function unusable(mode?: string | null): Nothing {
   return {
     kind: 'nothing',
     state: 'unreadable',
-    detail: `Codex CLI’s file holds no ChatGPT login that can be used here${known}`,
+    detail: `Codex CLI’s auth.json has no usable ChatGPT login${known}`,
     fix: 'Log in to Codex CLI with ChatGPT: codex login',
   }
 }
@@ -259,7 +259,7 @@ async function readCliFile(fs: CliFileFs, path: string, seenAt: Moment): Promise
     return {
       kind: 'nothing',
       state: 'unreadable',
-      detail: 'Codex CLI’s file cannot be read',
+      detail: 'Codex CLI’s auth.json cannot be read',
       fix: 'Check the owner and mode of auth.json in the folder of Codex CLI',
       code,
     }

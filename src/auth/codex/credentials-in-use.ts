@@ -39,11 +39,11 @@ export function createApiKeySource(apiKey: string): CodexCredentialSource {
   const status = (): CodexLoginStatus => {
     const known = { source: 'api-key', recordId: account.id } as const
     if (!isHeaderSafe(apiKey)) {
-      const detail = 'codex.api-key holds no usable key: there are no spaces, line breaks or accents in one'
-      return { state: 'unreadable', detail, fix: 'Set codex.api-key to a key that is valid', ...known }
+      const detail = 'codex.api-key is not a valid key: keys have no spaces, line breaks or accented letters'
+      return { state: 'unreadable', detail, fix: 'Set codex.api-key to a valid key', ...known }
     }
     if (revoked === undefined) return { state: 'ok', detail: 'Using the API key of codex.api-key', fix: '', ...known }
-    return { state: 'login_required', detail: revoked, fix: 'Set codex.api-key to a key that is valid', ...known }
+    return { state: 'login_required', detail: revoked, fix: 'Set codex.api-key to a valid key', ...known }
   }
 
   const give = async (signal: AbortSignal): Promise<CodexCredential> => {

@@ -43,7 +43,7 @@ const PATIENCE_WITHOUT_TOKEN_MS = 20_000
 const MIN_REPLACEMENT_GAP_MS = 60_000
 const MAX_REPLACEMENT_GAP_MS = 3600_000
 
-const CUT_OFF = 'The ChatGPT login has ended: its last renewal was cut off before the new tokens could be stored'
+const CUT_OFF = 'The ChatGPT login has ended: its last renewal was interrupted before the new tokens were stored'
 
 /**
  * Keeps the stored ChatGPT login valid. A refresh redeems the refresh token, which is single use.
@@ -112,11 +112,11 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     patienceMs: PATIENCE_WITHOUT_TOKEN_MS,
     faultKind: 'codex_unavailable',
     texts: {
-      nobody: 'Nobody is logged in to OpenAI Codex',
+      nobody: 'Not logged in to OpenAI Codex',
       loginFix: codexLoginFix,
       starting: 'The stored login is being read',
-      expired: 'The token has run out; the next request renews it',
-      busy: 'Another copilot-proxy process is renewing the login and does not finish',
+      expired: 'The token has expired; the next request renews it',
+      busy: 'Another copilot-proxy process is renewing the login and has not finished',
       unwritable: 'The login cannot be renewed, because it cannot be stored',
       underWay: {
         detail: 'The login is being renewed, and the login server has not answered yet',

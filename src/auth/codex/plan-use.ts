@@ -5,7 +5,7 @@ export interface PlanUse {
   /** One or two windows, depending on the plan; the shortest is first. */
   readonly windows: readonly PlanWindow[]
   /** When the backend reported it. ISO 8601, UTC. */
-  readonly toldAt: string
+  readonly reportedAt: string
 }
 
 export interface PlanWindow {
@@ -29,7 +29,7 @@ export function readPlanUse(headers: Headers, nowMs: number): PlanUse | undefine
   return {
     ...(plan !== '' && { plan }),
     windows: windows.toSorted((one, other) => one.minutes - other.minutes),
-    toldAt: new Date(nowMs).toISOString(),
+    reportedAt: new Date(nowMs).toISOString(),
   }
 }
 

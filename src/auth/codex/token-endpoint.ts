@@ -177,7 +177,7 @@ function readTokens(reply: Reply): RenewedTokens | undefined {
 
 function describeUnusable(reply: Reply): string {
   const page = describeWebPage(reply, 'the login server’s')
-  return page ?? 'The reply of the login server holds no usable token'
+  return page ?? 'The login server’s reply has no usable token'
 }
 
 function suffix(words: string): string {
@@ -217,7 +217,7 @@ export function describeIssuerReply(reply: Reply, secrets: readonly string[] = [
   const page = describeIssuerPage(reply)
   if (page !== undefined) return page
   const { words } = readFailure(reply, secrets)
-  const what = `OpenAI answered ${reply.status}${words === '' ? ' without what was asked for' : `: ${words}`}`
+  const what = `OpenAI answered ${reply.status}${words === '' ? ' with an unexpected reply' : `: ${words}`}`
   // The reply's `x-request-id` is OpenAI's. The proxy passes it to callers under this header name.
   const id = nameRequestId((name) => reply.headers.get(name === 'x-oai-request-id' ? 'x-request-id' : name))
   return id === undefined ? what : `${what} (${id})`

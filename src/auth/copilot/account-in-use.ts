@@ -31,13 +31,10 @@ export async function fetchAccountInUse(
   const login = await findLoginInUse(sources).catch((cause: unknown) => {
     if (!(cause instanceof RecordStoreError)) throw cause
     const detail = 'The stored login cannot be read.'
-    throw new Fault(
-      { kind: 'copilot_unavailable', detail, fix: 'See what is wrong with: copilot-proxy status' },
-      { cause },
-    )
+    throw new Fault({ kind: 'copilot_unavailable', detail, fix: 'Run: copilot-proxy status' }, { cause })
   })
   if (login === undefined) {
-    throw new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in.', fix: loginFix })
+    throw new Fault({ kind: 'copilot_unavailable', detail: 'Not logged in to GitHub Copilot.', fix: loginFix })
   }
   const { apiBaseUrl, tokenOrigin } = login
   const api = { fetch, now, headers: copilot.headers, timeoutMs, apiBaseUrl, tokenOrigin }

@@ -55,7 +55,7 @@ function keepIds(file: string, log: Pick<Logger, 'warn'>): ClientIds {
     writeFileSync(temp, `${JSON.stringify(ids)}\n`, { flag: 'wx', mode: 0o600 })
     renameSync(temp, file)
   } catch (error) {
-    log.warn({ file, problem: errnoOf(error) }, 'the client ids could not be kept: the next start makes new ones')
+    log.warn({ file, problem: errnoOf(error) }, 'cannot store the client ids; the next start makes new ones')
   }
   return ids
 }

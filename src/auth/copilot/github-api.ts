@@ -93,7 +93,7 @@ export async function exchangeCopilotToken(
   if (outcome.kind !== 'reply') return outcome
   const reply = copilotTokenReply.safeParse(parseJson(outcome.text))
   if (!reply.success || !isHeaderSafe(reply.data.token)) {
-    return toUnusableReply(outcome, 'The reply of the token endpoint holds no usable token')
+    return toUnusableReply(outcome, 'The token endpoint’s reply has no usable token')
   }
   const { token, expires_at, refresh_in, sku, endpoints } = reply.data
   return {
@@ -176,7 +176,7 @@ export async function fetchGithubUser(
   const user = githubUserReply.safeParse(parseJson(reply.text))
   return user.success
     ? { kind: 'ok', login: user.data.login }
-    : toUnusableReply(reply, 'The reply of /user is not what GitHub sends')
+    : toUnusableReply(reply, 'GitHub’s reply to /user has an unexpected form')
 }
 
 /**
@@ -191,7 +191,7 @@ export async function fetchCopilotUser(
   const reply = await askGithub(deps, '/copilot_internal/user', githubToken, signal)
   if (reply.kind !== 'reply') return isDirectKind(githubToken) ? toUnreported(reply) : reply
   const user = copilotUserReply.safeParse(parseJson(reply.text))
-  if (!user.success) return toUnusableReply(reply, 'The reply of /copilot_internal/user is not what GitHub sends')
+  if (!user.success) return toUnusableReply(reply, 'GitHub’s reply to /copilot_internal/user has an unexpected form')
   const apiBaseUrl = user.data.endpoints?.api
   return { kind: 'ok', account: toCopilotAccount(user.data), ...(apiBaseUrl && { apiBaseUrl }) }
 }
@@ -199,6 +199,6 @@ export async function fetchCopilotUser(
 /** GitHub denies this endpoint to some kinds of token, so the refusal says nothing about the account. */
 function toUnreported(failure: GithubFailure): GithubFailure {
   if (failure.kind !== 'not_available' && failure.kind !== 'no_access') return failure
-  const detail = 'GitHub does not tell plan and quota to a token of this kind'
-  return { kind: 'not_available', detail, fix: 'A login with a code is told them: copilot-proxy login' }
+  const detail = 'GitHub does not show plan and quota to this kind of token'
+  return { kind: 'not_available', detail, fix: 'To see them, log in with a code: copilot-proxy login' }
 }

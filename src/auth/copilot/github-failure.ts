@@ -107,7 +107,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
   }
   if (parsed.success && reply.status === 404) {
     const detail =
-      'GitHub has no Copilot endpoint for this login: the token is of another kind, or the account lives on another host (GHE.com)'
+      'GitHub has no Copilot endpoint for this login: the token has the wrong kind, or the account is on another host (GHE.com)'
     return { kind: 'not_available', detail: `${detail}${id}`, fix }
   }
   const stranger = isFromGithub(reply)
@@ -175,15 +175,15 @@ interface OriginWords {
 export const loginFix = 'Log in with: copilot-proxy login'
 
 export const originWords: Readonly<Record<TokenOrigin, OriginWords>> = {
-  record: { name: 'the stored login', unusable: 'The stored login holds no usable token', fix: loginFix },
+  record: { name: 'the stored login', unusable: 'The stored login has no usable token', fix: loginFix },
   environment: {
     name: 'the token in COPILOT_GITHUB_TOKEN',
-    unusable: 'COPILOT_GITHUB_TOKEN holds no usable token: there are no spaces, line breaks or accents in one',
-    fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+    unusable: 'COPILOT_GITHUB_TOKEN is not a valid token: tokens have no spaces, line breaks or accented letters',
+    fix: 'Set COPILOT_GITHUB_TOKEN to a valid token',
   },
   given: {
     name: 'this token',
-    unusable: 'This is no usable token: there are no spaces, line breaks or accents in one',
+    unusable: 'This is not a valid token: tokens have no spaces, line breaks or accented letters',
     fix: 'Log in with a code instead: copilot-proxy login',
   },
 }

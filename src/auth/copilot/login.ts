@@ -140,7 +140,7 @@ function readPoll(outcome: RequestOutcome, intervalSeconds: number): PollAnswer<
       if (!access_token) return pending
       return isHeaderSafe(access_token)
         ? done({ kind: 'authorized', githubToken: access_token })
-        : done({ kind: 'failed', detail: 'GitHub’s reply holds no usable token' })
+        : done({ kind: 'failed', detail: 'GitHub’s reply has no usable token' })
     case 'authorization_pending':
       return pending
     case 'slow_down':

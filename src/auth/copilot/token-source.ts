@@ -53,7 +53,7 @@ export function createCopilotTokenSource(
     for (const url of urls) {
       if (warned.has(url)) continue
       warned.add(url)
-      deps.log.warn({ host: hostOf(url) }, 'a base URL was ignored: a Copilot token may not be sent there')
+      deps.log.warn({ host: hostOf(url) }, 'ignored a base URL: Copilot tokens must not be sent there')
     }
   }
 
@@ -153,11 +153,11 @@ export function createCopilotTokenSource(
       withUnsaved: withNewerToken,
       faultKind: 'copilot_unavailable',
       texts: {
-        nobody: 'Nobody is logged in to GitHub Copilot',
+        nobody: 'Not logged in to GitHub Copilot',
         loginFix,
         starting: 'The first token is being fetched',
-        expired: 'The token has run out; the next request fetches a new one',
-        busy: 'Another copilot-proxy process is refreshing the login and does not finish',
+        expired: 'The token has expired; the next request fetches a new one',
+        busy: 'Another copilot-proxy process is refreshing the login and has not finished',
         unwritable: 'The stored login cannot be read',
         refreshed: 'the new Copilot token',
         notRefreshed: 'no new Copilot token',
@@ -190,7 +190,7 @@ function toRefreshFailure(failure: Exclude<GithubFailure, { kind: 'aborted' }>):
       return { state: 'no_access', detail, fix: failure.fix, retryAfterMs: REFUSED_RETRY_MS }
     case 'rate_limited': {
       const retryAfterMs = Math.max(MIN_REFRESH_GAP_MS, (failure.retryAfterSeconds ?? 60) * 1000)
-      return { state: 'rate_limited', detail, fix: 'Wait; it is tried again by itself', retryAfterMs }
+      return { state: 'rate_limited', detail, fix: 'Wait; copilot-proxy retries automatically', retryAfterMs }
     }
     case 'transient':
       return { state: 'unreachable', detail, fix: RETRY_FIX, timedOut: failure.timedOut }

@@ -56,7 +56,7 @@ async function inspect(
       return { path, problem: 'wrong_kind', detail: `${path} is not a ${wanted}`, fix }
     }
     if (isForeign(stat.uid)) {
-      const detail = `${path} belongs to another user (number ${stat.uid})`
+      const detail = `${path} belongs to another user (uid ${stat.uid})`
       return { path, problem: 'foreign_owner', detail, fix: `sudo chown "$(id -u)" ${name}` }
     }
     if (!isLoose(stat.mode)) return undefined
@@ -66,7 +66,7 @@ async function inspect(
   } catch (error) {
     const code = errnoOf(error)
     if (code === 'ENOENT') return undefined
-    const detail = `${path} cannot be looked at${code === '' ? '' : ` (${code})`}`
+    const detail = `${path} cannot be inspected${code === '' ? '' : ` (${code})`}`
     return { path, problem: 'unknown', detail, fix: `ls -ld ${name}` }
   }
 }

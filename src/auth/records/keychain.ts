@@ -144,7 +144,7 @@ const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; read
   absent: { sentence: 'there is none here', remedy: 'Start one' },
   locked: { sentence: 'it is locked, or not set up', remedy: 'Unlock it' },
   silent: { sentence: 'it did not answer; it may be locked and waiting for its password', remedy: 'Unlock it' },
-  refused: { sentence: 'it refused', remedy: 'Make room in it' },
+  refused: { sentence: 'it refused', remedy: 'Free some space in it' },
 }
 
 /** @param words the system's own message */

@@ -49,7 +49,7 @@ export async function readRecordFile<Stored extends StoredRecord>(
   const raw = await readPrivateFile(fs, path, strict)
   if (raw === undefined) return { kind: 'absent' }
   const { bytes, identity, exposure } = raw
-  if (bytes === undefined) return { kind: 'corrupt', why: 'it is far too large', identity }
+  if (bytes === undefined) return { kind: 'corrupt', why: 'it is too large', identity }
   const opened = seal === undefined ? { kind: 'text' as const, text: bytes } : await seal.open(id, bytes)
   if (opened.kind === 'no_key') return { kind: 'locked_out', identity }
   const parsed = opened.kind === 'text' ? parseRecord(opened.text, id, schema) : opened.why
@@ -78,7 +78,7 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
       const stat = await file.stat()
       if (!stat.isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
       if (isForeign(stat.uid)) {
-        const what = `${path} belongs to another user (number ${stat.uid}) and was left alone`
+        const what = `${path} belongs to another user (uid ${stat.uid}) and was left alone`
         throw new RecordStoreError('not_private', `${what}; make it yours, or move it away and log in again`)
       }
       if (strict && isLoose(stat.mode)) {
@@ -151,12 +151,12 @@ function parseRecord<Stored extends StoredRecord>(
     return 'it starts with a byte order mark: save it as plain UTF-8'
   }
   const value = parseJson(new TextDecoder().decode(bytes))
-  if (value === undefined) return 'it is not JSON, or cut short'
+  if (value === undefined) return 'it is not valid JSON'
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     // Paths only, because zod's messages may quote the file.
     const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole').join(', ')
     return `these parts are missing or of the wrong type: ${fields}`
   }
-  return parsed.data.id === id ? parsed.data : 'the id inside is not the name of the file'
+  return parsed.data.id === id ? parsed.data : 'its id differs from the name of the file'
 }

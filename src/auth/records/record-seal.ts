@@ -77,7 +77,7 @@ export function createRecordSeal(keychain: Keychain): RecordSeal {
   return {
     async open(id, sealed) {
       const file = parseSealed(id, sealed)
-      if (file === undefined) return { kind: 'damaged', why: 'it is no sealed login, or cut short' }
+      if (file === undefined) return { kind: 'damaged', why: 'it is not a complete sealed login' }
       const key = await keyOf(id, file.entry)
       if (key === undefined) {
         keys.delete(id)

@@ -195,7 +195,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     if (found === undefined) return
     const { mode, uid } = found
     if (isForeign(uid)) {
-      const message = `${dir} belongs to another user (number ${uid}), who can replace the logins in it; make it yours`
+      const message = `${dir} belongs to another user (uid ${uid}), who can replace the logins in it; make it yours`
       if (strict) throw new RecordStoreError('not_private', message)
       return warnOnce(message)
     }

@@ -17,15 +17,15 @@ const report = z.object({
       named: z.boolean(),
       model: z.string(),
       requests: count,
-      inputTokens: count,
-      cachedInputTokens: count,
+      input_tokens: count,
+      cached_input_tokens: count,
       changes: z.array(
         z.object({
           request: count,
           since: count,
           segment: z.string().optional(),
-          idleSeconds: z.number().optional(),
-          cachedTokens: z.number().optional(),
+          idle_seconds: z.number().optional(),
+          cached_tokens: z.number().optional(),
         }),
       ),
     }),
@@ -76,7 +76,8 @@ function cacheText({ on, sessions }: CacheReport): string {
   return `${hint}${sessions.map(sessionText).join('\n')}`
 }
 
-function sessionText({ session, named, model, requests, inputTokens, cachedInputTokens, changes }: Session): string {
+function sessionText({ session, named, model, requests, changes, ...tokens }: Session): string {
+  const { input_tokens: inputTokens, cached_input_tokens: cachedInputTokens } = tokens
   const rate =
     inputTokens === 0 ? 'no tokens counted yet' : `${percent(cachedInputTokens / inputTokens)} from the cache`
   const name = named ? `Session ${session}` : `Session ${session} (not named by its client)`
@@ -91,7 +92,8 @@ function unchangedText(requests: number, inputTokens: number, cachedInputTokens:
   return `${same} Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.`
 }
 
-function changeText({ request, since, segment, idleSeconds, cachedTokens }: Change): string {
+function changeText({ request, since, segment, ...cache }: Change): string {
+  const { idle_seconds: idleSeconds, cached_tokens: cachedTokens } = cache
   const reasons = [
     ...(segment === undefined ? [] : [whatChanged(segment)]),
     ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, more than the cache lasts`]),

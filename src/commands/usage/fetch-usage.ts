@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import type { PlanUse } from '../../auth/codex/plan-use.ts'
 import type { CopilotAccount } from '../../auth/copilot/quota.ts'
+import { isObject } from '../../json/json.ts'
+import { camelKeys } from '../../json/key-case.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import { openUsageStore, UsageStoreError } from '../../usage/store.ts'
@@ -57,7 +59,7 @@ const report = z.object({
       windows: z.array(
         z.object({ usedPercent: z.number(), minutes: z.number(), resetsAt: z.iso.datetime().optional() }),
       ),
-      toldAt: z.iso.datetime(),
+      reportedAt: z.iso.datetime(),
     })
     .optional()
     .catch(undefined),
@@ -107,7 +109,12 @@ export async function askUsage(
   try {
     const { ok, body } = await getFromDaemon(context, { url, key }, '/usage?partial=true', timeoutMs)
     if (!ok) return undefined
-    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = report.parse(body)
+    // The names of the totals are those of the wire here too.
+    const wire = isObject(body) ? body : {}
+    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = report.parse({
+      ...camelKeys(wire),
+      totals: wire['totals'],
+    })
     const account = plan === undefined ? undefined : { login, plan, sku, tokenBasedBilling, resetsAt, quotas }
     return { account, codex, totals, demo }
   } catch (error) {

@@ -221,13 +221,13 @@ function shortDate(isoDate: string): string {
 
 /** The rest of a ChatGPT plan: a bar for each window, and the age of the numbers. */
 export function planUseText(
-  { plan, windows, toldAt }: PlanUse,
+  { plan, windows, reportedAt }: PlanUse,
   nowMs: number,
   { style }: Pick<Output, 'style'>,
 ): string {
   const head = style.bold(plan === undefined ? 'Codex' : `Codex, plan ${visible(plan)}`)
   const lines = windows.map((window) => [windowName(window), windowText(window, nowMs)] as const)
-  const agoSeconds = Math.max(0, Math.round((nowMs - Date.parse(toldAt)) / 1000))
+  const agoSeconds = Math.max(0, Math.round((nowMs - Date.parse(reportedAt)) / 1000))
   return `${head}\n\n${formatPairs(lines, style)}\nAs OpenAI said with an answer ${inWords(agoSeconds)} ago.\n`
 }
 

@@ -114,7 +114,7 @@ function usageDocument({ account, codex, demo }: Omit<DaemonUsage, 'totals'>, to
   }
 }
 
-function codexDocument({ plan, windows, toldAt }: PlanUse): object {
+function codexDocument({ plan, windows, reportedAt }: PlanUse): object {
   return {
     plan: plan ?? null,
     windows: windows.map(({ usedPercent, minutes, resetsAt }) => ({
@@ -122,6 +122,6 @@ function codexDocument({ plan, windows, toldAt }: PlanUse): object {
       percent_remaining: Math.max(0, 100 - usedPercent),
       resets_at: resetsAt ?? null,
     })),
-    told_at: toldAt,
+    reported_at: reportedAt,
   }
 }

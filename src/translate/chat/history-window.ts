@@ -2,14 +2,14 @@ import type { Warning } from '../warning.ts'
 import type { ChatBody, ChatMessage } from './wire.ts'
 
 /** The messages of a request that `chat.history-window` keeps. The same array if it leaves nothing out. */
-export function cutHistory({ value, historyWindow }: ChatBody): {
+export function cutHistory({ value, options: { historyWindow } }: ChatBody): {
   readonly messages: readonly ChatMessage[]
   readonly warnings: readonly Warning[]
 } {
   const messages = windowMessages(value.messages, historyWindow)
   const leftOut = value.messages.length - messages.length
   if (leftOut === 0) return { messages, warnings: [] }
-  const detail = `${leftOut} left out by history-window ${historyWindow}`
+  const detail = `${leftOut} dropped by chat.history-window ${historyWindow}`
   return { messages, warnings: [{ code: 'history_cut', field: 'messages', detail }] }
 }
 

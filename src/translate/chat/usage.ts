@@ -1,21 +1,7 @@
 import { readCopilotUsage } from '../usage.ts'
 import { countOf, isObject } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
-import type { ChatRequest, ChatUsage } from './wire.ts'
-
-/** The facts about a request that its reply to a chat caller needs. */
-interface ChatReplyNotes {
-  /** The caller asked for token counts in the stream; other dialects always send them. */
-  readonly wantsUsage: boolean
-}
-
-export function chatReplyNotes({ stream_options: options }: ChatRequest): ChatReplyNotes {
-  return { wantsUsage: options?.include_usage === true }
-}
-
-export function wantsUsage(notes: unknown): boolean {
-  return isObject(notes) && notes['wantsUsage'] === true
-}
+import type { ChatUsage } from './wire.ts'
 
 /**
  * Upstream's counts, without those that it does not state. Source: docs/copilot-wire.md, quirk 13.

@@ -118,19 +118,26 @@ export interface ChatPart {
   readonly [key: string]: unknown
 }
 
+/** What a request asks for outside its body. */
+export interface ChatOptions {
+  /** `chat.history-window`: upstream gets this many last turns; 0 for all. */
+  readonly historyWindow: number
+  /** The caller reads readable reasoning from `reasoning_content`. */
+  readonly reasoningContent: boolean
+}
+
 /** `CallerRequest.body` in this dialect: the caller's JSON as bytes and as checked value. */
 export class ChatBody implements JsonObjectBytes {
   readonly bytes: Buffer
   readonly value: ChatRequest
   readonly members: readonly Member[]
-  /** `chat.history-window`: upstream gets this many last turns; 0 for all. */
-  readonly historyWindow: number
+  readonly options: ChatOptions
 
-  constructor(bytes: Buffer, value: ChatRequest, members: readonly Member[], historyWindow: number) {
+  constructor(bytes: Buffer, value: ChatRequest, members: readonly Member[], options: ChatOptions) {
     this.bytes = bytes
     this.value = value
     this.members = members
-    this.historyWindow = historyWindow
+    this.options = options
   }
 }
 

@@ -96,7 +96,7 @@ function fitFunction(tool: FunctionTool, warnings: Warning[]): FunctionTool {
     warnings.push({
       code: 'schema_simplified',
       field: `${tool.path}.${keyword}`,
-      detail: `${keyword} is not taken at the top of a tool's parameters`,
+      detail: `upstream does not accept ${keyword} at the top of a tool's parameters`,
     })
   }
   return { ...tool, parameters: schema }
@@ -158,7 +158,7 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
   const fit = (tool: ToolName): ToolName => {
     const name = names.upstreamName(tool)
     if (!offered.has(name))
-      refuseValue(fieldNames.toolChoice, 'it names a tool that is not among the tools', 'invalid_value')
+      refuseValue(fieldNames.toolChoice, 'it names a tool that the request does not offer', 'invalid_value')
     return { name }
   }
   switch (choice.type) {
@@ -167,7 +167,7 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
       return choice
     case 'required':
       if (tools.length === 0)
-        refuseValue(fieldNames.toolChoice, 'a tool is required, but there are no tools', 'invalid_value')
+        refuseValue(fieldNames.toolChoice, 'a tool is required, but the request has no tools', 'invalid_value')
       return choice
     case 'tool':
       // Upstream's own search has no name that a choice could mention.

@@ -1,6 +1,7 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError } from '../../errors.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import { missingParameter } from './invalid.ts'
 
 /** An error in OpenAI's form, which Chat Completions and Responses share. Messages uses the message only. */
 export interface Wording {
@@ -25,6 +26,8 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
   switch (error.kind) {
     case 'invalid_request': {
       const { path, detail, code } = error
+      // OpenAI's own sentence.
+      if (code === missingParameter) return invalid(`Missing required parameter: '${path}'.`, code, path)
       const message = path === '' ? `Invalid request: ${detail}` : `Invalid '${path}': ${detail}`
       return invalid(sentence(message), code, path)
     }
@@ -52,41 +55,51 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
       }
     case 'wrong_keys':
       return tooMany(
-        `Wrong keys keep coming from this address. Check the key, and try again in ${error.retryAfterSeconds} s.`,
+        `Too many wrong keys from this address. Check the key and try again in ${error.retryAfterSeconds} s.`,
         'too_many_wrong_keys',
       )
     case 'forbidden':
       return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: error.kind }
     case 'route_not_found':
-      return invalid(`Unknown route ${error.method} ${error.path}. Routes: ${error.routes.join(', ')}.`, error.kind)
+      return invalid(
+        `Unknown path: ${shortened(`${error.method} ${error.path}`)}. ` +
+          (error.suggestion === undefined
+            ? 'The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.'
+            : `Did you mean ${error.suggestion}?`),
+        error.kind,
+      )
     case 'method_not_allowed':
-      return invalid(`${error.path} does not take ${error.method}. Allowed: ${error.allow.join(', ')}.`, error.kind)
+      return invalid(
+        `Method ${error.method} is not allowed for ${shortened(error.path)}. Use ${error.allow.join(' or ')}.`,
+        error.kind,
+      )
     case 'upgrade_refused':
       return invalid(
         'WebSocket is not supported here. Send the request as HTTP POST; the answer streams as server-sent events.',
         error.kind,
       )
     case 'not_stored':
-      return invalid('No such response is stored here. Responses are kept in memory for an hour.', 'response_not_found')
+      return invalid(
+        'This response is not stored. copilot-proxy keeps responses in memory for an hour.',
+        'response_not_found',
+      )
     case 'model_not_found':
       return invalid(modelMessage(error), error.kind, 'model')
     case 'queue_full':
-      return tooMany(
-        `copilot-proxy has as many requests waiting as it takes. Try again in ${error.retryAfterSeconds} s.`,
-      )
+      return tooMany(`The queue is full (server.max-queued-requests). Try again in ${error.retryAfterSeconds} s.`)
     case 'rate_limited':
       return tooMany(
-        `More than ${error.perMinute} requests in a minute (${error.setting}). ` +
+        `Rate limit reached: ${error.perMinute} requests a minute (${error.setting}). ` +
           `Try again in ${error.retryAfterSeconds} s.`,
       )
     case 'credits_spent':
       return tooMany(
-        `The key ${error.keyName} has used its ${error.perDay} credits of today ` +
+        `The key ${error.keyName} has used its ${error.perDay} credits for today ` +
           `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
         'insufficient_quota',
       )
     case 'shutting_down':
-      return unavailable('copilot-proxy is shutting down. Try again once it is back.', error.kind)
+      return unavailable('copilot-proxy is shutting down. Try again after it has restarted.', error.kind)
     case 'copilot_unavailable':
     case 'codex_unavailable':
       return unavailable(`${sentence(error.detail)} ${error.fix}`, error.kind)
@@ -97,7 +110,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'upstream_failed':
       return { type: typeOfStatus(statusOf(error)), message: error.message, code: upstreamCode(error) }
     case 'upstream_unreachable':
-      return failed(`${sentence(`Upstream cannot be reached: ${error.detail}`)} ${findOut}`, error.kind)
+      return failed(`${sentence(`Cannot reach upstream: ${error.detail}`)} ${findOut}`, error.kind)
     case 'upstream_silent':
       return {
         type: 'timeout_error',
@@ -107,11 +120,11 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
         code: 'upstream_timeout',
       }
     case 'upstream_truncated':
-      return failed('The answer broke off: upstream closed the stream before it was finished.', error.kind)
+      return failed('The answer is incomplete: upstream closed the stream before it had finished.', error.kind)
     case 'upstream_unusable':
-      return failed(sentence(`Upstream's answer cannot be used: ${error.detail}`), error.kind)
+      return failed(sentence(`Upstream sent an unusable answer: ${error.detail}`), error.kind)
     case 'internal':
-      return failed(`copilot-proxy failed. Its log has the details under request id ${requestId}.`, 'internal_error')
+      return failed(`Internal error in copilot-proxy. See its log for request id ${requestId}.`, 'internal_error')
   }
 }
 
@@ -122,7 +135,7 @@ function invalid(message: string, code?: string, param?: string): Wording {
 const sendKey = 'Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".'
 
 const keyMessages = {
-  missing: `No key: this copilot-proxy needs one. ${sendKey}`,
+  missing: `No key: this copilot-proxy requires one. ${sendKey}`,
   wrong: `Wrong key: this copilot-proxy does not know it. ${sendKey}`,
   removed: 'The key of this request has been removed from server.api-keys.',
 } as const
@@ -139,10 +152,10 @@ function failed(message: string, code: string): Wording {
   return { type: 'server_error', message, code }
 }
 
-const findOut = 'To find out why: copilot-proxy doctor'
+const findOut = 'To find the cause, run: copilot-proxy doctor'
 
 const silence = {
-  connect: 'Upstream could not be connected to',
+  connect: 'Could not connect to upstream',
   headers: 'Upstream did not answer',
   idle: 'Upstream sent nothing more',
 } as const
@@ -209,6 +222,13 @@ function upstreamCode(error: { readonly code?: string; readonly message: string 
 /** Whether upstream refused the prompt as too long for the model. */
 export function isPromptTooLong({ code, message }: { readonly code?: string; readonly message: string }): boolean {
   return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_MESSAGE.test(message)
+}
+
+/** Characters. */
+const LONGEST_PATH = 200
+
+function shortened(path: string): string {
+  return path.length <= LONGEST_PATH ? path : `${path.slice(0, LONGEST_PATH)}…`
 }
 
 function size(bytes: number): string {

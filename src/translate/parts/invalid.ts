@@ -1,12 +1,15 @@
 import { Fault } from '../../errors.ts'
 
+/** OpenAI's code for a missing value. */
+export const missingParameter = 'missing_required_parameter'
+
 /** Throws the 400 for a missing value or one of the wrong type. The message names its type, never its content. */
 export function refuseType(path: string, expected: string, actual: unknown): never {
   throw new Fault({
     kind: 'invalid_request',
     path,
-    detail: `expected ${expected}, got ${kindOf(actual)}`,
-    code: actual === undefined ? 'missing_required_parameter' : 'invalid_type',
+    detail: `expected ${expected}, ${actual === undefined ? 'but it is missing' : `got ${kindOf(actual)}`}`,
+    code: actual === undefined ? missingParameter : 'invalid_type',
   })
 }
 
@@ -29,7 +32,6 @@ export function toFieldPath(path: string): string {
 }
 
 function kindOf(value: unknown): string {
-  if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (value === '') return 'an empty string'

@@ -32,7 +32,7 @@ export function parseObjectBytes(bytes: Buffer): JsonObjectBytes | undefined {
 function refuseScan(exceeded: keyof ScanLimits, limits: ScanLimits): never {
   switch (exceeded) {
     case 'maxDepth':
-      return refuseValue('', `JSON nested deeper than ${limits.maxDepth} levels`, 'nesting_too_deep')
+      return refuseValue('', `the JSON is nested deeper than ${limits.maxDepth} levels`, 'nesting_too_deep')
     case 'maxMembers':
       return refuseValue('', `more than ${limits.maxMembers} top-level members`, 'too_many_members')
     case 'maxValues':
@@ -51,9 +51,9 @@ function parseJson(text: string): unknown {
 
 /** Names the position and quotes nothing, because the body may hold secrets. */
 function faultDetail(text: string): string {
-  if (text.trim() === '') return 'the body is empty, expected a JSON object'
+  if (text.trim() === '') return 'the body is empty; send a JSON object'
   const at = jsonFaultAt(text) ?? 0
   const { line, column } = lineAndColumn(text, at)
   const position = `line ${line}, column ${column} (position ${at})`
-  return at === text.length ? `the JSON ends too early, at ${position}` : `not valid JSON at ${position}`
+  return at === text.length ? `the JSON ends too early at ${position}` : `not valid JSON at ${position}`
 }

@@ -151,7 +151,7 @@ function statusOfName(code: string | undefined): number | undefined {
  */
 export function refuseDamaged(data: string): void {
   if (isTooDeep(data)) {
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent an event that is nested too deeply' })
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent a JSON event that is nested too deeply' })
   }
   try {
     JSON.parse(data)

@@ -110,7 +110,7 @@ test('sends the browser off with exactly the documented parameters, and redeems 
     originator: 'copilot-proxy',
   })
   const page = await visit(flow.back({ code: 'example-code' }))
-  expect(page).toMatchObject({ status: 200, body: expect.stringContaining('OpenAI has answered') })
+  expect(page).toMatchObject({ status: 200, body: expect.stringContaining('OpenAI answered') })
   expect(await flow.outcome).toEqual({
     kind: 'authorized',
     tokens: {

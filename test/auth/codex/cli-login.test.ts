@@ -87,7 +87,7 @@ describe('a login of Codex CLI', () => {
     })
     expect(source.status()).toEqual({
       state: 'ok',
-      detail: 'Logged in with Codex CLI’s login',
+      detail: 'Using the login of Codex CLI',
       fix: '',
       source: 'codex-cli',
       recordId: 'codex-cli-account-1',
@@ -143,8 +143,8 @@ describe('a login of Codex CLI', () => {
     clock.advance(3600_000)
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'codex_unavailable',
-      detail: 'The login of Codex CLI has run out',
-      fix: expect.stringMatching(/Run any command of Codex CLI.*then try again/),
+      detail: 'The login of Codex CLI has expired',
+      fix: expect.stringMatching(/Renew it with a Codex CLI command.*then try again/),
     })
     expect(source.status().state).toBe('expired')
     await writeFile(path, chatgpt('renewed by the CLI'))
@@ -158,8 +158,8 @@ describe('a login of Codex CLI', () => {
     expect((await source.replace(value, never)).value).toBe(value)
     expect(source.refused('Provided authentication token is expired.').error).toEqual({
       kind: 'codex_unavailable',
-      detail: 'OpenAI no longer takes the token in Codex CLI’s login',
-      fix: expect.stringContaining('Run any command of Codex CLI'),
+      detail: 'OpenAI no longer accepts the token of Codex CLI’s login',
+      fix: expect.stringContaining('Renew it with a Codex CLI command'),
     })
   })
 
@@ -214,7 +214,7 @@ describe('a file that is being written', () => {
   test('and stays cut short is reported, once, and taken up when it is whole', async () => {
     await writeFile(path, '')
     const source = start()
-    expect(await faultOf(source.get(never))).toMatchObject({ detail: 'Codex CLI’s file is not JSON, or cut short' })
+    expect(await faultOf(source.get(never))).toMatchObject({ detail: 'Codex CLI’s auth.json is not valid JSON' })
     await faultOf(source.get(never))
     expect(log.lines).toHaveLength(1)
     await writeFile(path, chatgpt('whole'))
@@ -226,7 +226,7 @@ const apiKey = { OPENAI_API_KEY: 'sk-example' }
 
 describe('a file without a login that can be used', () => {
   test.each([
-    ['API-key mode', { auth_mode: 'apikey', ...apiKey }, 'holds an API key', 'set codex.api-key'],
+    ['API-key mode', { auth_mode: 'apikey', ...apiKey }, 'has an API key', 'set codex.api-key'],
     [
       'API-key mode beside stale tokens',
       chatgpt('stale', { auth_mode: 'apikey', ...apiKey }),
@@ -245,23 +245,23 @@ describe('a file without a login that can be used', () => {
       '(agentIdentity)',
       'codex login',
     ],
-    ['a mode of a later version', { auth_mode: 'a b\n', tokens: {} }, 'holds no ChatGPT login', 'codex login'],
-    ['no tokens', { auth_mode: 'chatgpt', tokens: null }, 'holds no ChatGPT login', 'codex login'],
+    ['a mode of a later version', { auth_mode: 'a b\n', tokens: {} }, 'has no usable ChatGPT login', 'codex login'],
+    ['no tokens', { auth_mode: 'chatgpt', tokens: null }, 'has no usable ChatGPT login', 'codex login'],
     [
       'a token no header can carry',
       { tokens: { access_token: 'a b', account_id: 'x' } },
-      'no ChatGPT login',
+      'no usable ChatGPT login',
       'codex login',
     ],
     [
       'an account no header can carry',
       { tokens: { access_token: 'a', account_id: 'x\n' } },
-      'no ChatGPT',
+      'no usable ChatGPT',
       'codex login',
     ],
-    ['no account', { tokens: { access_token: 'opaque' } }, 'no ChatGPT login', 'codex login'],
-    ['no object', '[]', 'no ChatGPT login', 'codex login'],
-    ['megabytes', ' '.repeat(1024 * 1024 + 1), 'no ChatGPT login', 'codex login'],
+    ['no account', { tokens: { access_token: 'opaque' } }, 'no usable ChatGPT login', 'codex login'],
+    ['no object', '[]', 'no usable ChatGPT login', 'codex login'],
+    ['megabytes', ' '.repeat(1024 * 1024 + 1), 'no usable ChatGPT login', 'codex login'],
   ])('%s: a clear sentence, and nothing is sent', async (_what, content, detail, fix) => {
     await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
     const source = start()
@@ -297,7 +297,7 @@ describe('a file without a login that can be used', () => {
   test('one that may not be read is reported', async () => {
     await writeFile(path, chatgpt('cli'))
     const source = start({ fs: { ...nodeFs, open: refuseToOpen } })
-    expect(await faultOf(source.get(never))).toMatchObject({ detail: 'Codex CLI’s file cannot be read' })
+    expect(await faultOf(source.get(never))).toMatchObject({ detail: 'Codex CLI’s auth.json cannot be read' })
     expect(log.lines).toEqual([expect.stringContaining('EACCES')])
   })
 })

@@ -103,7 +103,7 @@ describe('an API key', () => {
     const source = createApiKeySource('sk-example and more')
     const error: unknown = await source.get(never).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(Fault)
-    expect(error).toMatchObject({ error: { detail: expect.stringContaining('no usable key') } })
+    expect(error).toMatchObject({ error: { detail: expect.stringContaining('is not a valid key') } })
     expect(source.status().state).toBe('unreadable')
   })
 })

@@ -82,7 +82,7 @@ describe('asking for a code', () => {
   test.each<[string, Answer, string]>([
     ['a refusal', { status: 403, body: { error: { message: 'Not from here' } } }, 'OpenAI answered 403: Not from here'],
     ['an OAuth error', { status: 400, body: { error: 'invalid_client' } }, 'OpenAI answered 400: invalid_client'],
-    ['a reply of another shape', { body: [] }, 'OpenAI answered 200 without what was asked for'],
+    ['a reply of another shape', { body: [] }, 'OpenAI answered 200 with an unexpected reply'],
     ['a web page', { status: 403, body: '<html>Just a moment' }, 'A web page came back instead of OpenAI’s answer'],
     ['no code', { body: { device_auth_id: 'x' } }, 'cannot be shown'],
     ['a code that repaints', { body: { device_auth_id: 'x', user_code: '\u001B[2JABCD' } }, 'cannot be shown'],

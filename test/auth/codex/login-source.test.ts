@@ -229,7 +229,7 @@ describe('a renewal that fails', () => {
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'codex_unavailable',
       detail: expect.stringContaining('503'),
-      fix: expect.stringContaining('tried again by itself'),
+      fix: expect.stringContaining('retries automatically'),
       retryAfterSeconds: 1,
     })
     answerRenewals()
@@ -365,7 +365,7 @@ describe('a renewal whose answer does not come', () => {
     expect(await faultOf(source.get(never))).toMatchObject({ detail: expect.stringContaining('503') })
     clock.advance(2_000)
     answerRenewals(refused(401, { error: { code: 'refresh_token_reused' } }))
-    expect(await faultOf(source.get(never))).toMatchObject({ detail: expect.stringContaining('was cut off') })
+    expect(await faultOf(source.get(never))).toMatchObject({ detail: expect.stringContaining('was interrupted') })
   })
 
   test('because there was no connection at all: it is tried again', async () => {
@@ -802,7 +802,7 @@ describe('who is logged in', () => {
     expect(accounts[1]).toBeUndefined()
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'codex_unavailable',
-      detail: 'Nobody is logged in to OpenAI Codex',
+      detail: 'Not logged in to OpenAI Codex',
       fix: 'Log in with: copilot-proxy login codex',
     })
     stop()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readPlanUse } from '../../../src/auth/codex/plan-use.ts'
 
 const nowMs = Date.parse('2026-11-22T02:56:04.000Z')
-const toldAt = '2026-11-22T02:56:04.000Z'
+const reportedAt = '2026-11-22T02:56:04.000Z'
 const primary = {
   'x-codex-primary-used-percent': '42.5',
   'x-codex-primary-window-minutes': '10080',
@@ -17,7 +17,7 @@ test('reads plan and windows, the shortest first', () => {
       { usedPercent: 101, minutes: 300 },
       { usedPercent: 42.5, minutes: 10_080, resetsAt: '2026-11-22T06:47:16.000Z' },
     ],
-    toldAt,
+    reportedAt,
   })
 })
 

@@ -100,7 +100,7 @@ const soon = 0
 const afterExpiry = 10 * 60_000
 const loginAgain = {
   kind: 'codex_unavailable',
-  detail: expect.stringContaining('its last renewal was cut off'),
+  detail: expect.stringContaining('its last renewal was interrupted'),
   fix: 'Log in with: copilot-proxy login codex',
 }
 

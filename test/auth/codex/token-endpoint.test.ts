@@ -195,7 +195,7 @@ describe('the exchange of a code', () => {
     answer(() => HttpResponse.json(body))
     expect(await redeemLogin(deps, login, grant, never)).toEqual({
       kind: 'failed',
-      detail: 'The reply of the login server holds no usable token',
+      detail: 'The login server’s reply has no usable token',
     })
   })
 

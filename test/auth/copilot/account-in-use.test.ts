@@ -28,12 +28,12 @@ test.each([
   [
     'ghu_example',
     'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: no (GitHub request id EXAMPLE)',
-    'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+    'Set COPILOT_GITHUB_TOKEN to a valid token',
   ],
   [
     'ghu example',
-    'COPILOT_GITHUB_TOKEN holds no usable token: there are no spaces, line breaks or accents in one',
-    'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+    'COPILOT_GITHUB_TOKEN is not a valid token: tokens have no spaces, line breaks or accented letters',
+    'Set COPILOT_GITHUB_TOKEN to a valid token',
   ],
 ])('a refused login is told by where it comes from: %s', async (githubToken, detail, fix) => {
   expect(await refusal(401, githubToken)).toMatchObject({ error: { kind: 'copilot_unavailable', detail, fix } })
@@ -55,7 +55,7 @@ test.each(['gho_example', 'github_pat_example'])(
     for (const status of [403, 404]) {
       const fetch = () => Promise.resolve(Response.json({ message: 'no' }, { status }))
       const asked = fetchAccountInUse({ store, githubToken: token, fetch, now: Date.now }, loaded().config, never)
-      expect(await asked).toEqual({ problem: expect.stringContaining('does not tell plan and quota') })
+      expect(await asked).toEqual({ problem: expect.stringContaining('does not show plan and quota') })
     }
     expect(await refusal(401, token)).toMatchObject({ error: { kind: 'copilot_unavailable' } })
   },

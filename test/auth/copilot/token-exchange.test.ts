@@ -105,9 +105,9 @@ describe('a refusal', () => {
     'a token like %j is refused here, unsent',
     async (token) => {
       for (const [tokenOrigin, words] of [
-        ['record', 'The stored login holds no usable token'],
-        ['environment', 'COPILOT_GITHUB_TOKEN holds no usable token'],
-        ['given', 'This is no usable token'],
+        ['record', 'The stored login has no usable token'],
+        ['environment', 'COPILOT_GITHUB_TOKEN is not a valid token'],
+        ['given', 'This is not a valid token'],
       ] as const) {
         expect(await exchangeCopilotToken({ ...deps, tokenOrigin }, token, never)).toMatchObject({
           kind: 'bad_credentials',

@@ -165,7 +165,7 @@ describe('when a token is fetched', () => {
     const store = memory()
     expect(await start(store).get(never)).toMatchObject({ candidates: ['https://api.githubcopilot.com'] })
     expect((await store.current())?.metadata).not.toHaveProperty('base_url')
-    expect(log.lines).toEqual([expect.stringContaining('base URL was ignored')])
+    expect(log.lines).toEqual([expect.stringContaining('ignored a base URL')])
     expect(log.lines[0]).not.toContain('canary')
   })
 
@@ -412,7 +412,7 @@ describe('an account that GitHub refuses', () => {
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
       detail: 'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: Bad credentials',
-      fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+      fix: 'Set COPILOT_GITHUB_TOKEN to a valid token',
     })
   })
 
@@ -421,8 +421,8 @@ describe('an account that GitHub refuses', () => {
     const source = start(createMemoryRecordStore(copilotRecordKind, []), { githubToken: 'ghu_example and more' })
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
-      detail: expect.stringContaining('COPILOT_GITHUB_TOKEN holds no usable token'),
-      fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid',
+      detail: expect.stringContaining('COPILOT_GITHUB_TOKEN is not a valid token'),
+      fix: 'Set COPILOT_GITHUB_TOKEN to a valid token',
     })
     expect(source.status()).toMatchObject({ state: 'login_required' })
     expect(exchanges.count).toBe(0)
@@ -740,7 +740,7 @@ describe('what is stored changes', () => {
     expect(source.status()).toMatchObject({ state: 'starting' })
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
-      detail: 'Nobody is logged in to GitHub Copilot',
+      detail: 'Not logged in to GitHub Copilot',
       fix: 'Log in with: copilot-proxy login',
     })
     expect(source.status()).toMatchObject({ state: 'login_required' })
@@ -851,7 +851,7 @@ describe('what is stored changes', () => {
   test('a record removed while its lock was waited for means signed out', async () => {
     const store: RecordStore<CopilotRecord> = { ...memory(), update: async () => undefined }
     const fault = await faultOf(start(store).get(never))
-    expect(fault).toMatchObject({ detail: 'Nobody is logged in to GitHub Copilot' })
+    expect(fault).toMatchObject({ detail: 'Not logged in to GitHub Copilot' })
   })
 })
 

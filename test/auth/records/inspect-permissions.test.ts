@@ -61,7 +61,7 @@ test('C03 what is no file of this user is found: a link, a folder, another owner
   ])
 })
 
-test('what cannot be looked at is a finding, and a path with blanks can be pasted', async () => {
+test('what cannot be inspected is a finding, and a path with blanks can be pasted', async () => {
   const closed = {
     ...nodeFs,
     readdir: async () => ['a.json', 'gone.json'],
@@ -75,7 +75,7 @@ test('what cannot be looked at is a finding, and a path with blanks can be paste
     {
       path: "/home/ada's files/a.json",
       problem: 'unknown',
-      detail: "/home/ada's files/a.json cannot be looked at (EACCES)",
+      detail: "/home/ada's files/a.json cannot be inspected (EACCES)",
       fix: `ls -ld '/home/ada'\\''s files/a.json'`,
     },
   ])

@@ -216,7 +216,7 @@ describe('privacy', () => {
   })
 
   describe('in a folder of another user', () => {
-    const told = /belongs to another user \(number 12345\), who can replace the logins in it; make it yours/
+    const told = /belongs to another user \(uid 12345\), who can replace the logins in it; make it yours/
     const foreign: RecordFs = {
       ...nodeFs,
       stat: async (path) => Object.assign(await nodeFs.stat(path), { uid: 12_345 }) as never,
@@ -283,13 +283,13 @@ describe('C07 a corrupt record', () => {
   const big = Buffer.alloc(50 * 1024 * 1024, 0x20)
   test.each([
     ['empty', '', 'it is empty'],
-    ['truncated', good.slice(0, 60), 'cut short'],
+    ['truncated', good.slice(0, 60), 'is not valid JSON'],
     ['of wrong types', good.replace('"ghu_example"', '7'), 'metadata.github_access_token'],
     ['of another shape', '[]', 'the whole'],
-    ['binary', Buffer.from([0, 255, 254, 1, 2, 128]), 'not JSON'],
+    ['binary', Buffer.from([0, 255, 254, 1, 2, 128]), 'is not valid JSON'],
     ['50 MB', big, 'too large'],
     ['with a byte order mark', `\uFEFF${good}`, 'byte order mark'],
-    ['of another account', good.replace('"copilot-octocat"', '"copilot-other"'), 'the id inside'],
+    ['of another account', good.replace('"copilot-octocat"', '"copilot-other"'), 'its id differs'],
   ])('that is %s counts as absent and is kept aside with a message', async (_what, content, words) => {
     await mkdir(dir, { mode: 0o700 })
     await writeFile(file(), content, { mode: 0o600 })
@@ -411,7 +411,7 @@ describe('C03 something else in the place of a record', () => {
     const other = createRecordStore({ kind: copilotRecordKind, dir, log, fs: foreign })
     await expect(other.read('copilot-octocat')).rejects.toMatchObject({
       problem: 'not_private',
-      message: expect.stringContaining('belongs to another user (number 12345)'),
+      message: expect.stringContaining('belongs to another user (uid 12345)'),
     })
     await expect(other.write(exampleRecord({ sku: 'new' }))).rejects.toMatchObject({ problem: 'not_private' })
     expect(await modeOf(file())).toBe('644')
@@ -567,7 +567,7 @@ describe('a corrupt record that is left', () => {
       await expect(store.current({ leaveCorrupt: true })).rejects.toMatchObject({ problem: 'unreadable' })
     }
     expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
-    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is not usable, it is not JSON, or cut short$/)])
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is not usable, it is not valid JSON$/)])
   })
 
   test('is there, as is one that cannot be read, until it is removed', async () => {

@@ -187,7 +187,7 @@ describe('logins that are of no use any more', () => {
     user.env['COPILOT_GITHUB_TOKEN'] = 'ghu_example0000'
     const { of } = await ask(user)
     expect(of('login', 'copilot')).toMatchObject([{ detail: expect.stringContaining('COPILOT_GITHUB_TOKEN') }])
-    expect(of('token', 'copilot')).toMatchObject([{ fix: 'Set COPILOT_GITHUB_TOKEN to a token that is valid' }])
+    expect(of('token', 'copilot')).toMatchObject([{ fix: 'Set COPILOT_GITHUB_TOKEN to a valid token' }])
   })
 
   test('a missing seat is reported once, as a matter of the plan', async () => {
@@ -354,7 +354,7 @@ describe('files', () => {
     await writeFile(path, '{"id":', { mode: 0o600 })
     const { of } = await ask(user)
     expect(of('login', 'copilot')).toMatchObject([
-      { status: 'failed', detail: `${path} is not usable, it is not JSON, or cut short` },
+      { status: 'failed', detail: `${path} is not usable, it is not valid JSON` },
     ])
     expect(of('login', 'copilot')[0]?.fix).toContain('copilot-proxy login')
     expect(await readdir(join(user.home, 'auth'))).toEqual(['copilot-broken.json'])

@@ -72,7 +72,7 @@ test('a host with which no connection comes about in time cannot be reached', as
   // Its TLS handshake never ends, which is as far as one comes on loopback.
   const host = await openHost(() => {})
   const found = await ask(`https://${host}`, { connectMs: 200 })
-  expect(found).toMatchObject({ kind: 'failed', stage: 'connect', reason: 'no connection in time' })
+  expect(found).toMatchObject({ kind: 'failed', stage: 'connect', reason: 'the connection timed out' })
 })
 
 test('a body without end, which nobody has asked for, is an answer', async () => {

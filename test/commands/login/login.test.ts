@@ -227,7 +227,7 @@ describe('login with a token from standard input', () => {
         code: 0,
         stdout: 'No request has gone through copilot-proxy in the last 30 days.\n',
         stderr: expect.stringMatching(
-          /^Note: GitHub does not tell plan and quota to a token of this kind\. A login with a code/,
+          /^Note: GitHub does not show plan and quota to this kind of token\. A login with a code/,
         ),
       })
     },

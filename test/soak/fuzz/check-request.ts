@@ -44,7 +44,10 @@ export function bodyOf({ caller, base, edits, textEdits }: RequestCase): string 
 export function checkRequest(requestCase: RequestCase): boolean {
   const text = bodyOf(requestCase)
   const { context, refusal } = requestCase
-  const callers = { ...callerDialects, chat: createChatCaller(() => historyWindowOf(context)) }
+  const callers = {
+    ...callerDialects,
+    chat: createChatCaller(() => ({ historyWindow: historyWindowOf(context), reasoningContent: 'auto' })),
+  }
   const caller = callers[dialectIds[requestCase.caller % 3] ?? 'chat']
   const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), headers[context % headers.length]))
   if (caller.id === 'messages') {

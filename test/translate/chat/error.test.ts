@@ -2,8 +2,6 @@ import { expect, test } from 'vitest'
 import type { ProxyError } from '../../../src/errors.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../../../src/translate/chat/error.ts'
 
-const routes = ['POST /v1/chat/completions', 'GET /v1/models']
-
 /** One of every kind, and every branch of a kind. */
 const cases: readonly [ProxyError, string, string, string | null, string | null][] = [
   [
@@ -51,7 +49,7 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'key_required' },
     'authentication_error',
-    'No key: this copilot-proxy needs one. Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".',
+    'No key: this copilot-proxy requires one. Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".',
     null,
     'invalid_api_key',
   ],
@@ -63,16 +61,23 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
     'forbidden',
   ],
   [
-    { kind: 'route_not_found', method: 'GET', path: '/v2', routes },
+    { kind: 'route_not_found', method: 'GET', path: '/v2' },
     'invalid_request_error',
-    'Unknown route GET /v2. Routes: POST /v1/chat/completions, GET /v1/models.',
+    'Unknown path: GET /v2. The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.',
+    null,
+    'route_not_found',
+  ],
+  [
+    { kind: 'route_not_found', method: 'GET', path: '/v1/model', suggestion: 'GET /v1/models' },
+    'invalid_request_error',
+    'Unknown path: GET /v1/model. Did you mean GET /v1/models?',
     null,
     'route_not_found',
   ],
   [
     { kind: 'method_not_allowed', method: 'GET', path: '/v1/chat/completions', allow: ['POST'] },
     'invalid_request_error',
-    '/v1/chat/completions does not take GET. Allowed: POST.',
+    'Method GET is not allowed for /v1/chat/completions. Use POST.',
     null,
     'method_not_allowed',
   ],
@@ -93,21 +98,21 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'queue_full', retryAfterSeconds: 2 },
     'rate_limit_error',
-    'copilot-proxy has as many requests waiting as it takes. Try again in 2 s.',
+    'The queue is full (server.max-queued-requests). Try again in 2 s.',
     null,
     'rate_limit_exceeded',
   ],
   [
     { kind: 'rate_limited', perMinute: 60, setting: 'server.max-requests-per-minute', retryAfterSeconds: 3 },
     'rate_limit_error',
-    'More than 60 requests in a minute (server.max-requests-per-minute). Try again in 3 s.',
+    'Rate limit reached: 60 requests a minute (server.max-requests-per-minute). Try again in 3 s.',
     null,
     'rate_limit_exceeded',
   ],
   [
     { kind: 'shutting_down' },
     'service_unavailable_error',
-    'copilot-proxy is shutting down. Try again once it is back.',
+    'copilot-proxy is shutting down. Try again after it has restarted.',
     null,
     'shutting_down',
   ],
@@ -166,14 +171,14 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'upstream_unreachable', detail: 'the host name was not found' },
     'server_error',
-    'Upstream cannot be reached: the host name was not found. To find out why: copilot-proxy doctor',
+    'Cannot reach upstream: the host name was not found. To find the cause, run: copilot-proxy doctor',
     null,
     'upstream_unreachable',
   ],
   [
     { kind: 'upstream_silent', phase: 'connect', afterMs: 10_000 },
     'timeout_error',
-    'Upstream could not be connected to within 10 s (timeouts.connect-seconds). To find out why: copilot-proxy doctor',
+    'Could not connect to upstream within 10 s (timeouts.connect-seconds). To find the cause, run: copilot-proxy doctor',
     null,
     'upstream_timeout',
   ],
@@ -194,21 +199,21 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'upstream_truncated' },
     'server_error',
-    'The answer broke off: upstream closed the stream before it was finished.',
+    'The answer is incomplete: upstream closed the stream before it had finished.',
     null,
     'upstream_truncated',
   ],
   [
     { kind: 'upstream_unusable', detail: 'it answered with a web page' },
     'server_error',
-    "Upstream's answer cannot be used: it answered with a web page.",
+    'Upstream sent an unusable answer: it answered with a web page.',
     null,
     'upstream_unusable',
   ],
   [
     { kind: 'internal' },
     'server_error',
-    'copilot-proxy failed. Its log has the details under request id req-1.',
+    'Internal error in copilot-proxy. See its log for request id req-1.',
     null,
     'internal_error',
   ],

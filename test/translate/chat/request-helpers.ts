@@ -15,6 +15,7 @@ export function traits(id: string, rest: Partial<ModelTraits> = {}): ModelTraits
 export interface PassOptions {
   readonly model?: ModelTraits
   readonly historyWindow?: number
+  readonly reasoningContent?: boolean
   readonly strict?: boolean
   readonly learnedRefusals?: readonly string[]
 }
@@ -33,9 +34,9 @@ export function told(warnings: readonly Warning[]): string[] {
 }
 
 /** A caller's request. Its value is frozen, so that a coder which changes it fails the test. */
-export function callOf(body: unknown, { historyWindow }: PassOptions = {}) {
+export function callOf(body: unknown, { historyWindow = 0, reasoningContent = false }: PassOptions = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const request = decodeChatRequest(text, Buffer.from(text), {}, historyWindow)
+  const request = decodeChatRequest(text, Buffer.from(text), {}, { historyWindow, reasoningContent })
   deepFreeze(request.body.value)
   return request
 }

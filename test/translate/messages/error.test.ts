@@ -30,12 +30,7 @@ test.each<[ProxyError, number, string, string]>([
   [{ kind: 'key_required' }, 401, 'authentication_error', 'No key: '],
   [{ kind: 'upstream_unauthorized', upstreamMessage: 'expired' }, 401, 'authentication_error', 'Invalid API key'],
   [{ kind: 'forbidden', detail: 'other host' }, 403, 'permission_error', 'Refused: other host.'],
-  [
-    { kind: 'route_not_found', method: 'GET', path: '/v2', routes: ['POST /v1/messages'] },
-    404,
-    'not_found_error',
-    '/v2',
-  ],
+  [{ kind: 'route_not_found', method: 'GET', path: '/v2' }, 404, 'not_found_error', '/v2'],
   [
     { kind: 'model_not_found', model: 'x', suggestions: ['y'] },
     404,
@@ -46,7 +41,7 @@ test.each<[ProxyError, number, string, string]>([
     { kind: 'method_not_allowed', method: 'GET', path: '/v1/messages', allow: ['POST'] },
     405,
     'invalid_request_error',
-    'Allowed: POST.',
+    'Use POST.',
   ],
   [{ kind: 'body_stalled', afterMs: 1000 }, 408, 'timeout_error', '1 seconds'],
   [{ kind: 'body_too_large', limitBytes: 1024 * 1024 }, 413, 'request_too_large', 'larger than 1 MB'],
@@ -56,11 +51,11 @@ test.each<[ProxyError, number, string, string]>([
     { kind: 'rate_limited', perMinute: 9, setting: 'server.max-requests-per-minute', retryAfterSeconds: 2 },
     429,
     'rate_limit_error',
-    'More than 9 requests',
+    'Rate limit reached: 9 requests',
   ],
-  [{ kind: 'internal' }, 500, 'api_error', 'under request id req_1.'],
+  [{ kind: 'internal' }, 500, 'api_error', 'for request id req_1.'],
   [{ kind: 'upstream_unreachable', detail: 'no such host' }, 502, 'api_error', 'no such host.'],
-  [{ kind: 'upstream_truncated' }, 502, 'api_error', 'broke off'],
+  [{ kind: 'upstream_truncated' }, 502, 'api_error', 'is incomplete'],
   [{ kind: 'upstream_unusable', detail: 'a web page' }, 502, 'api_error', 'a web page.'],
   [{ kind: 'upstream_failed', message: 'boom' }, 502, 'api_error', 'boom'],
   // The proxy's own: it is not upstream that is busy, and the words say what to do.
@@ -146,7 +141,7 @@ test('hands over the details that the SDK looks for', () => {
   expect(messagesErrorStatus(error)).toBe(400)
   expect(toMessagesError(error, 'r').error).toEqual({
     type: 'invalid_request_error',
-    message: "Invalid 'thread': threads are not supported here, send the whole conversation in messages.",
+    message: "Invalid 'thread': threads are not supported; send the whole conversation in messages.",
     details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
   })
 })

@@ -172,7 +172,7 @@ describe('a started stream', () => {
     await expect(stream.finalResponse()).rejects.toMatchObject({
       code: 'upstream_truncated',
       type: 'server_error',
-      message: expect.stringContaining('broke off'),
+      message: expect.stringContaining('is incomplete'),
     })
   })
 

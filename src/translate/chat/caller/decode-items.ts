@@ -29,7 +29,7 @@ export function decodeItems(messages: readonly ChatMessage[], positions: readonl
   })
   if (named !== undefined) {
     const field = `messages.${named}.name`
-    warnings.push({ code: 'dropped', field, detail: 'names of participants have no place in this request' })
+    warnings.push({ code: 'dropped', field, detail: 'the upstream API has no participant names' })
   }
   return { items, warnings }
 }
@@ -84,7 +84,7 @@ function decodeAssistant(message: ChatMessage, at: number, items: TurnItem[], wa
   if (calls.length === 0) markLast(parts, mark)
   if (parts.length > 0) items.push({ type: 'message', role: 'assistant', path, parts })
   if (isObject(message['audio'])) {
-    warnings.push({ code: 'dropped', field: `${path}.audio`, detail: 'spoken answers cannot be handed back' })
+    warnings.push({ code: 'dropped', field: `${path}.audio`, detail: 'audio of earlier answers cannot be sent back' })
   }
   for (const [nth, call] of calls.entries()) {
     const { id, type, function: called, custom } = call
@@ -112,7 +112,7 @@ function decodeReasoning(message: ChatMessage, path: string, items: TurnItem[], 
   const written = message['reasoning_opaque']
   const opaque = isFilled(written) ? toOpaque(written) : undefined
   if (isFilled(written) && opaque === undefined) {
-    warnings.push({ code: 'thinking_dropped', field: path, detail: 'its opaque value is damaged' })
+    warnings.push({ code: 'thinking_dropped', field: path, detail: 'its reasoning_opaque is damaged' })
   }
   if (text !== '' || opaque !== undefined) items.push({ type: 'reasoning', path, text, opaque })
 }
@@ -148,7 +148,7 @@ function decodeAssistantParts(content: ChatMessage['content'], at: number, warni
     if (type === 'text') return [{ type, text: String(part['text']), ...cacheOf(part) }]
     if (type === 'refusal') return [{ type, text: String(part['refusal']) }]
     const field = `messages.${at}.content.${nth}`
-    warnings.push({ code: 'dropped', field, detail: 'only text and refusals are taken from assistant messages' })
+    warnings.push({ code: 'dropped', field, detail: 'assistant messages can only have text and refusals' })
     return []
   })
 }

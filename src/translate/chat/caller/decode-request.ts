@@ -4,7 +4,15 @@ import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { parseBody } from '../../parts/json-body.ts'
 import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
-import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatRequest, isImagePart } from '../wire.ts'
+import {
+  ChatBody,
+  chatBodyOf,
+  type ChatMessage,
+  chatRequest,
+  type ChatOptions,
+  type ChatRequest,
+  isImagePart,
+} from '../wire.ts'
 import { spliceMembers } from '../../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
 
@@ -18,18 +26,19 @@ const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 /** More than any upstream takes; the model's own limit is in `parts/shared-checks.ts`. */
 const MAX_TOOLS = 10_000
 
+const defaultOptions: ChatOptions = { historyWindow: 0, reasoningContent: false }
+
 /**
  * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.
  *
  * @param bytes the UTF-8 of `text`; encoding it again costs more than parsing it
- * @param historyWindow as `ChatBody.historyWindow`
  * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
  */
 export function decodeChatRequest(
   text: string,
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
-  historyWindow = 0,
+  options: ChatOptions = defaultOptions,
 ): CallerRequest<ChatBody> {
   // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
   const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
@@ -46,7 +55,7 @@ export function decodeChatRequest(
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
     sessionId: nameSession(headers, value['prompt_cache_key']),
-    body: new ChatBody(bytes, value, members, historyWindow),
+    body: new ChatBody(bytes, value, members, options),
   }
 }
 
@@ -60,7 +69,7 @@ function checkRequest(value: unknown): asserts value is ChatRequest {
   checkMessages(data?.messages)
   const n = data?.n ?? 1
   if (n !== 1) {
-    refuseValue('n', `expected 1, got ${n}: one answer per request is all that upstream gives`, 'unsupported_value')
+    refuseValue('n', `only n=1 is supported`, 'unsupported_value')
   }
 }
 
@@ -105,7 +114,7 @@ export function recallChatReasoning(
   if (!recalled) return request
   // Splices the text: serialising the whole request would round a 64-bit seed.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
-  return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.historyWindow), sessionId: request.sessionId }
+  return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.options), sessionId: request.sessionId }
 }
 
 function recalledFor(message: ChatMessage, recall: (callId: string) => string | undefined): string | undefined {

@@ -5,7 +5,7 @@ import type { FieldNames, OutputFormat, Sampling, Turn, TurnReasoning } from '..
 import type { Warning } from '../../warning.ts'
 import { cutHistory } from '../history-window.ts'
 import { withTools } from '../legacy-functions.ts'
-import { chatReplyNotes } from '../usage.ts'
+import { chatReplyNotes } from '../reply-notes.ts'
 import { chatBodyOf, chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
 import { decodeToolChoice, decodeTools } from './decode-tools.ts'
@@ -46,7 +46,7 @@ export function decodeChatTurn(request: CallerRequest): DecodedTurn {
   return {
     turn,
     warnings: [...cutWarnings, ...warnings, ...memberWarnings(body)],
-    replyNotes: chatReplyNotes(body),
+    replyNotes: chatReplyNotes(source),
   }
 }
 
@@ -175,8 +175,8 @@ function memberWarnings(body: ChatRequest): Warning[] {
   })
   const hasOtherCap = typeof older === 'number' && typeof newer === 'number' && older !== newer
   return [
-    ...(hasOtherCap ? [dropped('max_tokens', 'max_completion_tokens is given too')] : []),
-    ...lost.map((member) => dropped(member, 'it has no place in a request of another dialect')),
+    ...(hasOtherCap ? [dropped('max_tokens', 'max_completion_tokens is set too')] : []),
+    ...lost.map((member) => dropped(member, 'the upstream API has no such field')),
   ]
 }
 

@@ -5,7 +5,8 @@ import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import type { ChatAnnotation, ChatCompletionChunk, ChatDelta, ChatUsage, FinishReason } from '../wire.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
 import { keepReasoning, noteReasoningDelta, type ReasoningNote, startReasoningNote } from '../reply-reasoning.ts'
-import { encodeUsage, wantsUsage } from '../usage.ts'
+import { readChatReplyNotes } from '../reply-notes.ts'
+import { encodeUsage } from '../usage.ts'
 
 /** One chunk without the identity of the reply. */
 interface Piece {
@@ -48,7 +49,7 @@ const nothing: readonly Piece[] = []
 
 /** Encodes a reply as chat chunks. The role waits for the first event with content. */
 export function createChatTurnStream(seed: ReplySeed): TurnStream {
-  const state = startEncode(seed, wantsUsage(seed.notes.caller))
+  const state = startEncode(seed, readChatReplyNotes(seed.notes.caller).wantsUsage)
   return {
     push(event) {
       let text = ''

@@ -73,12 +73,12 @@ export function encodeItems(items: readonly TurnItem[], family: ModelFamily): En
         warnings.push({
           code: 'dropped',
           field: item.path,
-          detail: 'a search of another upstream cannot be handed back',
+          detail: 'a web search of another upstream cannot be sent back',
         })
         break
       case 'compaction':
         endRun()
-        warnings.push({ code: 'compaction_dropped', field: item.path, detail: 'only its text was kept' })
+        warnings.push({ code: 'compaction_dropped', field: item.path, detail: 'only its text was sent' })
         if (item.text !== '') {
           messages.push({ message: { role: 'user', content: item.text }, path: item.path, cache: undefined })
         }
@@ -154,7 +154,7 @@ function encodeReasoning(
   const chosen = hasMessage ? (run.slice(0, lastCall + 1).findLast(fits) ?? run.findLast(fits)) : undefined
   for (const item of run) {
     if (item.type !== 'reasoning' || item.opaque === undefined || item === chosen) continue
-    const detail = fits(item) ? 'a message has room for one thought' : 'reasoning of another upstream dropped'
+    const detail = fits(item) ? 'a message can have one thought only' : 'reasoning of another model dropped'
     warnings.push({ code: 'thinking_dropped', field: item.path, detail })
   }
   if (chosen?.opaque === undefined) return {}

@@ -93,7 +93,7 @@ function encodeToolChoice({ toolChoice }: Turn): Partial<ChatRequest> {
 function encodeSampling({ sampling, fieldNames }: Turn, warnings: Warning[]): Partial<ChatRequest> {
   const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed, logitBias } = sampling
   if (topK !== undefined) {
-    warnings.push({ code: 'dropped', field: fieldNames.topK, detail: 'chat completions have no such parameter' })
+    warnings.push({ code: 'dropped', field: fieldNames.topK, detail: 'Chat Completions has no such parameter' })
   }
   return {
     temperature,
@@ -126,7 +126,7 @@ function encodeVerbosity(
 ): Partial<ChatRequest> {
   if (verbosity === undefined) return {}
   if (family.kind === 'gpt' && (family.major ?? 0) >= 5) return { verbosity }
-  warnings.push({ code: 'dropped', field: fieldNames.verbosity, detail: 'known to GPT-5 and later only' })
+  warnings.push({ code: 'dropped', field: fieldNames.verbosity, detail: 'supported by GPT-5 and later only' })
   return {}
 }
 
@@ -207,7 +207,7 @@ function encodeEffort(
   }
   const effort = clampEffort(wanted, listed)
   if (effort !== wanted) {
-    warnings.push({ code: 'clamped', field, detail: `'${wanted}' is not offered by ${id}, sent as '${effort}'` })
+    warnings.push({ code: 'clamped', field, detail: `${id} does not support '${wanted}'; sent as '${effort}'` })
   }
   return { reasoning_effort: effort }
 }

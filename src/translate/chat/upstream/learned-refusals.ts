@@ -61,7 +61,7 @@ const rows: readonly RefusalRow[] = [
         {
           code: 'adapted',
           field: 'tool_calls',
-          detail: 'upstream takes only calls that the model made itself; those of others are told in words',
+          detail: 'upstream only accepts calls that the model made itself; other calls are sent as text',
         },
       ],
     },
@@ -85,7 +85,7 @@ const rows: readonly RefusalRow[] = [
     source: 'parameters, refusals by name',
     pattern: /./,
     remedy: (_match, refused) =>
-      withoutField(namedMember(refused), isEssential, 'refused by upstream, sent again without'),
+      withoutField(namedMember(refused), isEssential, 'upstream refused it; retried without it'),
   },
 ]
 

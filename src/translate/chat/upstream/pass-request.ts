@@ -2,7 +2,7 @@ import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect
 import { isObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { cutHistory } from '../history-window.ts'
-import { chatReplyNotes } from '../usage.ts'
+import { chatReplyNotes } from '../reply-notes.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 
@@ -22,7 +22,7 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
   return {
     body: spliceMembers(body, changedMembers(body.value, adapted.request)),
     warnings: [...warnings, ...adapted.warnings],
-    replyNotes: chatReplyNotes(body.value),
+    replyNotes: chatReplyNotes(body),
   }
 }
 

@@ -1,11 +1,12 @@
 import { encodeData } from '../../../sse/encode.ts'
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
-import { stringify } from '../../../json/json.ts'
+import { isFilled, isObject, stringify } from '../../../json/json.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
 import { keepReasoning, noteReasoning, startReasoningNote } from '../reply-reasoning.ts'
 import type { ReasoningNote } from '../reply-reasoning.ts'
-import { decodeUsage, wantsUsage } from '../usage.ts'
+import { readChatReplyNotes } from '../reply-notes.ts'
+import { decodeUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent } from './normalise/normaliser.ts'
 import { startNormaliser } from './normalise/state.ts'
 import type { NormalisedChunk, NormaliserState } from './normalise/state.ts'
@@ -14,21 +15,23 @@ const endMark = encodeData('[DONE]')
 
 /** Upstream's chunks, normalised; those that conform keep their text. */
 export function createChatStream(seed: ReplySeed): ReplyStream {
-  const state = startNormaliser(seed, wantsUsage(seed.notes.upstream))
+  const { wantsUsage, reasoningContent } = readChatReplyNotes(seed.notes.upstream)
+  const state = startNormaliser(seed, wantsUsage)
   const note = startReasoningNote()
   return {
     push(event) {
       if (state.done) return ''
-      const text = encode(normaliseEvent(state, event), note)
+      const text = encode(readable(reasoningContent, normaliseEvent(state, event)), note)
       return state.done ? text + endMark : text
     },
-    end: () => (state.done ? '' : encode(normaliseEnd(state), note) + endMark),
+    end: () => (state.done ? '' : encode(readable(reasoningContent, normaliseEnd(state)), note) + endMark),
     ...observers(state, note),
   }
 }
 
 /** Folds the chunks of the same reply into a body, which always has usage. */
 export function createChatFold(seed: ReplySeed): ReplyFold {
+  const { reasoningContent } = readChatReplyNotes(seed.notes.upstream)
   const state = startNormaliser(seed, true)
   const answer = startAnswer()
   const note = startReasoningNote()
@@ -39,13 +42,30 @@ export function createChatFold(seed: ReplySeed): ReplyFold {
     }
   }
   return {
-    push: (event) => fold(normaliseEvent(state, event)),
+    push: (event) => fold(readable(reasoningContent, normaliseEvent(state, event))),
     end() {
-      fold(normaliseEnd(state))
+      fold(readable(reasoningContent, normaliseEnd(state)))
       return toCompletion(answer)
     },
     ...observers(state, note),
   }
+}
+
+/** Repeats Copilot's readable reasoning as `reasoning_content`, for callers that read it there. */
+function readable(wanted: boolean, chunks: readonly NormalisedChunk[]): readonly NormalisedChunk[] {
+  return wanted ? chunks.map(withReasoningContent) : chunks
+}
+
+/** A copy: events that match a template reuse the chunk. */
+function withReasoningContent(normalised: NormalisedChunk): NormalisedChunk {
+  const { choices } = normalised.chunk
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
+  const delta = isObject(choice) ? choice['delta'] : undefined
+  if (!isObject(choice) || !isObject(delta)) return normalised
+  const { reasoning_text: text, reasoning_content: given } = delta
+  if (!isFilled(text) || isFilled(given)) return normalised
+  const changed = { ...choice, delta: { ...delta, reasoning_content: text } }
+  return { chunk: { ...normalised.chunk, choices: [changed] }, text: undefined }
 }
 
 function encode(chunks: readonly NormalisedChunk[], note: ReasoningNote): string {

@@ -121,7 +121,7 @@ function isToolSearch(block: MessagesBlock): boolean {
 
 /** The warning for tool search and for deferred tools. */
 export function everyToolOffered(field: LazyField): Warning {
-  return { code: 'adapted', field: field(), detail: 'every tool is offered from the start, without a search' }
+  return { code: 'adapted', field: field(), detail: 'all tools are offered from the start, without tool search' }
 }
 
 function toolCall(block: Block<'tool_use'>, path: string): ToolCallItem {
@@ -160,6 +160,6 @@ function reasoning(
     ? openOpaque(state)
     : { vendor: 'anthropic', family: 'claude', form, value: state }
   if (opaque !== undefined) return { type: 'reasoning', text, opaque, path }
-  warnings.push({ code: 'thinking_dropped', field: path, detail: 'a signature of ours came back damaged' })
+  warnings.push({ code: 'thinking_dropped', field: path, detail: 'the signature is damaged' })
   return { type: 'reasoning', text, path }
 }

@@ -42,7 +42,7 @@ export function partsOfBlock(
 }
 
 export function unreadable(field: LazyField): Warning {
-  return { code: 'dropped', field: field(), detail: 'blocks of this type have no equivalent for this model' }
+  return { code: 'dropped', field: field(), detail: 'this model has no equivalent of this block type' }
 }
 
 /** The cache mark of a block or tool, to be spread into a part or tool of the turn. */

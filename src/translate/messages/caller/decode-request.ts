@@ -84,7 +84,7 @@ function refuseThread({ thread }: JsonObject): void {
   throw new Fault({
     kind: 'invalid_request',
     path: 'thread',
-    detail: 'threads are not supported here, send the whole conversation in messages',
+    detail: 'threads are not supported; send the whole conversation in messages',
     code: 'unsupported_parameter',
     details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
   })

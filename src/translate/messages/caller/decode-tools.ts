@@ -64,16 +64,16 @@ const DIRECT = 'direct'
 
 function callerTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnTool[] {
   if (isPlaceholder(tool)) {
-    const detail = 'a deferred tool without a schema is not offered before it has one'
+    const detail = 'deferred tools without a schema are not offered'
     warnings.push({ code: 'adapted', field: path, detail })
     return []
   }
   const { input_examples: examples, allowed_callers: callers } = tool
   if (Array.isArray(examples) && examples.length > 0) {
-    warnings.push({ code: 'dropped', field: `${path}.input_examples`, detail: 'this model takes no examples' })
+    warnings.push({ code: 'dropped', field: `${path}.input_examples`, detail: 'this model does not support examples' })
   }
   if (Array.isArray(callers) && !callers.includes(DIRECT)) {
-    warnings.push({ code: 'dropped', field: `${path}.allowed_callers`, detail: 'this model calls every tool directly' })
+    warnings.push({ code: 'dropped', field: `${path}.allowed_callers`, detail: 'this model calls all tools directly' })
   }
   return [
     {

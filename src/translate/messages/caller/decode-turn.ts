@@ -78,7 +78,7 @@ function fieldNamesOf({ output_config: config, output_format: format }: Messages
 const refused = {
   container: 'containers are not available for this model',
   mcp_servers: 'remote MCP servers are not available for this model',
-  compaction: 'the conversation cannot be compacted by this model',
+  compaction: 'this model cannot compact the conversation',
 } as const
 
 function refuseUntranslatable(value: MessagesRequest): void {
@@ -86,7 +86,7 @@ function refuseUntranslatable(value: MessagesRequest): void {
     if (isStated(value[field])) refuseAt(() => field, detail)
   }
   if (value.max_tokens === 0) {
-    refuseAt(() => 'max_tokens', 'expected at least 1: the cache cannot be warmed without an answer')
+    refuseAt(() => 'max_tokens', 'must be at least 1: copilot-proxy cannot warm the cache without an answer')
   }
 }
 
@@ -97,7 +97,7 @@ function isStated(value: unknown): boolean {
 
 function decodeStop({ stop_sequences: texts }: MessagesRequest): readonly string[] {
   const blank = texts?.findIndex((text) => text.trim() === '') ?? -1
-  if (blank !== -1) refuseAt(() => `stop_sequences.${blank}`, 'expected text that is not only white space')
+  if (blank !== -1) refuseAt(() => `stop_sequences.${blank}`, 'must not be only white space')
   return texts ?? []
 }
 
@@ -107,7 +107,7 @@ function decodeFormat(value: MessagesRequest, warnings: Warning[]): OutputFormat
   if (!format) return undefined
   if (format.type === 'json_schema' && format.schema) return { type: 'json_schema', schema: format.schema }
   const field = isOlder ? 'output_format' : 'output_config.format'
-  warnings.push({ code: 'dropped', field, detail: 'formats of this type are not known here' })
+  warnings.push({ code: 'dropped', field, detail: 'this format type is unknown' })
   return undefined
 }
 
@@ -152,7 +152,7 @@ function warnRest(value: MessagesRequest, warnings: Warning[]): void {
 function droppedField(name: string): Warning {
   // Names of members come from the caller and go into a header.
   const field = /^[\w.-]{1,80}$/.test(name) ? name : 'unknown_field'
-  return { code: 'dropped', field, detail: 'this field means nothing to this model' }
+  return { code: 'dropped', field, detail: 'this model does not support this field' }
 }
 
 type Mode = NonNullable<TurnReasoning['mode']>
@@ -169,7 +169,7 @@ function decodeReasoning(request: MessagesRequest, warnings: Warning[]): TurnRea
   const effort = effortOfTurn(messages) ?? config?.effort ?? undefined
   const mode = MODES.get(thinking?.type ?? '')
   if (thinking && mode === undefined) {
-    warnings.push({ code: 'dropped', field: 'thinking', detail: 'thinking of this type is not known here' })
+    warnings.push({ code: 'dropped', field: 'thinking', detail: 'this thinking type is unknown' })
   }
   if (mode === undefined) return effort === undefined ? undefined : { effort }
   return {
@@ -202,7 +202,7 @@ function thinkingKeptFrom(request: MessagesRequest, warnings: Warning[]): number
       keptFrom = startOfTurns(request.messages, turnsToKeep(edit['keep']))
       return
     }
-    const detail = 'context is not edited for this model'
+    const detail = 'this model does not support context editing'
     warnings.push({ code: 'dropped', field: `context_management.edits.${at}`, detail })
   })
   return keptFrom

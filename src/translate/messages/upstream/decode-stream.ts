@@ -112,7 +112,7 @@ function openBlock(state: DecodeState, block: JsonObject, out: TurnEvent[]): voi
     case 'thinking':
       return pushText(state, open, 'think.delta', block['thinking'], out)
     case 'tool':
-      if (!isFilled(name)) throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+      if (!isFilled(name)) throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without a name' })
       state.calls += 1
       out.push({ type: 'tool.open', slot: slotOf(state, open), id: open.id, name, kind: 'function' })
       return

@@ -54,11 +54,11 @@ export function encodeItems(items: readonly TurnItem[], target: Target, warnings
       case 'web_search':
         // The search is dropped: its results are another vendor's ciphertext, and upstream refuses a search without
         // results.
-        warnings.push({ code: 'dropped', field: item.path, detail: 'web searches of another upstream are left out' })
+        warnings.push({ code: 'dropped', field: item.path, detail: 'web searches of another upstream dropped' })
         break
       case 'compaction':
         if (item.opaque !== undefined) {
-          const detail = 'history compacted by another upstream cannot be read'
+          const detail = 'history compacted by another upstream cannot be read; dropped'
           warnings.push({ code: 'compaction_dropped', field: item.path, detail })
         }
         if (!isBlank(item.text)) add('user', [{ type: 'text', text: item.text }])
@@ -72,7 +72,7 @@ function messageBlocks({ role, parts, path }: MessageItem, warnings: Warning[]):
   if (role !== 'assistant') return partBlocks(parts, path)
   return parts.flatMap((part): readonly MessagesBlock[] => {
     if (part.type === 'text' || part.type === 'refusal') return partBlocks([part], path)
-    const detail = 'Claude takes only text as the words of the assistant'
+    const detail = 'assistant messages for Claude can only have text'
     warnings.push({ code: 'dropped', field: path, detail })
     return []
   })
@@ -176,7 +176,7 @@ function imageBlock({ source, cache }: Part<'image'>, path: string): MessagesBlo
     case 'url':
       return { type: 'image', source: { type: 'url', url: source.url }, ...cacheControl(cache) }
     case 'file_id':
-      return refusePart(path, 'uploaded images are not available for this model, send the image itself')
+      return refusePart(path, 'this model cannot read uploaded images; send the image itself')
     case 'base64': {
       // Some clients write this type for `image/jpeg`.
       const mediaType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
@@ -196,7 +196,7 @@ function fileBlock({ source, filename, cache }: Part<'file'>, path: string): Mes
     case 'url':
       return refusePart(path, 'document url sources are not supported by this model')
     case 'file_id':
-      return refusePart(path, 'uploaded files are not available for this model, send the file itself')
+      return refusePart(path, 'this model cannot read uploaded files; send the file itself')
     case 'base64':
       break
   }

@@ -28,7 +28,7 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   refuseImpossible(turn)
   const { system, messages } = encodeItems(turn.items, target, warnings)
   if (messages.length === 0) {
-    refuseValue(memberOf(turn), 'there is nothing but system text, expected a message of the user', 'invalid_value')
+    refuseValue(memberOf(turn), 'the request has only system text; add a user message', 'invalid_value')
   }
   if (!target.takesPrefill) refusePrefill(messages)
   const tools = encodeTools(turn, warnings)
@@ -105,7 +105,7 @@ function encodeThinking(
   const { mode, budgetTokens, effort: stated } = reasoning ?? {}
   if (wanted === undefined) {
     if (stated !== undefined) {
-      warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'an effort of this name is not known here' })
+      warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'this effort is unknown' })
     }
     return {}
   }
@@ -152,13 +152,13 @@ function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Wa
   if (format === undefined) return { system: [] }
   const schema = format.type === 'json_schema' ? format.schema : undefined
   if (schema === undefined || !target.takesOutputConfig || target.traits.supports.structuredOutputs === false) {
-    const detail = `not supported by ${target.traits.id}, asked for in the system text`
+    const detail = `${target.traits.id} does not support it; requested in the system text`
     warnings.push({ code: 'json_hinted', field: fieldNames.format, detail })
     return { system: [{ type: 'text', text: jsonHint(schema) }] }
   }
   const fitted = toFormatSchema(schema)
   for (const keyword of fitted.removed) {
-    const detail = `${keyword} is not taken in the schema of an answer`
+    const detail = `upstream does not accept ${keyword} in the schema of an answer`
     warnings.push({ code: 'schema_simplified', field: `${fieldNames.format}.${keyword}`, detail })
   }
   return { system: [], output_config: { format: { type: 'json_schema', schema: fitted.schema } } }
@@ -168,7 +168,7 @@ function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Wa
 function encodeStop({ stop, fieldNames }: Turn, warnings: Warning[]): readonly string[] {
   const kept = stop.filter((text) => !isBlank(text))
   if (kept.length < stop.length) {
-    warnings.push({ code: 'dropped', field: fieldNames.stop, detail: 'Claude takes no stop texts of white space' })
+    warnings.push({ code: 'dropped', field: fieldNames.stop, detail: 'Claude does not accept blank stop sequences' })
   }
   return kept
 }
@@ -183,7 +183,7 @@ function dropUnknown({ sampling, verbosity, fieldNames }: Turn, warnings: Warnin
     ['verbosity', verbosity !== undefined && verbosity !== 'medium'],
   ]
   for (const [field, isStated] of stated) {
-    if (isStated) warnings.push({ code: 'dropped', field: fieldNames[field], detail: 'Claude has nothing like it' })
+    if (isStated) warnings.push({ code: 'dropped', field: fieldNames[field], detail: 'Claude has no equivalent' })
   }
 }
 
@@ -212,7 +212,7 @@ function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
 function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
   const { name, description, parameters, strict, cache, path } = tool
   if (strict === true) {
-    const detail = 'not supported by every backend of upstream: the schema is shown to the model all the same'
+    const detail = 'some upstream backends do not enforce it; the model sees the schema all the same'
     warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
   }
   // `prepareTurn` has made every schema an object schema.

@@ -279,7 +279,7 @@ function cutArguments(state: Normaliser, open: OpenBlock, event: LooseBlockDelta
  */
 function refuseLateArguments(delta: JsonObject, wireIndex: unknown, calls: ReadonlySet<unknown>): void {
   if (delta['type'] !== 'input_json_delta' || !isFilled(delta['partial_json']) || !calls.has(wireIndex)) return
-  throw new Fault({ kind: 'upstream_unusable', detail: 'it sent arguments of a tool call that was over' })
+  throw new Fault({ kind: 'upstream_unusable', detail: 'it sent arguments for a tool call that had ended' })
 }
 
 function closeBlock(state: Normaliser, sent?: Sent): void {

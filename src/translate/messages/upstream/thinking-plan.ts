@@ -72,7 +72,7 @@ function planBudget(
   if (forcesTool) return off(effort, FORCED)
   if (lacksThought) return off(effort, 'the turn that made the last tool calls has no thinking block')
   const most = Math.min(target.maxBudget, maxTokens - 1)
-  if (most < target.minBudget) return off(effort, 'max_tokens leaves no room for it')
+  if (most < target.minBudget) return off(effort, 'max_tokens is too small for it')
   const asked = type === 'enabled' ? budgetTokens : undefined
   // The chosen budget leaves a quarter of the tokens to the answer, or as many as an answer usually needs.
   const room = Math.min(ANSWER_TOKENS, Math.floor(maxTokens / 4))
@@ -85,7 +85,7 @@ function planBudget(
 /** Tokens of `max_tokens` that the chosen budget leaves to the answer. */
 const ANSWER_TOKENS = 4096
 
-const FORCED = 'the model does not think where tool_choice demands a tool'
+const FORCED = 'the model does not think when tool_choice requires a tool'
 
 function off(effort: string | undefined, conflict: string): ThinkingPlan {
   return { type: 'disabled', effort: atMostHigh(effort), conflict }

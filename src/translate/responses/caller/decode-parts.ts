@@ -19,7 +19,7 @@ export function decodeParts(content: unknown, path: string, warnings: Warning[])
     warnings.push({
       code: 'dropped',
       field: `${path}.${at}`,
-      detail: 'a content part of a kind that only its own upstream knows',
+      detail: 'only its own upstream supports this content type',
     })
     return []
   })

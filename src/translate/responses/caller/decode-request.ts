@@ -58,7 +58,7 @@ function checkPresence({ input, previous_response_id, messages }: JsonObject): v
     return
   }
   if (messages !== undefined) {
-    refuseValue('messages', 'the Responses API has input in its place', 'unsupported_parameter')
+    refuseValue('messages', 'the Responses API uses input instead', 'unsupported_parameter')
   }
   refuseType('input', 'a string or an array of items', input)
 }
@@ -68,10 +68,10 @@ const STATEFUL = ['conversation', 'prompt'] as const
 
 function refuseStateful(value: JsonObject): void {
   if (value['background'] === true) {
-    refuseValue('background', 'responses are not made in the background here', 'unsupported_value')
+    refuseValue('background', 'background responses are not supported', 'unsupported_value')
   }
   for (const field of STATEFUL) {
-    if (isGiven(value[field])) refuseValue(field, `there is no stored ${field} here`, 'unsupported_value')
+    if (isGiven(value[field])) refuseValue(field, `stored ${field} are not supported`, 'unsupported_value')
   }
 }
 

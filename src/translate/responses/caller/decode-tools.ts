@@ -132,7 +132,7 @@ function decodeAllowed(choice: JsonObject, named: readonly ToolName[]): TurnTool
 }
 
 function refuseHosted(): never {
-  refuseValue('tool_choice', 'only functions and custom tools can be chosen for this model', 'unsupported_value')
+  refuseValue('tool_choice', 'this model supports tool_choice for functions and custom tools only', 'unsupported_value')
 }
 
 /**

@@ -20,7 +20,7 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const body = responsesBodyOf(request)
   const { value, continues } = body
   if (value.previous_response_id) {
-    refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
+    refuseValue('previous_response_id', 'no response with this id is stored', 'previous_response_not_found')
   }
   const toolWarnings: Warning[] = []
   const listed = decodeTools(value.tools, 'tools', toolWarnings)

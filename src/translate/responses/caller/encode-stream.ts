@@ -176,7 +176,7 @@ function encodeCompactionEvent(state: EncodeState, event: TurnEvent): void {
   }
   if (event.type !== 'stop') return
   if (state.summary.trim() === '') {
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it was asked for a summary and wrote none' })
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it returned no summary' })
   }
   const summary: OutputItem = { type: 'compaction', id: '', encrypted_content: encodeSummary(state.summary) }
   finishItem(state, addItem(state, summary), summary)

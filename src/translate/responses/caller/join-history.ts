@@ -22,7 +22,7 @@ export function recallResponses(request: CallerRequest, { responses }: Pick<Repl
     throw new Fault({
       kind: 'invalid_request',
       path: 'previous_response_id',
-      detail: 'no such response is stored here (they are kept in memory for an hour); send the whole input instead',
+      detail: 'this response is not stored (copilot-proxy keeps responses for an hour); send the whole input instead',
       code: 'previous_response_not_found',
     })
   }
@@ -31,7 +31,7 @@ export function recallResponses(request: CallerRequest, { responses }: Pick<Repl
     throw new Fault({
       kind: 'invalid_request',
       path: 'input',
-      detail: 'an item_reference names an item that is not stored here; send the item itself instead',
+      detail: 'the item of this item_reference is not stored; send the item itself instead',
       code: 'item_not_found',
     })
   }
@@ -91,5 +91,5 @@ function membersOf(bytes: Buffer): readonly Member[] {
 }
 
 function refuseGrown(): never {
-  refuseValue('input', 'the conversation has grown beyond what one request may hold', 'too_many_values')
+  refuseValue('input', 'the conversation is too long for one request', 'too_many_values')
 }

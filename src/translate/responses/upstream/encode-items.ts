@@ -80,7 +80,7 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
       // Upstream cannot check readable text without its ciphertext.
       if (opaque === undefined) return []
       if (isReplayable(opaque, model)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
-      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it was made by another vendor or upstream' })
+      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it comes from another vendor or upstream' })
       return []
     }
     case 'tool_call':
@@ -125,7 +125,7 @@ function isReplayable(opaque: Opaque, model: ModelTraits): boolean {
 function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warnings }: Scope): JsonObject[] {
   if (opaque !== undefined) {
     if (isReplayable(opaque, model)) return [{ type: 'compaction', encrypted_content: opaque.value }]
-    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it was made by another vendor or upstream' })
+    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it comes from another vendor or upstream' })
   }
   // The summary replaces the history, so it becomes a message to the model.
   return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]
@@ -206,7 +206,7 @@ function urlOf(source: ImageSource | FileSource, path: string): string {
     case 'file_id':
       return refuseValue(
         toFieldPath(path),
-        'it refers to an uploaded file, which this model cannot reach; send the content itself',
+        'this model cannot read uploaded files; send the content itself',
         'unsupported_value',
       )
   }

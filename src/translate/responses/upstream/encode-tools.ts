@@ -56,7 +56,7 @@ function encodeFunction(
   const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
   const isStrict = strict === true && isStrictSchema(schema)
   if (strict === true && !isStrict) {
-    warnings.push({ code: 'dropped', field: `${path}.strict`, detail: 'the schema is not one that strict mode takes' })
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail: 'the schema does not fit strict mode' })
   }
   return {
     type: 'function',
@@ -76,13 +76,13 @@ function encodeSearch(
     warnings.push({
       code: 'dropped',
       field: `${path}.${member}`,
-      detail: 'web search of this model has no such setting',
+      detail: 'this model’s web search has no such setting',
     })
   }
   // OpenAI's filter does not support paths.
   const hosts = allowedDomains?.map(hostOf)
   if (allowedDomains?.some((domain) => domain.includes('/'))) {
-    const detail = 'web search of this model is limited to the whole domains'
+    const detail = 'this model’s web search accepts whole domains only'
     warnings.push({ code: 'adapted', field: `${path}.allowed_domains`, detail })
   }
   return {

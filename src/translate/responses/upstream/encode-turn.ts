@@ -63,7 +63,7 @@ function encodeCap(turn: Turn, context: EncodeContext, warnings: Warning[]): Jso
   if (wanted === undefined) return {}
   const field = turn.fieldNames.maxOutputTokens
   if (isChatgpt(context)) {
-    warnings.push({ code: 'dropped', field, detail: 'this upstream takes no limit' })
+    warnings.push({ code: 'dropped', field, detail: 'this upstream does not accept a limit' })
     return {}
   }
   const { model } = context
@@ -119,7 +119,7 @@ function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]
     return undefined
   }
   if (reasoning.effort !== undefined && !isEffort(reasoning.effort)) {
-    warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'it is no level that is known' })
+    warnings.push({ code: 'dropped', field: fieldNames.effort, detail: 'this effort is unknown' })
   }
   if (reasoning.effort !== turn.reasoning.effort) {
     warnings.push({ code: 'adapted', field: fieldNames.effort, detail: `sent as '${reasoning.effort}' to ${model.id}` })
@@ -129,7 +129,7 @@ function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]
     warnings.push({
       code: effort === undefined ? 'dropped' : 'clamped',
       field: effortField(turn, reasoning),
-      detail: `'${wanted}' is not offered by ${model.id}`,
+      detail: `${model.id} does not support '${wanted}'`,
     })
   }
   const summary = wanted !== 'none' && takesSummary(context) ? summaryOf(reasoning, wanted) : undefined
@@ -175,7 +175,7 @@ function encodeFormat(format: OutputFormat, { fieldNames }: Turn, warnings: Warn
   // Absent counts as true, as in the Messages API.
   const isStrict = strict !== false && isStrictSchema(schema)
   if (strict === true && !isStrict) {
-    const detail = 'strict is left out: the schema is not one that strict mode takes'
+    const detail = 'strict dropped: the schema does not fit strict mode'
     warnings.push({ code: 'dropped', field: `${fieldNames.format}.strict`, detail })
   }
   return {

@@ -77,14 +77,14 @@ const droppedByChatgpt: readonly DroppedMember[] = [
   { member: 'metadata', isIdle: isEmptyObject },
   { member: 'truncation', isIdle: (value) => value === 'disabled' },
   { member: 'context_management', isIdle: isEmptyList },
-  { member: 'conversation', refusal: 'there are no stored conversations here' },
-  { member: 'prompt', refusal: 'there are no stored prompts here' },
+  { member: 'conversation', refusal: 'stored conversations are not supported' },
+  { member: 'prompt', refusal: 'stored prompts are not supported' },
   {
     member: 'background',
     isIdle: (value) => value === false,
-    refusal: 'responses are not made in the background here',
+    refusal: 'background responses are not supported',
   },
-  { member: 'moderation', refusal: 'this upstream does not moderate on request' },
+  { member: 'moderation', refusal: 'this upstream does not support moderation' },
   // `join-history.ts` has resolved it.
   { member: 'previous_response_id', isIdle: always },
   // Codex CLI's own telemetry.
@@ -94,7 +94,7 @@ const droppedByChatgpt: readonly DroppedMember[] = [
 /** A header has no room for more. */
 const mostWarnings = 32
 
-const NOT_TAKEN = 'the ChatGPT backend of Codex does not take it'
+const NOT_TAKEN = 'the ChatGPT backend of Codex does not accept it'
 
 /**
  * Returns the members that this upstream does not accept. Each gives a warning unless dropping it loses nothing.

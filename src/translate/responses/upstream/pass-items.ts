@@ -64,7 +64,7 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
   const type = itemTypeOf(item)
   switch (type) {
     case 'item_reference':
-      return refuseValue(toFieldPath(path), 'the item it refers to is not stored here', 'item_not_found')
+      return refuseValue(toFieldPath(path), 'the item it refers to is not stored', 'item_not_found')
     case 'reasoning':
       // Upstream cannot check readable text without its ciphertext.
       return isFilled(item['encrypted_content']) ? fitOpaque(item, 'thinking_dropped', scope) : undefined
@@ -115,7 +115,7 @@ function fitOpaque(item: JsonObject, lost: WarningCode, { path, context, warning
   const value = item['encrypted_content']
   const type = itemTypeOf(item)
   const drop = (): undefined => {
-    warnings.push({ code: lost, field: path, detail: 'it was made by another vendor or upstream' })
+    warnings.push({ code: lost, field: path, detail: 'it comes from another vendor or upstream' })
   }
   const takesIds = !isChatgpt(context) && !context.learnedRefusals.has(NO_ITEM_IDS)
   if (typeof value !== 'string' || !isSealed(value)) {

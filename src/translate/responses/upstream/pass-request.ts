@@ -47,7 +47,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const value: JsonObject = isForChatgpt ? inUsualForm(body.value) : body.value
   if (!isPassable(value, context.learnedRefusals)) return undefined
   if (value['previous_response_id']) {
-    refuseValue('previous_response_id', 'there is no stored response of this id', 'previous_response_not_found')
+    refuseValue('previous_response_id', 'no response with this id is stored', 'previous_response_not_found')
   }
   const warnings: Warning[] = []
   const input = fitInput(value['input'], context, warnings)
@@ -78,7 +78,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const finished = finishRequest(fitted, session, context, warnings, (field) =>
     // A member that the proxy added needs no warning.
     Object.hasOwn(value, field.split(/[.[]/, 1)[0] ?? '')
-      ? { code: 'refused_upstream', field, detail: 'upstream has refused it for this model before' }
+      ? { code: 'refused_upstream', field, detail: 'upstream refused it for this model before' }
       : undefined,
   )
   const echo = settingsOf(body.value, body.continues)

@@ -76,7 +76,7 @@ function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonOb
   if (type !== 'function') return tool
   const { schema, removed } = normaliseSchema(parameters)
   for (const keyword of removed) {
-    const detail = `${keyword} is not taken at the top of a tool's parameters`
+    const detail = `upstream does not accept ${keyword} at the top of a tool's parameters`
     warnings.push({ code: 'schema_simplified', field: `${path}.parameters.${keyword}`, detail })
   }
   return isTakenAsParameters(parameters) && removed.length === 0 ? tool : { ...tool, parameters: schema }
@@ -96,7 +96,7 @@ export function passToolChoice(choice: unknown, context: EncodeContext): unknown
   if (!isObject(choice)) return choice
   const { type, tools } = choice
   if (!isTaken(type, context)) {
-    refuseValue('tool_choice', 'the tool it names is not available for this model', 'unsupported_tool')
+    refuseValue('tool_choice', 'this model does not have the named tool', 'unsupported_tool')
   }
   if (!Array.isArray(tools)) return choice
   const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], context))
@@ -161,7 +161,7 @@ function withStrict(tool: JsonObject, toolPath: string, warnings: Warning[]): Js
     warnings.push({
       code: 'dropped',
       field: `${toolPath}.strict`,
-      detail: 'the schema is not one that strict mode takes',
+      detail: 'the schema does not fit strict mode',
     })
   }
   return { ...tool, strict: false }
@@ -189,7 +189,7 @@ function fitMention(mention: JsonObject, offered: readonly JsonObject[]): JsonOb
 function checked(mention: JsonObject, offered: readonly JsonObject[]): JsonObject {
   const { type, name } = mention
   const isOffered = offered.some((tool) => (isFilled(name) ? tool['name'] === name : tool['type'] === type))
-  if (!isOffered) refuseValue('tool_choice', 'it names a tool that is not among the tools', 'invalid_value')
+  if (!isOffered) refuseValue('tool_choice', 'it names a tool that the request does not offer', 'invalid_value')
   return mention
 }
 

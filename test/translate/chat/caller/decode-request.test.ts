@@ -121,10 +121,10 @@ test.each([
   [[], '', 'a JSON object, got an array', 'invalid_type'],
   [null, '', 'a JSON object, got null', 'invalid_type'],
   ['x', '', 'a JSON object, got a string', 'invalid_type'],
-  [{ messages: hello }, 'model', 'a string, got nothing', 'missing_required_parameter'],
+  [{ messages: hello }, 'model', 'a string, but it is missing', 'missing_required_parameter'],
   [{ model: '', messages: hello }, 'model', 'a non-empty string, got an empty string', 'invalid_type'],
   [{ model: 5, messages: hello }, 'model', 'a string, got a number', 'invalid_type'],
-  [{ model: 'm' }, 'messages', 'an array of messages, got nothing', 'missing_required_parameter'],
+  [{ model: 'm' }, 'messages', 'an array of messages, but it is missing', 'missing_required_parameter'],
   [{ model: 'm', messages: 'hi' }, 'messages', 'an array of messages, got a string', 'invalid_type'],
   [{ model: 'm', messages: [] }, 'messages', 'at least one message, got an empty array', 'empty_array'],
 ])('refuses %j', (body, path, expected, code) => {
@@ -145,10 +145,10 @@ test.each([
   [{ stop: ['a', 3] }, 'stop', 'a string or an array of strings, got an array'],
   [{ tools: {} }, 'tools', 'an array of tools, got an object'],
   [{ tools: ['x'] }, 'tools[0]', 'an object with type and function, got a string'],
-  [{ tools: [{ function: { name: 'f' } }] }, 'tools[0].type', 'a string, got nothing'],
-  [{ tools: [{ type: 'function' }] }, 'tools[0].function', 'an object that describes the function, got nothing'],
-  [{ tools: [{ type: 'custom' }] }, 'tools[0].custom', 'an object that describes the tool, got nothing'],
-  [{ tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name', 'a string, got nothing'],
+  [{ tools: [{ function: { name: 'f' } }] }, 'tools[0].type', 'a string, but it is missing'],
+  [{ tools: [{ type: 'function' }] }, 'tools[0].function', 'an object that describes the function, but it is missing'],
+  [{ tools: [{ type: 'custom' }] }, 'tools[0].custom', 'an object that describes the tool, but it is missing'],
+  [{ tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name', 'a string, but it is missing'],
   [
     { tools: [{ type: 'function', function: { name: 'f', parameters: true } }] },
     'tools[0].function.parameters',
@@ -158,7 +158,7 @@ test.each([
   [{ parallel_tool_calls: 0 }, 'parallel_tool_calls', 'true or false, got a number'],
   [{ response_format: 'json' }, 'response_format', 'an object with a type, got a string'],
   [{ reasoning_effort: 3 }, 'reasoning_effort', 'a string, got a number'],
-  [{ functions: [{}] }, 'functions[0].name', 'a string, got nothing'],
+  [{ functions: [{}] }, 'functions[0].name', 'a string, but it is missing'],
   [{ metadata: 'x' }, 'metadata', 'an object, got a string'],
 ])('names path and expectation of the parameter %j', (body, path, expected) => {
   expect(refused({ model: 'm', messages: hello, ...body })).toMatchObject({ path, detail: `expected ${expected}` })
@@ -170,46 +170,50 @@ const call = (value: unknown) => ({ role: 'assistant', content: null, tool_calls
 test.each([
   ['hi', '', 'an object with role and content, got a string'],
   [null, '', 'an object with role and content, got null'],
-  [{ content: 'x' }, '.role', 'a string, got nothing'],
+  [{ content: 'x' }, '.role', 'a string, but it is missing'],
   [{ role: 'bot', content: 'x' }, '.role', 'one of system, developer, user, assistant, tool, function'],
-  [{ role: 'user' }, '.content', 'a string or an array of parts, got nothing'],
+  [{ role: 'user' }, '.content', 'a string or an array of parts, but it is missing'],
   [{ role: 'user', content: null }, '.content', 'a string or an array of parts, got null'],
   [{ role: 'system', content: 3 }, '.content', 'a string or an array of parts, got a number'],
   [{ role: 'assistant', content: {} }, '.content', 'a string or an array of parts, got an object'],
   [{ role: 'user', content: 'x', name: 3 }, '.name', 'a string, got a number'],
-  [{ role: 'tool', content: 'x' }, '.tool_call_id', 'a string, got nothing'],
-  [{ role: 'function', content: 'x' }, '.name', 'a string, got nothing'],
+  [{ role: 'tool', content: 'x' }, '.tool_call_id', 'a string, but it is missing'],
+  [{ role: 'function', content: 'x' }, '.name', 'a string, but it is missing'],
   [part('x'), '.content[1]', 'an object with a type, got a string'],
-  [part({}), '.content[1].type', 'a type such as text, image_url, input_audio, file, refusal, got nothing'],
+  [part({}), '.content[1].type', 'a type such as text, image_url, input_audio, file, refusal, but it is missing'],
   [part({ type: 3 }), '.content[1].type', 'a string, got a number'],
-  [part({ type: 'text' }), '.content[1].text', 'a string, got nothing'],
+  [part({ type: 'text' }), '.content[1].text', 'a string, but it is missing'],
   [part({ type: 'text', text: null }), '.content[1].text', 'a string, got null'],
-  [part({ type: 'refusal' }), '.content[1].refusal', 'a string, got nothing'],
+  [part({ type: 'refusal' }), '.content[1].refusal', 'a string, but it is missing'],
   [part({ type: 'image_url', image_url: 'data:' }), '.content[1].image_url', 'an object with a url, got a string'],
   [part({ type: 'image_url', image_url: null }), '.content[1].image_url', 'an object with a url, got null'],
-  [part({ type: 'image_url', image_url: {} }), '.content[1].image_url.url', 'a string, got nothing'],
+  [part({ type: 'image_url', image_url: {} }), '.content[1].image_url.url', 'a string, but it is missing'],
   [part({ image_url: { url: '' } }), '.content[1].image_url.url', 'a data: or https: URL, got an empty string'],
   [
     part({ type: 'image_url', image_url: { url: 'x', detail: 1 } }),
     '.content[1].image_url.detail',
     'a string, got a number',
   ],
-  [part({ type: 'input_audio' }), '.content[1].input_audio', 'an object with data and format, got nothing'],
-  [part({ type: 'input_audio', input_audio: {} }), '.content[1].input_audio.data', 'a string, got nothing'],
+  [part({ type: 'input_audio' }), '.content[1].input_audio', 'an object with data and format, but it is missing'],
+  [part({ type: 'input_audio', input_audio: {} }), '.content[1].input_audio.data', 'a string, but it is missing'],
   [part({ type: 'file', file: 3 }), '.content[1].file', 'an object with file_data or file_id, got a number'],
   [part({ type: 'file', file: { file_id: 3 } }), '.content[1].file.file_id', 'a string, got a number'],
   [{ role: 'assistant', tool_calls: {} }, '.tool_calls', 'an array of tool calls, got an object'],
   [call('x'), '.tool_calls[0]', 'an object with id and function, got a string'],
-  [call({ function: { name: 'f', arguments: '' } }), '.tool_calls[0].id', 'a string, got nothing'],
-  [call({ id: 'c' }), '.tool_calls[0].function', 'an object with name and arguments, got nothing'],
-  [call({ id: 'c', function: { arguments: '' } }), '.tool_calls[0].function.name', 'a string, got nothing'],
+  [call({ function: { name: 'f', arguments: '' } }), '.tool_calls[0].id', 'a string, but it is missing'],
+  [call({ id: 'c' }), '.tool_calls[0].function', 'an object with name and arguments, but it is missing'],
+  [call({ id: 'c', function: { arguments: '' } }), '.tool_calls[0].function.name', 'a string, but it is missing'],
   [
     call({ id: 'c', function: { name: 'f', arguments: {} } }),
     '.tool_calls[0].function.arguments',
     'a string of JSON, got an object',
   ],
-  [call({ id: 'c', type: 'custom' }), '.tool_calls[0].custom', 'an object with name and input, got nothing'],
-  [{ role: 'assistant', function_call: { name: 'f' } }, '.function_call.arguments', 'a string of JSON, got nothing'],
+  [call({ id: 'c', type: 'custom' }), '.tool_calls[0].custom', 'an object with name and input, but it is missing'],
+  [
+    { role: 'assistant', function_call: { name: 'f' } },
+    '.function_call.arguments',
+    'a string of JSON, but it is missing',
+  ],
 ])('names path and expectation of the message %j', (message, below, expected) => {
   const error = refused({ model: 'm', messages: [...hello, ...hello, message] })
   expect(error).toMatchObject({ kind: 'invalid_request', path: `messages[2]${below}`, detail: `expected ${expected}` })
@@ -222,9 +226,9 @@ test('refuses more than one answer', () => {
 })
 
 test.each([
-  ['', 'the body is empty, expected a JSON object'],
-  [' \n', 'the body is empty, expected a JSON object'],
-  ['{"model":"m"', 'the JSON ends too early, at line 1, column 13 (position 12)'],
+  ['', 'the body is empty; send a JSON object'],
+  [' \n', 'the body is empty; send a JSON object'],
+  ['{"model":"m"', 'the JSON ends too early at line 1, column 13 (position 12)'],
   ['{\n  "model": secret-word\n}', 'not valid JSON at line 2, column 12 (position 13)'],
   ['{"model":"m"}{"model":"m"}', 'not valid JSON at line 1, column 14 (position 13)'],
 ])('says where JSON is broken and quotes nothing of it: %j', (text, detail) => {
@@ -245,7 +249,7 @@ test.each([
   expect(errorOf(() => decodeChatRequest(text))).toMatchObject({
     kind: 'invalid_request',
     path: '',
-    detail: 'JSON nested deeper than 500 levels',
+    detail: 'the JSON is nested deeper than 500 levels',
   })
 })
 

@@ -101,7 +101,7 @@ describe('messages', () => {
     const messages = [{ role: 'system', content: 's' }, user('1'), assistant('2'), user('3'), assistant('4'), user('5')]
     const { turn, warnings } = decode({ messages }, { historyWindow: 2 })
     expect(turn.items.map(({ path }) => path)).toEqual(['messages.0', 'messages.3', 'messages.4', 'messages.5'])
-    expect(warnings).toEqual(['history_cut;messages: 2 left out by history-window 2'])
+    expect(warnings).toEqual(['history_cut;messages: 2 dropped by chat.history-window 2'])
   })
 
   test('lose the name of the participant, with one warning', () => {
@@ -113,7 +113,7 @@ describe('messages', () => {
       { ...result('c', 'r'), name: 'f' },
     ]
     expect(decode({ messages }).warnings).toEqual([
-      'dropped;messages.1.name: names of participants have no place in this request',
+      'dropped;messages.1.name: the upstream API has no participant names',
     ])
   })
 
@@ -132,8 +132,8 @@ describe('messages', () => {
     const { turn, warnings } = decode({ messages })
     expect(turn.items[1]).toMatchObject({ parts: [{ type: 'text', text: 'a' }] })
     expect(warnings).toEqual([
-      'dropped;messages.1.content.1: only text and refusals are taken from assistant messages',
-      'dropped;messages.1.audio: spoken answers cannot be handed back',
+      'dropped;messages.1.content.1: assistant messages can only have text and refusals',
+      'dropped;messages.1.audio: audio of earlier answers cannot be sent back',
     ])
   })
 })
@@ -173,7 +173,7 @@ describe('reasoning handed back', () => {
   test('that is damaged is left out with a warning', () => {
     const { turn, warnings } = decode({ messages: [assistant('a', { reasoning_opaque: 'cpx1.xx' }), user('u')] })
     expect(turn.items.map(({ type }) => type)).toEqual(['message', 'message'])
-    expect(warnings).toEqual(['thinking_dropped;messages.0: its opaque value is damaged'])
+    expect(warnings).toEqual(['thinking_dropped;messages.0: its reasoning_opaque is damaged'])
   })
 })
 
@@ -409,7 +409,7 @@ describe('parameters', () => {
     expect(decode({ max_completion_tokens: 5 }).turn.fieldNames.maxOutputTokens).toBe('max_completion_tokens')
     const both = decode({ max_tokens: 5, max_completion_tokens: 6 })
     expect(both.turn.maxOutputTokens).toBe(6)
-    expect(both.warnings).toEqual(['dropped;max_tokens: max_completion_tokens is given too'])
+    expect(both.warnings).toEqual(['dropped;max_tokens: max_completion_tokens is set too'])
   })
 
   test.each([
@@ -451,7 +451,7 @@ describe('parameters', () => {
     })
     expect(warnings).toEqual(
       ['store', 'metadata', 'audio', 'service_tier', 'prediction', 'x_unknown'].map(
-        (name) => `dropped;${name}: it has no place in a request of another dialect`,
+        (name) => `dropped;${name}: the upstream API has no such field`,
       ),
     )
     expect(decode({ service_tier: 'auto', store: false, metadata: null }).warnings).toEqual([])

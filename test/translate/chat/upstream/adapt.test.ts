@@ -34,7 +34,7 @@ const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arg
 const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' })
 const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
 const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
-const synthesised = (id: string) => `tool_result_synthesised;${id}: a result was put in its place`
+const synthesised = (id: string) => `tool_result_synthesised;${id}: added an empty result`
 const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
 const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
 
@@ -141,7 +141,7 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { store: false },
     sent: { store: undefined },
-    warnings: ['adapted;store: not supported by Copilot, dropped'],
+    warnings: ['adapted;store: not supported by Copilot; dropped'],
   },
   {
     rule: 'service_tier dropped',
@@ -156,7 +156,7 @@ const unsupported: readonly Case[] = [
     model: gpt4,
     body: { service_tier: 'auto' },
     sent: { service_tier: undefined },
-    warnings: ['adapted;service_tier: not supported by Copilot, dropped'],
+    warnings: ['adapted;service_tier: not supported by Copilot; dropped'],
   },
   {
     rule: 'metadata dropped',
@@ -189,7 +189,7 @@ const outputCaps: readonly Case[] = [
     body: { max_tokens: 5, max_completion_tokens: 100 },
     sent: { max_tokens: 100, max_completion_tokens: undefined },
     warnings: [
-      'dropped;max_tokens: max_completion_tokens is given too',
+      'dropped;max_tokens: max_completion_tokens is set too',
       'adapted;max_completion_tokens: sent as max_tokens',
     ],
     strictPath: 'max_tokens',
@@ -199,7 +199,7 @@ const outputCaps: readonly Case[] = [
     model: gpt5,
     body: { max_tokens: 5, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
+    warnings: ['dropped;max_tokens: max_completion_tokens is set too'],
     strictPath: 'max_tokens',
   },
   {
@@ -207,7 +207,7 @@ const outputCaps: readonly Case[] = [
     model: traits('gpt-5-mini', { maxOutputTokens: 1000 }),
     body: { max_tokens: 2000, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['dropped;max_tokens: max_completion_tokens is given too'],
+    warnings: ['dropped;max_tokens: max_completion_tokens is set too'],
     strictPath: 'max_tokens',
   },
   {
@@ -215,7 +215,7 @@ const outputCaps: readonly Case[] = [
     model: gpt5,
     body: { max_tokens: 100, max_completion_tokens: 100 },
     sent: { max_tokens: undefined, max_completion_tokens: 100 },
-    warnings: ['adapted;max_tokens: max_completion_tokens is given too, dropped'],
+    warnings: ['adapted;max_tokens: max_completion_tokens is set too; dropped'],
   },
   {
     rule: 'one output cap of two',
@@ -229,7 +229,7 @@ const outputCaps: readonly Case[] = [
     model: traits('claude-sonnet-4.5', { maxOutputTokens: 32_000 }),
     body: { max_tokens: 64_000 },
     sent: { max_tokens: 32_000 },
-    warnings: ['clamped;max_tokens: above the limit of claude-sonnet-4.5, lowered to 32000'],
+    warnings: ['clamped;max_tokens: above the limit of claude-sonnet-4.5; lowered to 32000'],
     strictPath: 'max_tokens',
   },
   {
@@ -238,7 +238,7 @@ const outputCaps: readonly Case[] = [
     body: { max_tokens: 100_000 },
     sent: { max_tokens: undefined, max_completion_tokens: 64_000 },
     warnings: [
-      'clamped;max_tokens: above the limit of gpt-5-mini, lowered to 64000',
+      'clamped;max_tokens: above the limit of gpt-5-mini; lowered to 64000',
       'adapted;max_tokens: sent as max_completion_tokens',
     ],
     strictPath: 'max_tokens',
@@ -263,7 +263,7 @@ const effort: readonly Case[] = [
     model: efforts('low', 'medium', 'high'),
     body: { reasoning_effort: asked },
     sent: { reasoning_effort: sent },
-    warnings: [`clamped;reasoning_effort: '${asked}' is not offered by gpt-5.1, sent as '${sent}'`],
+    warnings: [`clamped;reasoning_effort: gpt-5.1 does not support '${asked}'; sent as '${sent}'`],
     strictPath: 'reasoning_effort',
   })),
   {
@@ -271,7 +271,7 @@ const effort: readonly Case[] = [
     model: efforts('low', 'high'),
     body: { reasoning_effort: 'medium' },
     sent: { reasoning_effort: 'low' },
-    warnings: ["clamped;reasoning_effort: 'medium' is not offered by gpt-5.1, sent as 'low'"],
+    warnings: ["clamped;reasoning_effort: gpt-5.1 does not support 'medium'; sent as 'low'"],
     strictPath: 'reasoning_effort',
   },
   {
@@ -304,9 +304,9 @@ const tools: readonly Case[] = [
     body: { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
     sent: { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined },
     warnings: [
-      'adapted;tools: empty, dropped',
-      'adapted;tool_choice: there are no tools, dropped',
-      'adapted;parallel_tool_calls: there are no tools, dropped',
+      'adapted;tools: empty; dropped',
+      'adapted;tool_choice: there are no tools; dropped',
+      'adapted;parallel_tool_calls: there are no tools; dropped',
     ],
   },
   {
@@ -322,7 +322,7 @@ const tools: readonly Case[] = [
     model: gpt4,
     body: { parallel_tool_calls: false },
     sent: { parallel_tool_calls: undefined },
-    warnings: ['adapted;parallel_tool_calls: there are no tools, dropped'],
+    warnings: ['adapted;parallel_tool_calls: there are no tools; dropped'],
   },
   {
     rule: 'parallel_tool_calls dropped',
@@ -337,7 +337,7 @@ const tools: readonly Case[] = [
     model: traits('gemini-2.5-pro', { supports: { parallelToolCalls: false } }),
     body: { tools: [tool()], parallel_tool_calls: false },
     sent: { parallel_tool_calls: undefined },
-    warnings: ['adapted;parallel_tool_calls: not supported by gemini-2.5-pro, dropped'],
+    warnings: ['adapted;parallel_tool_calls: not supported by gemini-2.5-pro; dropped'],
   },
   {
     rule: 'parallel_tool_calls dropped',
@@ -351,7 +351,7 @@ const tools: readonly Case[] = [
     model: gemini,
     body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
     sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
-    warnings: ['adapted;tools.0.function.parameters: $schema, const not supported by Gemini, left out'],
+    warnings: ['adapted;tools.0.function.parameters: Gemini does not support $schema, const; dropped'],
   },
   {
     rule: 'tool schemas without keywords Gemini refuses',
@@ -361,7 +361,7 @@ const tools: readonly Case[] = [
     },
     sent: { tools: [tool({}), { type: 'hosted' }, tool({})] },
     warnings: [
-      'schema_simplified;tools.2.function.parameters: $comment, additionalProperties not supported by Gemini, left out (2 places)',
+      'schema_simplified;tools.2.function.parameters: Gemini does not support $comment, additionalProperties; dropped (2 places)',
     ],
     strictPath: 'tools.2.function.parameters',
   },
@@ -404,7 +404,7 @@ const tools: readonly Case[] = [
       'adapted;functions: deprecated, sent as tools',
       'adapted;function_call: deprecated, sent as tool_choice',
       'adapted;messages.1: deprecated, sent as a tool message (3 places)',
-      'tool_result_orphan_dropped;call_4: no call before it has this id',
+      'tool_result_orphan_dropped;call_4: no earlier call has this id',
     ],
   },
   {
@@ -435,7 +435,7 @@ const messages: readonly Case[] = [
         ]),
       ],
     },
-    warnings: ['adapted;messages.1.content: parts given a type, null members left out'],
+    warnings: ['adapted;messages.1.content: added missing part types, removed null members'],
   },
   {
     rule: 'content parts completed',
@@ -479,7 +479,7 @@ const messages: readonly Case[] = [
         user('u'),
       ],
     },
-    warnings: ['adapted;messages.1: keys that only replies have, dropped (2 places)'],
+    warnings: ['adapted;messages.1: removed keys that only replies have (2 places)'],
   },
   {
     rule: 'unknown keys of assistant messages dropped',
@@ -513,14 +513,14 @@ const messages: readonly Case[] = [
         user('u'),
       ],
     },
-    warnings: ['adapted;messages.1: words of refusal sent as text (3 places)'],
+    warnings: ['adapted;messages.1: refusal sent as text (3 places)'],
   })),
   ...['claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1'].map((id) => ({
     rule: 'developer as system',
     model: traits(id),
     body: { messages: [{ role: 'developer', content: [{ type: 'text', text: 'd' }] }, ...hello] },
     sent: { messages: [{ role: 'system', content: [{ type: 'text', text: 'd' }] }, ...hello] },
-    warnings: ['adapted;messages.0.role: developer sent as system'],
+    warnings: ['adapted;messages.0.role: developer message sent as system message'],
   })),
   ...['gpt-4.1', 'gpt-5-mini', 'o3-mini'].map((id) => ({
     rule: 'developer as system',
@@ -534,7 +534,9 @@ const messages: readonly Case[] = [
     model: traits('o1-preview'),
     body: { messages: [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, ...hello] },
     sent: { messages: [user('s'), user('d'), ...hello] },
-    warnings: ['clamped;messages.0.role: system text is not supported by o1-preview, sent as user (2 places)'],
+    warnings: [
+      'clamped;messages.0.role: o1-preview does not support system messages; sent as user messages (2 places)',
+    ],
     strictPath: 'messages.0.role',
   },
   {
@@ -550,7 +552,7 @@ const messages: readonly Case[] = [
       ],
     },
     sent: { messages: [user([{ type: 'text', text: 'x ' }])] },
-    warnings: ['adapted;messages.0.content: empty text part, dropped'],
+    warnings: ['adapted;messages.0.content: empty text part dropped'],
   },
   {
     rule: 'empty messages dropped',
@@ -577,8 +579,8 @@ const messages: readonly Case[] = [
       ],
     },
     warnings: [
-      'adapted;messages.3.content: empty text part, dropped',
-      'adapted;messages.0: empty message, dropped (3 places)',
+      'adapted;messages.3.content: empty text part dropped',
+      'adapted;messages.0: empty message dropped (3 places)',
     ],
   },
   ...['', ' \n', [], [{ type: 'text', text: '' }]].map((content) => ({
@@ -602,9 +604,9 @@ const messages: readonly Case[] = [
     },
     warnings: [
       ...(typeof content === 'object' && content.length > 0
-        ? ['adapted;messages.2.content: empty text part, dropped']
+        ? ['adapted;messages.2.content: empty text part dropped']
         : []),
-      'adapted;messages.2.content: empty tool result, sent as (no output)',
+      'adapted;messages.2.content: empty tool result sent as (no output)',
     ],
   })),
   {
@@ -702,9 +704,7 @@ const messages: readonly Case[] = [
     model: traits(id),
     body: { messages: [user('u'), assistant('{')] },
     sent: { messages: [user('u'), assistant('{'), user('Continue.')] },
-    warnings: [
-      `clamped;messages: ${id} does not continue a final assistant message, a user message "Continue." was added`,
-    ],
+    warnings: [`clamped;messages: ${id} cannot continue an assistant message; added the user message "Continue."`],
     strictPath: 'messages',
   })),
   ...[sonnet, gpt4, traits('claude-next')].map((model) => ({
@@ -747,14 +747,14 @@ const reasoning: readonly Case[] = [
     model: gpt4,
     body: { messages: [user('u'), thinker(opaque), user('v')] },
     sent: { messages: [user('u'), assistant('a'), user('v')] },
-    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+    warnings: ['thinking_dropped;messages.1: reasoning of another model dropped'],
   })),
   {
     rule: 'sealed reasoning opened or dropped',
     model: gpt4,
     body: { messages: [user('u'), { ...thinker('cpx1.damaged'), reasoning_content: 't' }, user('v')] },
     sent: { messages: [user('u'), assistant('a'), user('v')] },
-    warnings: ['thinking_dropped;messages.1: reasoning of another upstream dropped'],
+    warnings: ['thinking_dropped;messages.1: reasoning of another model dropped'],
   },
   {
     rule: 'sealed reasoning opened or dropped',
@@ -762,8 +762,8 @@ const reasoning: readonly Case[] = [
     body: { messages: Array.from({ length: 50 }, () => thinker('cpx1.')) },
     sent: { messages: Array.from({ length: 50 }, () => assistant('a')) },
     warnings: [
-      ...Array.from({ length: 20 }, (_, n) => `thinking_dropped;messages.${n}: reasoning of another upstream dropped`),
-      'thinking_dropped;messages: reasoning of another upstream dropped, with others (50 in all)',
+      ...Array.from({ length: 20 }, (_, n) => `thinking_dropped;messages.${n}: reasoning of another model dropped`),
+      'thinking_dropped;messages: reasoning of another model dropped (and others, 50 in total)',
     ],
   },
 ]
@@ -774,13 +774,13 @@ const pairing: readonly Case[] = [
       // A call without a result, and a result without a call.
       script: [user('u'), calls('a', 'b'), result('a'), result('zz'), user('v')],
       sent: [user('u'), calls('a', 'b'), result('a'), missing('b'), user('v')],
-      warnings: [synthesised('b'), 'tool_result_orphan_dropped;zz: no call before it has this id'],
+      warnings: [synthesised('b'), 'tool_result_orphan_dropped;zz: no earlier call has this id'],
     },
     {
       // A result behind something else.
       script: [calls('a', 'b'), result('b'), user('v'), result('a'), user('w')],
       sent: [calls('a', 'b'), result('b'), result('a'), user('v'), user('w')],
-      warnings: ['tool_result_moved;a: moved behind its call'],
+      warnings: ['tool_result_moved;a: moved to follow its call'],
     },
     {
       // An id that is used again before its result came.
@@ -792,13 +792,13 @@ const pairing: readonly Case[] = [
       // A result before its call.
       script: [user('u'), result('a'), calls('a'), user('w')],
       sent: [user('u'), calls('a'), missing('a'), user('w')],
-      warnings: ['tool_result_orphan_dropped;a: no call before it has this id', synthesised('a')],
+      warnings: ['tool_result_orphan_dropped;a: no earlier call has this id', synthesised('a')],
     },
     {
       // More results than calls.
       script: [calls('a'), result('a'), result('a'), user('w')],
       sent: [calls('a'), result('a'), user('w')],
-      warnings: ['tool_result_orphan_dropped;a: no call before it has this id'],
+      warnings: ['tool_result_orphan_dropped;a: no earlier call has this id'],
     },
     {
       // What is right, in any order.
@@ -822,13 +822,13 @@ const pairing: readonly Case[] = [
       // Calls of several messages in a row.
       script: [calls('a'), calls('b'), result('a'), result('b'), user('w')],
       sent: [calls('a'), result('a'), calls('b'), result('b'), user('w')],
-      warnings: ['tool_result_moved;a: moved behind its call'],
+      warnings: ['tool_result_moved;a: moved to follow its call'],
     },
     {
       // The same with the results in another order.
       script: [calls('a'), calls('b'), result('b'), result('a'), user('w')],
       sent: [calls('a'), result('a'), calls('b'), result('b'), user('w')],
-      warnings: ['tool_result_moved;a: moved behind its call'],
+      warnings: ['tool_result_moved;a: moved to follow its call'],
     },
   ].map(({ script, sent, warnings }) => ({
     rule: 'tool results behind their calls',
@@ -844,7 +844,7 @@ const pairing: readonly Case[] = [
     body: { messages: [user('u'), calls('a'), result('zz'), calls('b'), result('a'), result('b'), user('w')] },
     sent: { messages: [user('u'), calls('a', 'b'), result('a'), result('b'), user('w')] },
     warnings: [
-      'tool_result_orphan_dropped;zz: no call before it has this id',
+      'tool_result_orphan_dropped;zz: no earlier call has this id',
       'adapted;messages: assistant messages in a row merged',
     ],
   },
@@ -869,7 +869,7 @@ const counted = (prefix: string) => [
   calls(`${prefix}f:2`),
   result(`${prefix}f:2`),
 ]
-const renamed = 'adapted;messages.1: ids of calls sent as Kimi counts them (5 places)'
+const renamed = 'adapted;messages.1: call ids sent in the form that Kimi expects (5 places)'
 
 const kimi: readonly Case[] = [
   ...[kimi2, kimi3].flatMap((model) => [
@@ -879,7 +879,7 @@ const kimi: readonly Case[] = [
       model,
       body: { temperature: 0, top_p: 0.95 },
       sent: { temperature: 1, top_p: 0.95 },
-      warnings: [`clamped;temperature: ${model.id} takes one value only, sent as 1`],
+      warnings: [`clamped;temperature: ${model.id} accepts one value only; sent as 1`],
       strictPath: 'temperature',
     },
     {
@@ -887,7 +887,7 @@ const kimi: readonly Case[] = [
       model,
       body: { temperature: 1, top_p: 1 },
       sent: { temperature: 1, top_p: 0.95 },
-      warnings: [`clamped;top_p: ${model.id} takes one value only, sent as 0.95`],
+      warnings: [`clamped;top_p: ${model.id} accepts one value only; sent as 0.95`],
       strictPath: 'top_p',
     },
   ]),
@@ -925,7 +925,7 @@ const kimi: readonly Case[] = [
     model: kimi2,
     body: { messages: [user('u'), calls('f:7'), result('f:7')] },
     sent: { messages: [user('u'), calls('functions.f:0'), result('functions.f:0')] },
-    warnings: ['adapted;messages.1: ids of calls sent as Kimi counts them (2 places)'],
+    warnings: ['adapted;messages.1: call ids sent in the form that Kimi expects (2 places)'],
   },
   {
     rule: 'ids of calls as Kimi counts them',
@@ -971,7 +971,7 @@ const learnedRefusals: readonly Case[] = [
     learnedRefusals: ['field:top_p', 'field:seed', 'field:stop', 'field:stream_options'],
     body: { top_p: 0.5, seed: 1, temperature: 0 },
     sent: { top_p: undefined, seed: undefined, temperature: 0, stream_options: undefined },
-    warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: left out, because upstream refused it before`),
+    warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: dropped, because upstream refused it before`),
   },
   {
     rule: 'output cap under the name that the model takes',
@@ -997,7 +997,7 @@ const learnedRefusals: readonly Case[] = [
     sent: { max_tokens: undefined, max_completion_tokens: undefined },
     warnings: [
       'adapted;max_tokens: sent as max_completion_tokens',
-      'refused_upstream;max_completion_tokens: left out, because upstream refused it before',
+      'refused_upstream;max_completion_tokens: dropped, because upstream refused it before',
     ],
   },
 ]

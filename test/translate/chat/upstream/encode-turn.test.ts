@@ -154,9 +154,9 @@ describe('messages', () => {
     const { value, warnings } = encode({ items })
     expect(value['messages']).toEqual([{ role: 'user', content: 'So far.' }, end])
     expect(warnings).toEqual([
-      'compaction_dropped;input.0: only its text was kept',
-      'compaction_dropped;input.1: only its text was kept',
-      'dropped;input.2: a search of another upstream cannot be handed back',
+      'compaction_dropped;input.0: only its text was sent',
+      'compaction_dropped;input.1: only its text was sent',
+      'dropped;input.2: a web search of another upstream cannot be sent back',
     ])
   })
 
@@ -168,7 +168,7 @@ describe('messages', () => {
     ])
     const { value, warnings } = encode({ items: [said('system', 0, 'S'), ends] }, { model: traits('o1') })
     expect(value['messages']).toEqual([{ role: 'user', content: 'S' }, end])
-    expect(warnings).toEqual(['clamped;messages.0: system text is not supported by o1, sent as user'])
+    expect(warnings).toEqual(['clamped;messages.0: o1 does not support system messages; sent as user messages'])
   })
 
   test('that end with the assistant are refused with Anthropic’s message', () => {
@@ -291,7 +291,7 @@ describe('reasoning', () => {
     expect(assistantOf([reasoning(0, 'T', value), call(0, 'x')])).toEqual({
       text: undefined,
       raw: undefined,
-      warnings: ['thinking_dropped;messages.0: reasoning of another upstream dropped'],
+      warnings: ['thinking_dropped;messages.0: reasoning of another model dropped'],
     })
   })
 
@@ -317,8 +317,8 @@ describe('reasoning', () => {
       text: 'T',
       raw: 'RAW',
       warnings: [
-        'thinking_dropped;messages.0: a message has room for one thought',
-        'thinking_dropped;messages.2: a message has room for one thought',
+        'thinking_dropped;messages.0: a message can have one thought only',
+        'thinking_dropped;messages.2: a message can have one thought only',
       ],
     })
   })
@@ -384,7 +384,7 @@ describe('tools', () => {
       { model: traits('gemini-2.5-pro') },
     )
     expect(value['tools']).toMatchObject([{}, { function: { parameters: { type: 'object', properties: {} } } }])
-    expect(warnings).toEqual(['schema_simplified;tools.7: additionalProperties not supported by Gemini, left out'])
+    expect(warnings).toEqual(['schema_simplified;tools.7: Gemini does not support additionalProperties; dropped'])
   })
 })
 
@@ -446,13 +446,13 @@ describe('parameters', () => {
     const model = traits('gpt-5-mini', { maxOutputTokens: 5 })
     const { warnings } = encode({ fieldNames, maxOutputTokens: 7, sampling: { temperature: 0, topK: 3 } }, { model })
     expect(warnings).toEqual([
-      'dropped;top_k: chat completions have no such parameter',
+      'dropped;top_k: Chat Completions has no such parameter',
       'dropped;sampling.temperature: not supported by gpt-5-mini',
-      'clamped;cap: above the limit of gpt-5-mini, lowered to 5',
+      'clamped;cap: above the limit of gpt-5-mini; lowered to 5',
     ])
     expect(
       encode({ fieldNames, sampling: { temperature: 0 } }, { learnedRefusals: ['field:temperature'] }).warnings,
-    ).toEqual(['refused_upstream;sampling.temperature: left out, because upstream refused it before'])
+    ).toEqual(['refused_upstream;sampling.temperature: dropped, because upstream refused it before'])
   })
 
   test('for tools are left out where there are none', () => {
@@ -463,8 +463,8 @@ describe('parameters', () => {
 
   test.each([
     [gpt5, 'low', []],
-    [gpt4, undefined, ['dropped;verbosity: known to GPT-5 and later only']],
-    [traits('o3'), undefined, ['dropped;verbosity: known to GPT-5 and later only']],
+    [gpt4, undefined, ['dropped;verbosity: supported by GPT-5 and later only']],
+    [traits('o3'), undefined, ['dropped;verbosity: supported by GPT-5 and later only']],
   ] as const)('verbosity for $id', (model, sent, warned) => {
     const { value, warnings } = encode({ verbosity: 'low' }, { model })
     expect(value['verbosity']).toBe(sent)
@@ -525,7 +525,7 @@ describe('parameters', () => {
         { model: gpt5, learnedRefusals: ['field:reasoning_effort'] },
       )
       expect(value).not.toHaveProperty('reasoning_effort')
-      expect(warnings).toEqual(['refused_upstream;output_config.effort: left out, because upstream refused it before'])
+      expect(warnings).toEqual(['refused_upstream;output_config.effort: dropped, because upstream refused it before'])
     })
   })
 

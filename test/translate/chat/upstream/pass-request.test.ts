@@ -59,7 +59,7 @@ test('keeps the last turns and says how much was left out', () => {
   const messages = [{ role: 'system', content: 's' }, ...turn(1), ...turn(2), { role: 'user', content: 'q3' }]
   const { value, warnings } = pass({ model: 'm', messages }, { historyWindow: 2 })
   expect(value['messages']).toEqual([messages[0], ...turn(2), { role: 'user', content: 'q3' }])
-  expect(warnings).toEqual(['history_cut;messages: 2 left out by history-window 2'])
+  expect(warnings).toEqual(['history_cut;messages: 2 dropped by chat.history-window 2'])
   expect(pass({ model: 'm', messages }, { historyWindow: 3 }).warnings).toEqual([])
 })
 
@@ -170,16 +170,16 @@ const clientCases: readonly ClientCase[] = [
     model: 'claude-sonnet-4.6',
     changed: { store: undefined, max_completion_tokens: undefined, max_tokens: 32_000, messages: withSystem('pi') },
     warnings: [
-      'adapted;store: not supported by Copilot, dropped',
+      'adapted;store: not supported by Copilot; dropped',
       'adapted;max_completion_tokens: sent as max_tokens',
-      'adapted;messages.0.role: developer sent as system',
+      'adapted;messages.0.role: developer message sent as system message',
     ],
   },
   {
     client: 'pi',
     model: 'gpt-5-mini',
     changed: { model: 'gpt-5-mini', store: undefined },
-    warnings: ['adapted;store: not supported by Copilot, dropped'],
+    warnings: ['adapted;store: not supported by Copilot; dropped'],
   },
   { client: 'cline', model: 'gpt-4.1', changed: {}, warnings: [] },
   { client: 'continue', model: 'grok-code-fast-1', changed: {}, warnings: [] },
@@ -197,7 +197,7 @@ const clientCases: readonly ClientCase[] = [
     },
     warnings: [
       'dropped;temperature: not supported by gpt-5-mini',
-      'adapted;messages.2: keys that only replies have, dropped',
+      'adapted;messages.2: removed keys that only replies have',
     ],
   },
   {
@@ -215,7 +215,7 @@ const clientCases: readonly ClientCase[] = [
         },
       ],
     },
-    warnings: ['adapted;messages.0.content: parts given a type, null members left out'],
+    warnings: ['adapted;messages.0.content: added missing part types, removed null members'],
   },
 ]
 

@@ -144,20 +144,20 @@ function search(change: object) {
 
 test.each([
   [{ model: '' }, 'model', 'expected a non-empty string, got an empty string'],
-  [{ model: undefined }, 'model', 'expected a string, got nothing'],
-  [{ max_tokens: undefined }, 'max_tokens', 'expected an integer, got nothing'],
+  [{ model: undefined }, 'model', 'expected a string, but it is missing'],
+  [{ max_tokens: undefined }, 'max_tokens', 'expected an integer, but it is missing'],
   [{ max_tokens: null }, 'max_tokens', 'expected an integer, got null'],
   [{ max_tokens: 1.5 }, 'max_tokens', 'expected an integer, got a number'],
   [{ max_tokens: -1 }, 'max_tokens', 'expected an integer that is not negative, got a number'],
-  [{ messages: undefined }, 'messages', 'expected an array of messages, got nothing'],
+  [{ messages: undefined }, 'messages', 'expected an array of messages, but it is missing'],
   [{ messages: [] }, 'messages', 'expected at least one message, got an empty array'],
   [{ messages: [null] }, 'messages[0]', 'expected an object with role and content, got null'],
-  [{ messages: [...hello, { content: 'x' }] }, 'messages[1].role', 'expected a string, got nothing'],
+  [{ messages: [...hello, { content: 'x' }] }, 'messages[1].role', 'expected a string, but it is missing'],
   [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role', 'expected one of user, assistant, system'],
   [
     { messages: [{ role: 'user' }] },
     'messages[0].content',
-    'expected a string or an array of content blocks, got nothing',
+    'expected a string or an array of content blocks, but it is missing',
   ],
   [
     { messages: [{ role: 'assistant', content: null }] },
@@ -169,22 +169,26 @@ test.each([
     'messages[0].content[0]',
     'expected an object with a type, got a string',
   ],
-  [{ messages: [user({ text: 'x' })] }, 'messages[0].content[0].type', 'expected a string, got nothing'],
-  [{ messages: [user(text('a'), { type: 'text' })] }, 'messages[0].content[1].text', 'expected a string, got nothing'],
+  [{ messages: [user({ text: 'x' })] }, 'messages[0].content[0].type', 'expected a string, but it is missing'],
+  [
+    { messages: [user(text('a'), { type: 'text' })] },
+    'messages[0].content[1].text',
+    'expected a string, but it is missing',
+  ],
   [
     { messages: [user({ type: 'image' })] },
     'messages[0].content[0].source',
-    'expected an object with a type, got nothing',
+    'expected an object with a type, but it is missing',
   ],
   [
     { messages: [user({ type: 'image', source: { type: 'base64', data: 'x' } })] },
     'messages[0].content[0].source.media_type',
-    'expected a string, got nothing',
+    'expected a string, but it is missing',
   ],
   [
     { messages: [user({ type: 'document', source: { type: 'url' } })] },
     'messages[0].content[0].source.url',
-    'expected a string, got nothing',
+    'expected a string, but it is missing',
   ],
   [
     { messages: [user({ type: 'document', source: { type: 'content', content: [1] } })] },
@@ -194,7 +198,7 @@ test.each([
   [
     { messages: [user({ type: 'tool_result' })] },
     'messages[0].content[0].tool_use_id',
-    'expected a string, got nothing',
+    'expected a string, but it is missing',
   ],
   [
     { messages: [user(result([{ type: 'text', text: 1 }]))] },
@@ -214,7 +218,7 @@ test.each([
   [
     { messages: [{ role: 'assistant', content: [{ type: 'tool_use', name: 'f', input: {} }] }] },
     'messages[0].content[0].id',
-    'expected a string, got nothing',
+    'expected a string, but it is missing',
   ],
   [
     { messages: [{ role: 'assistant', content: [{ type: 'thinking', thinking: 'x', signature: 1 }] }] },
@@ -229,12 +233,12 @@ test.each([
   [
     { messages: [{ role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition' } }] }] },
     'messages[0].content[0].tool.definition',
-    'expected an object with name and input_schema, got nothing',
+    'expected an object with name and input_schema, but it is missing',
   ],
   [{ system: 1 }, 'system', 'expected a string or an array of content blocks, got a number'],
-  [{ system: [{ type: 'text' }] }, 'system[0].text', 'expected a string, got nothing'],
+  [{ system: [{ type: 'text' }] }, 'system[0].text', 'expected a string, but it is missing'],
   [{ tools: {} }, 'tools', 'expected an array of tools, got an object'],
-  [{ tools: [{ input_schema: {} }] }, 'tools[0].name', 'expected the name of the tool, got nothing'],
+  [{ tools: [{ input_schema: {} }] }, 'tools[0].name', 'expected the name of the tool, but it is missing'],
   [
     { tools: [{ name: 'f', input_schema: true }] },
     'tools[0].input_schema',
@@ -268,8 +272,8 @@ test.each([
   [{ stop_sequences: 'END' }, 'stop_sequences', 'expected an array of strings, got a string'],
   [{ stop_sequences: ['a', 1] }, 'stop_sequences', 'expected an array of strings, got an array'],
   [{ tool_choice: 'auto' }, 'tool_choice', 'expected an object with a type, got a string'],
-  [{ tool_choice: { type: 'tool' } }, 'tool_choice.name', 'expected the name of a tool, got nothing'],
-  [{ thinking: { budget_tokens: 1 } }, 'thinking.type', 'expected a string, got nothing'],
+  [{ tool_choice: { type: 'tool' } }, 'tool_choice.name', 'expected the name of a tool, but it is missing'],
+  [{ thinking: { budget_tokens: 1 } }, 'thinking.type', 'expected a string, but it is missing'],
   [
     { thinking: { type: 'enabled', budget_tokens: '1' } },
     'thinking.budget_tokens',
@@ -278,7 +282,7 @@ test.each([
   [
     { output_config: { format: { type: 'json_schema' } } },
     'output_config.format.schema',
-    'expected an object that is a JSON schema, got nothing',
+    'expected an object that is a JSON schema, but it is missing',
   ],
   [{ temperature: '0' }, 'temperature', 'expected a number, got a string'],
   [{ stream: 'true' }, 'stream', 'expected true or false, got a string'],

@@ -169,14 +169,14 @@ describe('blocks', () => {
 
   test('a call that nobody can name fails the reply', () => {
     const { fault } = decodeEvents(blockStart(0, { ...tool, name: '' }), messageStop)
-    expect(fault).toEqual({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+    expect(fault).toEqual({ kind: 'upstream_unusable', detail: 'it called a tool without a name' })
   })
 
   test('arguments of a call that was over fail the reply: without them it would be another call', () => {
     const calls = [messageStart, blockStart(0, tool), blockStart(1, { ...tool, id: 'toolu_2' })]
     expect(decodeEvents(...calls, argumentsOf(0, '{}'), messageDelta('tool_use'), messageStop).fault).toEqual({
       kind: 'upstream_unusable',
-      detail: 'it sent arguments of a tool call that was over',
+      detail: 'it sent arguments for a tool call that had ended',
     })
   })
 

@@ -102,7 +102,7 @@ describe('blocks', () => {
     expect(pass(begin, callStart(0), callStart(1), piece(0, ''), piece(1, '{}'), ...end).fault).toBeUndefined()
     expect(pass(begin, callStart(0), callStart(1), piece(1, '{}'), piece(0, '{}'), ...end).fault).toEqual({
       kind: 'upstream_unusable',
-      detail: 'it sent arguments of a tool call that was over',
+      detail: 'it sent arguments for a tool call that had ended',
     })
   })
 

@@ -362,7 +362,7 @@ describe('a reply that fails', () => {
     expect(events.at(-1)?.event.response).toMatchObject({
       id: 'resp_seed1',
       status: 'failed',
-      error: { message: expect.stringContaining('broke off') },
+      error: { message: expect.stringContaining('is incomplete') },
       output: [
         { status: 'completed', content: [{ text: 'done' }] },
         { status: 'incomplete', content: [{ text: 'half' }] },

@@ -16,7 +16,7 @@ const learnedRefusalRule: Rule = {
   source: 'parameters, refusals by name: the model has refused the parameter before, and will again',
   adapt: (request, { learnedRefusals }) => {
     const kept = withoutLearnedFields(request, learnedRefusals)
-    const detail = 'left out, because upstream refused it before'
+    const detail = 'dropped, because upstream refused it before'
     return (
       kept && {
         patch: Object.fromEntries(kept.changes),

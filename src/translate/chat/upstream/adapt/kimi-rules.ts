@@ -35,7 +35,7 @@ function fixSampling(request: ChatRequest, { traits }: Target): Outcome {
     warnings: changed.map(([field, value]) => ({
       code: 'clamped',
       field,
-      detail: `${traits.id} takes one value only, sent as ${value}`,
+      detail: `${traits.id} accepts one value only; sent as ${value}`,
     })),
   }
 }
@@ -49,7 +49,7 @@ function renameCalls(messages: readonly ChatMessage[], prefix: string): Outcome 
   /** New ids of calls without a result so far, by their old id. */
   let open = new Map<string, string[]>()
   return mapMessages(messages, rename, (field, changes) => [
-    { code: 'adapted', field, detail: counted('ids of calls sent as Kimi counts them', changes) },
+    { code: 'adapted', field, detail: counted('call ids sent in the form that Kimi expects', changes) },
   ])
 
   function rename(message: ChatMessage): ChatMessage {

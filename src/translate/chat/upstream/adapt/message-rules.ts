@@ -40,7 +40,7 @@ const rows: readonly MessageRow[] = [
     source: 'parameters, images: parts as Open WebUI sends them are 400',
     adapt: (message) => mapParts(message, completePart),
     at: '.content',
-    detail: 'parts given a type, null members left out',
+    detail: 'added missing part types, removed null members',
     code: 'adapted',
   },
   {
@@ -48,7 +48,7 @@ const rows: readonly MessageRow[] = [
     source: 'parameters, roles: keys that clients copy from replies are 400',
     adapt: dropReplyKeys,
     at: '',
-    detail: 'keys that only replies have, dropped',
+    detail: 'removed keys that only replies have',
     code: 'adapted',
   },
   {
@@ -57,7 +57,7 @@ const rows: readonly MessageRow[] = [
     applies: isNotOpenai,
     adapt: refusalAsText,
     at: '',
-    detail: 'words of refusal sent as text',
+    detail: 'refusal sent as text',
     code: 'adapted',
   },
   {
@@ -66,7 +66,7 @@ const rows: readonly MessageRow[] = [
     applies: isNotOpenai,
     adapt: (message) => (message.role === 'developer' ? { ...message, role: 'system' } : message),
     at: '.role',
-    detail: 'developer sent as system',
+    detail: 'developer message sent as system message',
     code: 'adapted',
   },
   {
@@ -76,7 +76,7 @@ const rows: readonly MessageRow[] = [
     adapt: (message) =>
       message.role === 'system' || message.role === 'developer' ? { ...message, role: 'user' } : message,
     at: '.role',
-    detail: ({ traits }) => `system text is not supported by ${traits.id}, sent as user`,
+    detail: ({ traits }) => `${traits.id} does not support system messages; sent as user messages`,
     code: 'clamped',
   },
   {
@@ -85,7 +85,7 @@ const rows: readonly MessageRow[] = [
     applies: isClaude,
     adapt: (message) => mapParts(message, (part) => (isBlankText(part) ? undefined : part)),
     at: '.content',
-    detail: 'empty text part, dropped',
+    detail: 'empty text part dropped',
     code: 'adapted',
   },
   {
@@ -95,7 +95,7 @@ const rows: readonly MessageRow[] = [
     adapt: (message) =>
       message.role === 'tool' && isBlankContent(message.content) ? { ...message, content: NO_OUTPUT } : message,
     at: '.content',
-    detail: `empty tool result, sent as ${NO_OUTPUT}`,
+    detail: `empty tool result sent as ${NO_OUTPUT}`,
     code: 'adapted',
   },
   {
@@ -104,7 +104,7 @@ const rows: readonly MessageRow[] = [
     applies: isClaude,
     adapt: (message) => (isEmptyMessage(message) ? undefined : message),
     at: '',
-    detail: 'empty message, dropped',
+    detail: 'empty message dropped',
     code: 'adapted',
   },
 ]
@@ -193,7 +193,7 @@ export const turnRules: readonly Rule[] = [
       const last = messages.at(-1)
       // A user turn would not repair a call without its result or a message without content.
       if (last?.role !== 'assistant' || last.tool_calls || isEmptyMessage(last)) return undefined
-      const detail = `${traits.id} does not continue a final assistant message, a user message "Continue." was added`
+      const detail = `${traits.id} cannot continue an assistant message; added the user message "Continue."`
       return {
         patch: { messages: [...messages, { role: 'user', content: 'Continue.' }] },
         warnings: [{ code: 'clamped', field: 'messages', detail }],
@@ -274,7 +274,7 @@ export const sealedReasoningRule: Rule = {
       if (message.role !== 'assistant' || typeof sealed !== 'string' || !isSealed(sealed)) return message
       const opaque = openOpaque(sealed)
       if (opaque !== undefined && fitsChat(opaque, family)) return { ...message, reasoning_opaque: opaque.value }
-      const detail = 'reasoning of another upstream dropped'
+      const detail = 'reasoning of another model dropped'
       warnings.push({ code: 'thinking_dropped', field: `messages.${at}`, detail })
       const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...others } = message
       return others

@@ -129,7 +129,7 @@ const rows: readonly DropRow[] = [
     source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; parameters, max_tokens',
     when: ({ max_completion_tokens: newer }) => newer !== undefined,
     idle: (older, { max_completion_tokens: newer }) => older === newer,
-    reason: 'max_completion_tokens is given too',
+    reason: 'max_completion_tokens is set too',
   },
 ]
 
@@ -171,7 +171,7 @@ function toRule(row: DropRow): Rule {
       const why = typeof reason === 'string' ? reason : reason(target)
       const warning =
         idle?.(value, request) === true
-          ? ({ code: 'adapted', field: parameter, detail: `${why}, dropped` } as const)
+          ? ({ code: 'adapted', field: parameter, detail: `${why}; dropped` } as const)
           : ({ code: 'dropped', field: parameter, detail: why } as const)
       return { patch: { [parameter]: undefined }, warnings: [warning] }
     },
@@ -194,7 +194,7 @@ function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | und
   const caps: readonly CapName[] = ['max_tokens', 'max_completion_tokens']
   const field = caps.find((name) => (request[name] ?? 0) > limit)
   if (field === undefined) return undefined
-  const detail = `above the limit of ${traits.id}, lowered to ${limit}`
+  const detail = `above the limit of ${traits.id}; lowered to ${limit}`
   return { patch: { [field]: limit }, warnings: [{ code: 'clamped', field, detail }] }
 }
 
@@ -218,6 +218,6 @@ function listEffort(request: ChatRequest, { traits }: Target): Outcome | undefin
   // Unknown levels pass, because upstream's own message is better than a guess.
   const nearest = isEffort(asked) ? clampEffort(asked, listed) : asked
   if (nearest === asked) return undefined
-  const detail = `'${asked}' is not offered by ${traits.id}, sent as '${nearest}'`
+  const detail = `${traits.id} does not support '${asked}'; sent as '${nearest}'`
   return { patch: { reasoning_effort: nearest }, warnings: [{ code: 'clamped', field, detail }] }
 }

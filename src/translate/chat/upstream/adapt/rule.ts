@@ -30,6 +30,6 @@ const MOST_WARNINGS = 20
 export function firstWarnings(warnings: readonly Warning[]): readonly Warning[] {
   const next = warnings[MOST_WARNINGS]
   if (next === undefined) return warnings
-  const others = { ...next, field: 'messages', detail: `${next.detail}, with others (${warnings.length} in all)` }
+  const others = { ...next, field: 'messages', detail: `${next.detail} (and others, ${warnings.length} in total)` }
   return [...warnings.slice(0, MOST_WARNINGS), others]
 }

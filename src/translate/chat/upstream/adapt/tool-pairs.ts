@@ -39,7 +39,7 @@ function placeResults(messages: readonly ChatMessage[], joinsRuns: boolean, warn
     for (const { id, result } of waiting) {
       if (result !== undefined) continue
       placed.push({ role: 'tool', tool_call_id: id, content: `Error: ${MISSING_RESULT}` })
-      warnings.push({ code: 'tool_result_synthesised', field: id, detail: 'a result was put in its place' })
+      warnings.push({ code: 'tool_result_synthesised', field: id, detail: 'added an empty result' })
     }
     waiting = []
   }
@@ -55,12 +55,12 @@ function placeResults(messages: readonly ChatMessage[], joinsRuns: boolean, warn
     const call = callOf.get(message)
     const field = message.tool_call_id ?? ''
     if (call === undefined) {
-      warnings.push({ code: 'tool_result_orphan_dropped', field, detail: 'no call before it has this id' })
+      warnings.push({ code: 'tool_result_orphan_dropped', field, detail: 'no earlier call has this id' })
       continue
     }
     if (waiting.length > 0) answered = new Set(waiting)
     settle()
-    if (!answered.has(call)) warnings.push({ code: 'tool_result_moved', field, detail: 'moved behind its call' })
+    if (!answered.has(call)) warnings.push({ code: 'tool_result_moved', field, detail: 'moved to follow its call' })
   }
   settle()
   return placed

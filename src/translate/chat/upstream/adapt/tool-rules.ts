@@ -50,7 +50,7 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
   const field = loosened ?? touched[0]
   if (field === undefined) return undefined
   const code = loosened === undefined ? 'adapted' : 'schema_simplified'
-  const detail = `${[...keywords].join(', ')} not supported by Gemini, ${counted('left out', touched.length)}`
+  const detail = `Gemini does not support ${[...keywords].join(', ')}; ${counted('dropped', touched.length)}`
   return { patch: { tools }, warnings: [{ code, field, detail }] }
 }
 

@@ -92,7 +92,7 @@ export function closeToolCalls(state: ToolCalls, truncated: boolean): WireToolCa
   for (const { index, kind, arguments: received } of state.seen) {
     const empty = received.trim() === ''
     if (index === undefined && !empty) {
-      throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+      throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without a name' })
     }
     if (index !== undefined && empty && kind === 'function') entries.push({ index, function: { arguments: '{}' } })
   }

@@ -48,7 +48,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['text'],
     adapt(block, { notes, field }) {
       if (!isBlankBlock(block)) return block
-      notes.add('adapted', field(), 'text blocks of nothing but white space are left out')
+      notes.add('adapted', field(), 'blank text blocks dropped')
       return NONE
     },
   },
@@ -92,7 +92,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['tool_reference'],
     adapt(block, { hasToolSearch, tools, notes, field }) {
       if (!isBlock(block, 'tool_reference') || (hasToolSearch && tools.has(block.tool_name))) return block
-      notes.add('adapted', field(), 'references to tools that upstream cannot follow are sent as text')
+      notes.add('adapted', field(), 'tool references sent as text')
       return { type: 'text', text: toolReferenceText(block.tool_name) }
     },
   },
@@ -106,13 +106,8 @@ export const blockRows: readonly BlockRow[] = [
       if (tools.has(textOf(name)) || isPaused()) return block
       const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
       droppedCalls.set(textOf(id), query)
-      if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers are sent as text')
-      else
-        notes.add(
-          'dropped',
-          field(),
-          'what a tool on the server did is left out, since upstream does not have the tool',
-        )
+      if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers sent as text')
+      else notes.add('dropped', field(), 'calls and results of a server tool dropped: upstream does not have the tool')
       return NONE
     },
   },
@@ -134,7 +129,7 @@ export const blockRows: readonly BlockRow[] = [
       if (!isBlock(block, 'document')) return block
       const { source, title, context } = block
       if (source.type !== 'text' && source.type !== 'content') return block
-      notes.add('adapted', field(), 'documents that are no PDF are sent as text')
+      notes.add('adapted', field(), 'documents other than PDF sent as text')
       const heading = [title, context].filter((text) => typeof text === 'string' && text !== '').join('\n\n')
       const mark = block.cache_control ? { cache_control: block.cache_control } : {}
       const blocks: MessagesBlock[] = [
@@ -151,7 +146,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['compaction'],
     adapt(block, { notes, field }) {
       const { content } = block
-      notes.add('compaction_dropped', field(), 'compacted history is sent as text')
+      notes.add('compaction_dropped', field(), 'compacted history sent as text')
       return typeof content === 'string' ? contentBlocks(content) : NONE
     },
   },
@@ -233,7 +228,7 @@ function adaptMessage(message: MessagesMessage, walk: Walk): MessagesMessage | u
   const { content } = message
   if (typeof content === 'string') {
     if (!isBlank(content)) return message
-    walk.notes.add('adapted', walk.field(), 'messages of nothing but white space are left out')
+    walk.notes.add('adapted', walk.field(), 'blank messages dropped')
     return undefined
   }
   const blocks = adaptBlocks(content ?? [], walk)
@@ -258,7 +253,7 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
   if (walk.refused.has(block.type)) {
-    walk.notes.add('refused_upstream', walk.field(), 'upstream has refused blocks of this type before')
+    walk.notes.add('refused_upstream', walk.field(), 'upstream refused blocks of this type before')
     return NONE
   }
   let current = adaptResultContent(block, walk)

@@ -20,7 +20,7 @@ export const cacheRules: readonly Rule[] = [
       const messages = isObject(mark) ? markLast(body.messages, mark) : body.messages
       return {
         patch: { cache_control: undefined, messages },
-        warnings: [{ code: 'adapted', field: 'cache_control', detail: 'sent on the last block' }],
+        warnings: [{ code: 'adapted', field: 'cache_control', detail: 'moved to the last block' }],
       }
     },
   },

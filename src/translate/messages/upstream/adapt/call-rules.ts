@@ -41,7 +41,7 @@ export const callIdsRule: Rule = {
       return named
     })
     if (first === undefined) return undefined
-    const detail = 'ids of tool calls that upstream refuses, or that are there twice, are sent in another form'
+    const detail = 'changed tool call ids that upstream refuses or that repeat'
     return { patch: { messages: out }, warnings: [{ code: 'adapted', field: `messages.${first}`, detail }] }
   },
 }

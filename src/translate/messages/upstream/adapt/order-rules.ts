@@ -24,12 +24,12 @@ export const orderRules: readonly Rule[] = [
     source: 'Anthropic API reference, Messages, 2026-11: the first message is from the user',
     adapt: ({ body: { messages } }) => {
       if (!messages.some(({ role }) => role === 'user')) {
-        refuseValue('messages', 'there is no user message that says anything', 'invalid_value')
+        refuseValue('messages', 'no user message has any content', 'invalid_value')
       }
       if (messages[0]?.role === 'user') return undefined
       return {
         patch: { messages: [{ role: 'user', content: CONTINUED }, ...messages] },
-        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a user message was put before it' }],
+        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'added a user message before it' }],
       }
     },
   },

@@ -21,7 +21,7 @@ export const systemRules: readonly Rule[] = [
           ...(blocks.length > 0 && { system: [...systemBlocks(system ?? undefined), ...blocks] }),
           messages: messages.slice(leading.length),
         },
-        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'a leading system message is sent as system' }],
+        warnings: [{ code: 'adapted', field: 'messages.0', detail: 'leading system message sent as system text' }],
       }
     },
   },
@@ -45,8 +45,8 @@ export const systemRules: readonly Rule[] = [
       const wrong = misplacedSystem(messages, takesSystemMessages)
       if (wrong.size === 0) return undefined
       const detail = takesSystemMessages
-        ? 'a system message that does not follow the user is sent as a reminder in the user turn'
-        : `system messages are not supported by ${traits.id}, sent as a reminder in the user turn`
+        ? 'system message sent as a reminder in the user turn, because it does not follow a user message'
+        : `${traits.id} does not support system messages; sent as a reminder in the user turn`
       const notes = createNotes()
       const out: MessagesMessage[] = []
       /** The blocks of the last message, if it is a user turn with reminders. */
@@ -120,7 +120,7 @@ export const settingRules: readonly Rule[] = [
         const { clear_at: _clearAt, output_config: _config, ...plain } = message
         return isEmpty(message) ? [] : [plain]
       })
-      const detail = 'settings in system messages are sent at the top'
+      const detail = 'settings of system messages moved to the top'
       return {
         patch: { messages: kept, ...(effort !== undefined && { output_config: { ...body.output_config, effort } }) },
         warnings: [{ code: 'adapted', field: `messages.${first}`, detail }],
@@ -141,7 +141,7 @@ export const settingRules: readonly Rule[] = [
       const warning: Warning = {
         code: 'adapted',
         field: `messages.${first}`,
-        detail: 'tools that are added or withdrawn on the way are so from the start',
+        detail: 'tools added or removed during the conversation are so from the start',
       }
       return { patch: { messages, tools: toolsInForce(body) }, warnings: [warning] }
     },

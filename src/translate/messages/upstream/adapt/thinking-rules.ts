@@ -17,7 +17,7 @@ export const maxTokensRule: Rule = {
   source: 'messages, max_tokens',
   adapt: ({ body }, { maxTokens, traits }) => {
     if ((body.max_tokens ?? 0) <= maxTokens) return undefined
-    const detail = `above the limit of ${traits.id}, lowered to ${maxTokens}`
+    const detail = `above the limit of ${traits.id}; lowered to ${maxTokens}`
     return { patch: { max_tokens: maxTokens }, warnings: [{ code: 'clamped', field: 'max_tokens', detail }] }
   },
 }
@@ -49,7 +49,7 @@ export const samplingRule: Rule = {
       drop(usesTopP ? 'temperature' : 'top_p', 'not supported together with temperature')
       if (!usesTopP && (temperature ?? 0) > 1) {
         patch.temperature = 1
-        warnings.push({ code: 'clamped', field: 'temperature', detail: 'Claude takes 1 at most' })
+        warnings.push({ code: 'clamped', field: 'temperature', detail: 'Claude accepts at most 1' })
       }
     }
     return Object.keys(patch).length === 0 ? undefined : { patch, warnings }
@@ -129,7 +129,7 @@ export const thinkingRules: readonly Rule[] = [
     adapt: ({ body }, { takesOutputConfig, traits }) => {
       const format = body.output_config?.format
       if (takesOutputConfig || !format) return undefined
-      const detail = `not supported by ${traits.id}, asked for in the system text`
+      const detail = `${traits.id} does not support it; requested in the system text`
       return {
         patch: { output_config: undefined, system: withJsonHint(body.system ?? undefined, format.schema ?? undefined) },
         warnings: [{ code: 'json_hinted', field: 'output_config.format', detail }],
@@ -176,7 +176,11 @@ function warningsOf(asked: AskedMode, plan: ThinkingPlan, { traits, thinking }: 
   const warnings: Warning[] = []
   if (plan.conflict !== undefined) warnings.push({ code: 'dropped', field: 'thinking', detail: plan.conflict })
   else if (plan.type !== asked.type) {
-    warnings.push({ code: 'adapted', field: 'thinking', detail: `sent as ${plan.type}, as ${traits.id} takes it` })
+    warnings.push({
+      code: 'adapted',
+      field: 'thinking',
+      detail: `sent as ${plan.type}, the form that ${traits.id} accepts`,
+    })
   }
   if (plan.isBudgetClamped === true) {
     warnings.push({ code: 'clamped', field: 'thinking.budget_tokens', detail: `sent as ${plan.budgetTokens}` })

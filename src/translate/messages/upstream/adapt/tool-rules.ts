@@ -35,7 +35,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, server tools',
     adapt: (tool) => (isServerTool(tool) ? undefined : tool),
     code: 'dropped',
-    detail: 'a tool that upstream would have to run is not available',
+    detail: 'upstream does not have this server tool',
     perTool: true,
   },
   {
@@ -43,7 +43,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, tool types',
     adapt: (tool, _draft, { refusedTools }) => (refusedTools.has(tool.type ?? 'custom') ? undefined : tool),
     code: 'refused_upstream',
-    detail: 'upstream has refused tools of this type before',
+    detail: 'upstream refused tools of this type before',
     perTool: true,
   },
   {
@@ -60,7 +60,7 @@ const rows: readonly ToolRow[] = [
     adapt: (tool, draft) =>
       tool.defer_loading === true && isPlaceholder(tool) && !hasBeta(draft, 'advanced-tool-use') ? undefined : tool,
     code: 'adapted',
-    detail: 'a placeholder means nothing without tool search',
+    detail: 'placeholders need tool search',
   },
   {
     name: 'defer_loading without the beta dropped',
@@ -68,7 +68,7 @@ const rows: readonly ToolRow[] = [
     adapt: (tool, draft) =>
       hasBeta(draft, 'advanced-tool-use') ? tool : withoutKeys(tool, (key) => key === 'defer_loading'),
     code: 'adapted',
-    detail: 'deferred tools are sent at once, since tool search is not available',
+    detail: 'tool search is not available; deferred tools are offered from the start',
   },
   {
     name: 'hints on tools dropped',
@@ -95,7 +95,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, tool schemas',
     adapt: completeSchema,
     code: 'adapted',
-    detail: 'input_schema was given type and properties',
+    detail: 'added the missing type or properties of input_schema',
   },
 ]
 
@@ -128,7 +128,7 @@ export const toolRules: readonly Rule[] = [
     adapt: ({ body: { tools, tool_choice: choice } }) => {
       if (tools || choice === undefined) return undefined
       if (choice?.type === 'any' || choice?.type === 'tool') {
-        refuseValue('tool_choice', 'it demands a tool, and there is none that upstream takes', 'unsupported_tool')
+        refuseValue('tool_choice', 'it requires a tool, but upstream accepts none of the tools', 'unsupported_tool')
       }
       return { patch: { tool_choice: undefined }, warnings: [] }
     },
@@ -165,7 +165,7 @@ function refuseIfForced({ name }: MessagesTool, choice: MessagesRequest['tool_ch
   if (choice?.type !== 'tool' || choice.name !== name) return
   refuseValue(
     `tools[${at}]`,
-    'this tool is not available for this model, and tool_choice demands it',
+    'tool_choice requires this tool, which is not available for this model',
     'unsupported_tool',
   )
 }

@@ -218,7 +218,7 @@ function finishItem(state: NormaliserState, event: WireEvent): void {
   const known = openCall(state, stated['call_id']) ?? state.snapshot.items.get(index)
   if (known !== undefined && (known.isDone || known.type !== stated['type'])) return skip(state)
   if (known === undefined && isCall(stated['type']) && !isFilled(stated['name'])) {
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without naming it' })
+    throw new Fault({ kind: 'upstream_unusable', detail: 'it called a tool without a name' })
   }
   const item = known ?? insertItem(state, index, stated)
   closeItem(state, item, event, stated)
