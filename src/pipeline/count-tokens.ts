@@ -9,7 +9,7 @@ import { routeChosen, routeModel } from './route-model.ts'
 import type { CallOptions } from './run-turn.ts'
 
 /** Counts the tokens of requests in one dialect. */
-export interface TokenCounter {
+interface TokenCounter {
   /** The path of upstreams of the dialect, which count below it at `/count_tokens`. */
   readonly path: string
   readonly encode: (request: CallerRequest, context: EncodeContext) => Pick<EncodedRequest, 'body' | 'headers'>
