@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +11,7 @@ import { startProcess, withoutHome } from './cli.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let dir = ''
+let archive = ''
 let files: readonly string[] = []
 
 const lockFile = z.object({
@@ -36,7 +37,7 @@ const cyclonedx = z.object({
 // What `npm pack` makes, or the package that is about to be published, unpacked in a folder without any other package: all it runs on is inside.
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-package-'))
-  const archive = process.env['PACKAGE_FILE'] ?? (await pack())
+  archive = process.env['PACKAGE_FILE'] ?? (await pack())
   const { stdout } = await run('tar', ['-tzf', archive])
   files = stdout
     .trimEnd()
@@ -127,6 +128,14 @@ describe('J04 the packed program', () => {
     const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
     const cli = startProcess([bin, '--version'], { ...withoutHome, ...env })
     expect(await cli.ended).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
+  })
+
+  test('runs with npx in an empty home, without the registry', async () => {
+    const home = await mkdtemp(join(dir, 'npx-'))
+    await copyFile(archive, join(home, 'package.tgz'))
+    const env = { PATH: process.env['PATH'], HOME: home, npm_config_offline: 'true' }
+    const { stdout } = await run('npx', ['--yes', './package.tgz', '--version'], { cwd: home, env })
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
   test('makes no folder where it is started for a COPILOT_PROXY_HOME that is refused', async () => {
