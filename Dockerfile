@@ -1,9 +1,10 @@
-# Build: one program with its packages inside.
-FROM node:24-bookworm-slim AS build
+# Build: one program with its packages inside. It is the same for every architecture.
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
-COPY rolldown.config.ts ./
+COPY rolldown.config.ts LICENSE ./
+COPY release ./release
 COPY bin ./bin
 COPY src ./src
 RUN npm run build

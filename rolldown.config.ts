@@ -1,8 +1,6 @@
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'rolldown'
-import type { Plugin } from 'rolldown'
+import type { Plugin, RolldownOptions } from 'rolldown'
+import { bundledPackages, type Part } from './release/bundled-packages.ts'
 
 // What ships is one program with its packages inside: it runs on the very versions that were tested, installs nothing else,
 // and starts in two thirds of the time that a few hundred files take. Only the optional keychain stays outside, being
@@ -69,42 +67,18 @@ function unused(): Plugin {
   }
 }
 
-/** The licences of what is inside ask to go with it. */
-function licences(): Plugin {
-  return {
-    name: 'licences',
-    generateBundle(_options, bundle) {
-      const packages = new Set<string>()
-      for (const file of Object.values(bundle)) {
-        if (file.type !== 'chunk') continue
-        for (const id of file.moduleIds) {
-          const found = /^\0?(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1]
-          if (found !== undefined) packages.add(found)
-        }
-      }
-      const texts = [...packages].toSorted().map((dir) => `${nameOf(dir)}\n\n${licenceOf(dir)}`)
-      this.emitFile({ type: 'asset', fileName: 'licences.txt', source: texts.join(`\n${'-'.repeat(80)}\n\n`) })
-    },
-  }
+/** @param parts what the output holds besides packages */
+export function toPlugins(parts: readonly Part[]): Plugin[] {
+  return [unused(), ascii(), bundledPackages(parts)]
 }
 
-function nameOf(dir: string): string {
-  const { name, version, license } = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'))
-  return `${name} ${version} (${license})`
-}
-
-function licenceOf(dir: string): string {
-  const file = readdirSync(dir).find((name) => /^licen[cs]e/i.test(name))
-  return file === undefined ? '' : readFileSync(join(dir, file), 'utf8')
-}
-
-export default defineConfig({
+export default {
   input: { main: 'src/main.ts', 'keychain-helper': 'src/auth/records/keychain-helper.ts' },
   platform: 'node',
   // Its `main` is a UMD file, whose `require` calls cannot be bundled.
   resolve: { alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' } },
   external: [/^@napi-rs\//],
-  plugins: [unused(), ascii(), licences()],
+  plugins: toPlugins([]),
   output: {
     dir: 'dist',
     cleanDir: true,
@@ -115,4 +89,4 @@ export default defineConfig({
     chunkFileNames: '[name]-[hash].js',
     hashCharacters: 'hex',
   },
-})
+} satisfies RolldownOptions

@@ -17,7 +17,8 @@ if (isOld) {
   require('v8').setFlagsFromString('--wasm-tiering-budget=1300000000')
   // Compiled code is kept between runs, which makes the start about a fifth faster. In a folder of the user's own: Node's
   // default is the shared temporary folder, where somebody else could put code that this program would run.
-  var dir = cacheDir()
+  // The single-file program has it inside.
+  var dir = require('node:sea').isSea() ? undefined : cacheDir()
   if (dir !== undefined) require('module').enableCompileCache(dir)
   // An ES module, which every Node that comes this far can require.
   require('../dist/main.js')

@@ -1,7 +1,9 @@
-import { fstatSync, readFileSync, statSync } from 'node:fs'
+import { fstatSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
+import { isSea } from 'node:sea'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
+import manifest from '../package.json' with { type: 'json' }
 import { runProgram } from './commands/program.ts'
 import { exitCode } from './commands/shared/command.ts'
 import type { CommandContext, EndingSignal } from './commands/shared/command.ts'
@@ -21,15 +23,6 @@ const signalExitCodes = new Map<unknown, number>([
   ['SIGINT', exitCode.interrupted],
   ['SIGTERM', 143],
 ])
-
-function readVersion(): string {
-  // Proof of the cast: npm makes no package without a version, and a test runs `--version`.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return version
-}
 
 /**
  * @param onFailure called once when text could not be written. A reader that left (`models
@@ -197,10 +190,11 @@ async function main(): Promise<void> {
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),
-    self: [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
+    // The single-file program is its own script.
+    self: isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)],
     pid: process.pid,
     now: Date.now,
-    version: readVersion(),
+    version: manifest.version,
     nodeVersion: process.version,
     secrets,
   }

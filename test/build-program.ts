@@ -8,14 +8,19 @@ const root = join(import.meta.dirname, '..')
 
 /** Tests of the command line run the program as it ships: it starts in less than half the time that its sources take. */
 export async function setup(project: TestProject): Promise<void> {
-  await buildIfChanged()
-  project.onTestsRerun(buildIfChanged)
+  await buildProgram()
+  project.onTestsRerun(buildProgram)
 }
 
-async function buildIfChanged(): Promise<void> {
-  const built = join(root, 'dist/main.js')
-  const sources = ['rolldown.config.ts', 'package-lock.json', ...globSync('src/**/*.ts', { cwd: root })]
+function buildProgram(): Promise<void> {
+  return buildIfChanged('build', 'dist/main.js')
+}
+
+/** Runs the npm script unless its output is newer than the sources. */
+export async function buildIfChanged(script: string, output: string): Promise<void> {
+  const built = join(root, output)
+  const sources = globSync('{*.json,rolldown.config.ts,bin/*,{release,src}/**/*.ts}', { cwd: root })
   const changedMs = Math.max(...sources.map((file) => statSync(join(root, file)).mtimeMs))
   if (existsSync(built) && statSync(built).mtimeMs > changedMs) return
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: root })
+  await promisify(execFile)('npm', ['run', script], { cwd: root })
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
 const mainFile = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
+const singleFile = fileURLToPath(new URL('../../dist-sea/copilot-proxy', import.meta.url))
 
 interface Ended {
   /** Undefined when a signal ended it. */
@@ -57,6 +58,14 @@ export function startProcess(
   options: StartOptions = {},
 ): RunningCli {
   return start(process.execPath, args, env, options)
+}
+
+/** Starts the single-file program with this environment only. */
+export function startSingleFile(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): RunningCli {
+  return start(singleFile, args, env)
 }
 
 const defaults = {

@@ -1,28 +1,61 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { startProcess, withoutHome } from './cli.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let dir = ''
+let archive = ''
 let files: readonly string[] = []
 
-// What `npm pack` makes, unpacked in a folder without any other package: all it runs on is inside.
+const lockFile = z.object({
+  packages: z.record(z.string(), z.object({ version: z.string().optional(), integrity: z.string().optional() })),
+})
+
+const cyclonedx = z.object({
+  bomFormat: z.literal('CycloneDX'),
+  specVersion: z.literal('1.6'),
+  metadata: z.object({ component: z.object({ purl: z.string() }) }),
+  components: z.array(
+    z.object({
+      name: z.string(),
+      version: z.string(),
+      purl: z.string(),
+      // Another licence is to be looked at before it ships.
+      licenses: z.tuple([z.object({ license: z.object({ id: z.enum(['MIT', 'ISC', 'BSD-3-Clause']) }) })]),
+      hashes: z.tuple([z.object({ alg: z.literal('SHA-512'), content: z.string() })]),
+    }),
+  ),
+})
+
+// What `npm pack` makes, or the package that is about to be published, unpacked in a folder without any other package: all it runs on is inside.
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-package-'))
+  archive = process.env['PACKAGE_FILE'] ?? (await pack())
+  const { stdout } = await run('tar', ['-tzf', archive])
+  files = stdout
+    .trimEnd()
+    .split('\n')
+    .map((path) => path.replace(/^package\//, ''))
+  await run('tar', ['-xzf', archive, '-C', dir])
+}, 60_000)
+
+async function pack(): Promise<string> {
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', dir], { cwd: root })
   // npm prints what its scripts say before the JSON.
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('\n[') + 1)) as [
-    { filename: string; files: { path: string }[] },
-  ]
-  files = packed.files.map(({ path }) => path)
-  await run('tar', ['-xzf', join(dir, packed.filename), '-C', dir])
-}, 60_000)
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('\n[') + 1)) as [{ filename: string }]
+  return join(dir, filename)
+}
+
+function readBuilt(file: string): Promise<string> {
+  return readFile(join(dir, 'package', 'dist', file), 'utf8')
+}
 
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
@@ -37,23 +70,57 @@ describe('J04 the packed program', () => {
       'SECURITY.md',
       'bin/copilot-proxy.cjs',
       'config.example.yaml',
-      'dist/licences.txt',
+      'dist/THIRD_PARTY_LICENSES.txt',
+      'dist/sbom.json',
       'package.json',
     ])
     expect(files.filter((path) => /test|fixture|bench/.test(path))).toEqual([])
   })
 
-  test('brings the licences of the packages inside it', async () => {
-    const licences = await readFile(join(dir, 'package', 'dist', 'licences.txt'), 'utf8')
-    for (const name of ['fastify', 'undici', 'eventsource-parser', 'zod', 'pino', 'yaml', 'commander', 'tokenx']) {
-      expect(licences).toMatch(new RegExp(String.raw`^${name} \d+\.\d+\.\d+ \(MIT|^${name} \d+\.\d+\.\d+ \(ISC`, 'm'))
+  test('lists the packages inside it in an SBOM, as the lock file has them', async () => {
+    const sbom = cyclonedx.parse(JSON.parse(await readBuilt('sbom.json')))
+    const lock = lockFile.parse(JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')))
+    const locked = new Map(
+      Object.entries(lock.packages).map(([path, { version, integrity = '' }]) => [
+        `${path.replace(/.*node_modules\//, '')} ${version}`,
+        Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex'),
+      ]),
+    )
+    for (const { name, version, purl, hashes } of sbom.components) {
+      expect([name, hashes[0].content]).toEqual([name, locked.get(`${name} ${version}`)])
+      expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`)
     }
-    expect(licences).toContain('Permission is hereby granted')
+    const used = [
+      'commander',
+      'eventsource-parser',
+      'fastify',
+      'jsonc-parser',
+      'pino',
+      'tokenx',
+      'undici',
+      'yaml',
+      'zod',
+    ]
+    expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(used))
+    // These build and test it.
+    expect(sbom.components.filter(({ name }) => /rolldown|vitest|typescript|postject|msw/.test(name))).toEqual([])
+    expect(sbom.metadata.component.purl).toBe(`pkg:npm/copilot-proxy@${lock.packages['']?.version}`)
+  })
+
+  test('brings the licence of each package in the SBOM', async () => {
+    const { components } = cyclonedx.parse(JSON.parse(await readBuilt('sbom.json')))
+    const notices = (await readBuilt('THIRD_PARTY_LICENSES.txt')).split(`${'-'.repeat(80)}\n\n`)
+    for (const { name, version, licenses } of components) {
+      const title = `${name} ${version} (${licenses[0].license.id})\n\n`
+      const notice = notices.find((text) => text.startsWith(title)) ?? ''
+      expect([title, notice]).toEqual([title, expect.stringMatching(/copyright/i)])
+      expect([title, notice]).toEqual([title, expect.stringMatching(/permission|redistribution/i)])
+    }
   })
 
   test('names its functions, for stacks, and is ASCII, which V8 keeps in half the memory', async () => {
     const code = await readFile(join(dir, 'package', 'dist', 'main.js'), 'latin1')
-    expect(code).toMatch(/function readVersion\(/)
+    expect(code).toMatch(/function createUnfinished\(/)
     expect(code).toMatch(/^[\0-\x7f]+$/)
   })
 
@@ -61,6 +128,14 @@ describe('J04 the packed program', () => {
     const bin = join(dir, 'package', 'bin', 'copilot-proxy.cjs')
     const cli = startProcess([bin, '--version'], { ...withoutHome, ...env })
     expect(await cli.ended).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
+  })
+
+  test('runs with npx in an empty home, without the registry', async () => {
+    const home = await mkdtemp(join(dir, 'npx-'))
+    await copyFile(archive, join(home, 'package.tgz'))
+    const env = { PATH: process.env['PATH'], HOME: home, npm_config_offline: 'true' }
+    const { stdout } = await run('npx', ['--yes', './package.tgz', '--version'], { cwd: home, env })
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
   test('makes no folder where it is started for a COPILOT_PROXY_HOME that is refused', async () => {

@@ -9,10 +9,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const readme = read('README.md')
 const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/*.md', { cwd: root }).toSorted()]
-const { scripts, engines, version } = JSON.parse(read('package.json')) as {
+const { scripts, engines, version, repository } = JSON.parse(read('package.json')) as {
   scripts: Record<string, string>
   engines: { node: string }
   version: string
+  repository: { url: string }
 }
 
 /** Markdown without its code. */
@@ -108,9 +109,13 @@ test('every page names the same Node.js', () => {
   expect(named.filter((each) => !each.endsWith(` ${wanted}`))).toEqual([])
 })
 
-test('only the README has the placeholder of the repository, and CONTRIBUTING.md says so', () => {
-  expect(pages.filter((page) => /github\.com\/OWNER\b/.test(read(page)))).toEqual(['README.md'])
-  expect(read('CONTRIBUTING.md')).toContain('`OWNER`')
+test('pages name the repository as package.json does, and CONTRIBUTING.md says where to change it', () => {
+  const [, address] = /^git\+https:\/\/github\.com\/(\S+)\.git$/.exec(repository.url) ?? []
+  const pattern = /(?:git clone https:\/\/github\.com\/|--repo |ghcr\.io\/)([\w-]+\/copilot-proxy)/g
+  const named = pages.flatMap((page) => Array.from(read(page).matchAll(pattern), ([, found]) => found))
+  expect(named.length).toBeGreaterThan(1)
+  expect(new Set(named)).toEqual(new Set([address]))
+  expect(read('CONTRIBUTING.md')).toContain('`npm run release:address OWNER/NAME`')
 })
 
 test('no page shows a key to copy', () => {

@@ -102,6 +102,13 @@ const workflow = z.looseObject({
 describe('J03 a workflow', () => {
   const dir = join(root, '.github/workflows')
   const files = readdirSync(dir)
+  const actions = /^actions\/(?:attest|checkout|(?:download|upload)-artifact|setup-node)@[0-9a-f]{40}$/
+  /** The jobs that have more rights than to read. */
+  const publishers = new Map<string, Record<string, string>>([
+    ['publish', { contents: 'read', 'id-token': 'write' }],
+    ['image', { contents: 'read', packages: 'write' }],
+    ['attach', { attestations: 'write', contents: 'write', 'id-token': 'write' }],
+  ])
 
   test('is there for checks and for publishing', () => {
     expect(files.toSorted()).toEqual(['ci.yml', 'publish.yml'])
@@ -114,11 +121,12 @@ describe('J03 a workflow', () => {
     expect(JSON.stringify(on)).not.toContain('pull_request_target')
     expect(text).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/)
     for (const [name, job] of Object.entries(jobs)) {
-      const mayPublish = file === 'publish.yml' && name === 'publish'
-      const rights = mayPublish ? { contents: 'read', 'id-token': 'write' } : undefined
-      expect([name, job.permissions]).toEqual([name, rights])
+      expect([name, job.permissions]).toEqual([name, file === 'publish.yml' ? publishers.get(name) : undefined])
+      // Code of other packages runs in none of the jobs that may write.
+      const scripts = job.steps.map((step) => step.run ?? '').join('\n')
+      if (job.permissions !== undefined) expect(scripts).not.toMatch(/\bnpm (?:ci|install|run|test|exec)|\bnpx|\bnode /)
       for (const { uses, run: script = '', with: inputs = {} } of job.steps) {
-        if (uses !== undefined) expect(uses).toMatch(/^actions\/(?:checkout|setup-node)@[0-9a-f]{40}$/)
+        if (uses !== undefined) expect(uses).toMatch(actions)
         if (uses?.startsWith('actions/checkout@')) expect(inputs).toMatchObject({ 'persist-credentials': false })
         // Text of a pull request in a script would be run by it.
         expect(script).not.toContain('${{')
@@ -136,13 +144,57 @@ describe('J03 a workflow', () => {
     ])
   })
 
-  test('publish.yml publishes with provenance, and by the identity of its run alone', () => {
+  describe('publish.yml', () => {
     const { jobs } = workflow.parse(parse(readFileSync(join(dir, 'publish.yml'), 'utf8')))
-    expect(jobs['publish']?.['needs']).toBe('check')
-    expect(jobs['publish']?.steps.map(({ run: script }) => script)).toContain(
-      'npm publish --provenance --access public',
-    )
-    expect(jobs['check']?.steps.map(({ run: script }) => script)).toContain('./.ci/run')
+    const scriptsOf = (name: string): readonly string[] =>
+      (jobs[name]?.steps ?? []).map(({ run: script = '' }) => script)
+    const uploadOf = (name: string) => jobs[name]?.steps.find(({ uses }) => uses?.startsWith('actions/upload'))?.with
+    const downloadOf = (name: string) =>
+      jobs[name]?.steps.find(({ uses }) => uses?.startsWith('actions/download'))?.with
+
+    test('checks the release and tests everything before anything is published', () => {
+      expect(scriptsOf('check')).toEqual(expect.arrayContaining(['node release/check-release.ts', './.ci/run']))
+      const needs = Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, job['needs']]))
+      expect(needs).toEqual({ publish: 'check', image: 'check', 'single-file': 'check', attach: 'single-file' })
+    })
+
+    test('publishes the packed file that was tested, with provenance', () => {
+      expect(scriptsOf('check').at(-2)).toMatch(
+        /^PACKAGE_FILE=\$\(echo "\$PWD"\/packed\/\*\.tgz\) npx vitest run test\/cli\/package/,
+      )
+      expect(uploadOf('check')).toMatchObject({ name: 'package', path: 'packed' })
+      expect(downloadOf('publish')).toEqual({ name: 'package', path: 'packed' })
+      expect(scriptsOf('publish').at(-1)).toContain(
+        'npm publish ./packed/*.tgz --provenance --access public --tag "$name"',
+      )
+    })
+
+    test('pushes the image with the rights of its run', () => {
+      expect(scriptsOf('image').at(-1)).toBe('./release/push-image')
+    })
+
+    test('builds the single files, and adds them to the release with checksums', () => {
+      const strategy = jobs['single-file']?.['strategy']
+      const { matrix } = z
+        .object({ matrix: z.object({ include: z.array(z.object({ system: z.string() })) }) })
+        .parse(strategy)
+      expect(matrix.include.map(({ system }) => system)).toEqual([
+        'linux-x64',
+        'linux-arm64',
+        'macos-arm64',
+        'macos-x64',
+        'windows-x64',
+      ])
+      expect(scriptsOf('single-file')).toContain('npm run build:sea')
+      expect(uploadOf('single-file')?.['name']).toMatch(/^copilot-proxy-/)
+      expect(downloadOf('attach')).toMatchObject({ pattern: 'copilot-proxy-*', path: 'files' })
+      expect(scriptsOf('attach')).toEqual(
+        expect.arrayContaining([
+          'cd files && sha256sum * > SHA256SUMS',
+          'gh release upload "$TAG" files/* --repo "$REPOSITORY"',
+        ]),
+      )
+    })
   })
 })
 

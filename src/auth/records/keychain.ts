@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { extname } from 'node:path'
 import { execPath } from 'node:process'
+import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { parseJson } from '../http-json.ts'
@@ -22,6 +23,8 @@ export interface Keychain {
 export type KeychainReason =
   /** This process has no keychain, or this machine has no library for it. */
   | 'absent'
+  /** The single-file program holds no library for it, which is machine code. */
+  | 'left-out'
   | 'locked'
   /** No answer in time. */
   | 'silent'
@@ -89,6 +92,7 @@ export function createSystemKeychain({
   const childEnv = Object.fromEntries(passedVariables.map((name) => [name, env[name]]))
 
   const ask = async (question: KeychainQuestion): Promise<Extract<KeychainAnswer, { found: boolean }>> => {
+    if (isSea()) throw keychainError('left-out', '')
     const text = await askChild(helper, childEnv, timeoutMs, JSON.stringify(question))
     const answer = keychainAnswer.safeParse(text === undefined ? undefined : parseJson(text))
     if (!answer.success) throw keychainError(text === undefined ? 'silent' : 'absent', '')
@@ -142,6 +146,7 @@ export const keychainFix = 'Unlock it; the log of copilot-proxy says what is wro
 
 const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; readonly remedy: string }>> = {
   absent: { sentence: 'there is none here', remedy: 'Start one' },
+  'left-out': { sentence: 'the single-file program has no access to it', remedy: 'Install copilot-proxy with npm' },
   locked: { sentence: 'it is locked, or not set up', remedy: 'Unlock it' },
   silent: { sentence: 'it did not answer; it may be locked and waiting for its password', remedy: 'Unlock it' },
   refused: { sentence: 'it refused', remedy: 'Free some space in it' },
