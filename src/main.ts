@@ -23,8 +23,7 @@ const signalExitCodes = new Map<unknown, number>([
 ])
 
 function readVersion(): string {
-  // Proof of the cast: npm makes no package without a version, and a test runs `--version`.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- npm makes no package without a version, and a test runs `--version`
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
