@@ -224,8 +224,10 @@ Examples:
 
 export const config = `
 Examples:
+  copilot-proxy config init
+  copilot-proxy config set server.port 8080
+  copilot-proxy config edit
   copilot-proxy config show
-  copilot-proxy config check
 `
 
 export const configPath = `
@@ -250,6 +252,41 @@ default.
 Examples:
   copilot-proxy config show
   copilot-proxy config show --json
+`
+
+export const configInit = `
+Writes a configuration file with the most used settings, all commented out. Does
+not overwrite an existing file.
+
+Examples:
+  copilot-proxy config init
+  copilot-proxy config init --config ./copilot-proxy.yaml
+`
+
+export const configEdit = `
+Opens the configuration file in $VISUAL or $EDITOR, and checks it afterwards.
+
+Examples:
+  copilot-proxy config edit
+  EDITOR=nano copilot-proxy config edit
+`
+
+export const configSet = `
+Changes one setting in the configuration file and keeps its comments. Refuses
+values that are invalid. Write lists and tables as in YAML or JSON.
+
+Examples:
+  copilot-proxy config set server.port 8080
+  copilot-proxy config set models.aliases.fast gpt-5-mini
+  copilot-proxy config set models.hide '[gpt-3.5-turbo, gpt-4]'
+`
+
+export const configGet = `
+Prints one setting, with secrets masked.
+
+Examples:
+  copilot-proxy config get server.port
+  copilot-proxy config get models.aliases --json
 `
 
 export const stop = `

@@ -12,17 +12,16 @@ import {
   removeApiKey,
 } from '../config/api-keys.ts'
 import type { KeyLimits } from '../config/api-keys.ts'
-import { loadConfig } from '../config/load.ts'
 import type { Sources } from '../config/load.ts'
 import { maskSecret } from '../config/secrets.ts'
-import { formatConfigError, formatSource } from '../config/problem.ts'
+import { formatSource } from '../config/problem.ts'
 import type { Source } from '../config/problem.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { TableColumn } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, KeyFlags, ReportFlags } from './shared/command.ts'
-import { changeConfigFile } from './shared/edit-file.ts'
+import { changeSettings } from './shared/change-settings.ts'
 import { findFiles, loadSettings } from './shared/settings.ts'
 import { readTotals } from './usage/fetch-usage.ts'
 
@@ -61,7 +60,7 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
   }
   let sources: Sources
   try {
-    sources = await change(context, path, edit, writeOut)
+    sources = await changeSettings(context, { path, key: setting, edit, beforeReplace: writeOut })
   } catch (error) {
     if (isOut) stderr.write('The key above is not valid, because it could not be stored.\n')
     throw error
@@ -77,7 +76,7 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   const wanted = flags.name?.toLowerCase()
   let removed = ''
   let left = 0
-  const sources = await change(context, path, (text) => {
+  const remove = (text: string): string | undefined => {
     const names = namesIn(text)
     const index = names.findIndex((name) => name.toLowerCase() === wanted)
     removed = names[index] ?? ''
@@ -85,7 +84,8 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
     if (index >= 0) return removeApiKey(text, index)
     const known = names.length === 0 ? 'There are no keys' : `The keys are ${names.join(', ')}`
     throw new CommandFailure(exitCode.failed, `No key with that name in ${path}. ${known}.`)
-  })
+  }
+  const sources = await changeSettings(context, { path, key: setting, edit: remove })
   if (flags.json) writeJson(context, { name: removed, path })
   const { stderr } = context
   const effect = left === 0 ? ' It was the last key: from now on, programs need no key.' : ''
@@ -159,37 +159,6 @@ function limitsText({ 'requests-per-minute': perMinute, 'credits-per-day': perDa
     ...(perDay === undefined ? [] : [`${perDay} credits/day`]),
     ...(models === undefined ? [] : [models.join(' ')]),
   ].join(', ')
-}
-
-/**
- * Writes the edited file, if the configuration remains valid.
- * @param edit returns undefined where the file has to be edited by hand
- * @param beforeReplace runs before the file changes; the file stays as it is if this throws
- */
-async function change(
-  context: CommandContext,
-  path: string,
-  edit: (text: string) => string | undefined,
-  beforeReplace?: () => Promise<void>,
-): Promise<Sources> {
-  let sources: Sources = {}
-  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
-    const changed = edit(text) ?? text
-    const loaded = loadConfig({ file: { path, text: changed }, env: context.env, flags: [] })
-    if (!loaded.ok) {
-      const message = `${path} was not changed, because the configuration would be invalid:\n${formatConfigError(loaded.error)}`
-      throw new CommandFailure(exitCode.usage, message)
-    }
-    if (changed === text) {
-      throw new CommandFailure(
-        exitCode.failed,
-        `${path} was not changed: ${setting} uses YAML that only you can edit. Run: copilot-proxy config edit`,
-      )
-    }
-    sources = loaded.sources
-    return changed
-  })
-  return sources
 }
 
 /** The names of the keys by position; '' for an invalid entry. */

@@ -57,7 +57,8 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
-const loadConfig = () => import('./config.ts')
+const loadConfig = () => import('./config/config.ts')
+const loadConfigChange = () => import('./config/change.ts')
 
 function add(parent: Command, name: string, summary: string, help: string): Command {
   return parent.command(name).description(summary).addHelpText('after', help)
@@ -240,6 +241,30 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(config, 'show', 'print all settings, with secrets masked', helpText.configShow)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfig()).configShow(context, flags)))
+
+  add(config, 'get', 'print one setting', helpText.configGet)
+    .argument('<key>', 'the setting, e.g. server.port')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: ReportFlags, name: string) =>
+        (await loadConfigChange()).configGet(context, { ...flags, key: name }),
+      ),
+    )
+  add(config, 'set', 'change one setting', helpText.configSet)
+    .argument('<key>', 'the setting, e.g. server.port')
+    .argument('<value>', 'its new value')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: ReportFlags, name: string, value: string) =>
+        (await loadConfigChange()).configSet(context, { ...flags, key: name, value }),
+      ),
+    )
+  add(config, 'edit', 'edit the configuration file and check it', helpText.configEdit).action(
+    run(async (flags: ReportFlags) => (await loadConfigChange()).configEdit(context, flags)),
+  )
+  add(config, 'init', 'create a configuration file', helpText.configInit)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

@@ -29,6 +29,10 @@ const commands = [
   'config',
   'config path',
   'config check',
+  'config get',
+  'config set',
+  'config edit',
+  'config init',
   'config show',
 ]
 

@@ -10,6 +10,7 @@ import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
+import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
 import { toConfigFlags, loadSettings } from '../shared/settings.ts'
@@ -183,13 +184,7 @@ function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Confi
   log.setLevel(changed.log.level)
   daemon.reconfigure(changed)
   log.info('configuration reloaded')
-  const waiting = [
-    ...(changed.server.host === atStart.server.host ? [] : ['server.host']),
-    ...(changed.server.port === atStart.server.port ? [] : ['server.port']),
-    ...(changed.log.format === atStart.log.format ? [] : ['log.format']),
-    ...(changed.auth.store === atStart.auth.store ? [] : ['auth.store']),
-    ...(changed.auth.strictPermissions === atStart.auth.strictPermissions ? [] : ['auth.strict-permissions']),
-  ]
+  const waiting = changedRestartKeys(atStart, changed)
   if (waiting.length > 0) log.warn({ keys: waiting }, 'these settings need a restart: copilot-proxy restart')
 }
 

@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises'
-import { showConfig } from '../config/secrets.ts'
-import { formatConfigError, problemDocument } from '../config/problem.ts'
-import { checkAliasTargets } from './shared/alias-targets.ts'
-import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
-import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { findFiles, loadSettings, readSettings } from './shared/settings.ts'
+import { showConfig } from '../../config/secrets.ts'
+import { formatConfigError, problemDocument } from '../../config/problem.ts'
+import { checkAliasTargets } from '../shared/alias-targets.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
+import { findFiles, loadSettings, readSettings } from '../shared/settings.ts'
 
 export async function configPath(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { configFile } = findFiles(context, flags.config)

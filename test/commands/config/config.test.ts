@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openProxy } from '../http/harness.ts'
-import { createUser } from './harness.ts'
+import { openProxy } from '../../http/harness.ts'
+import { createUser } from '../harness.ts'
 
 async function userWith(yaml: string) {
   const user = await createUser()
