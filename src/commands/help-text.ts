@@ -360,7 +360,7 @@ Examples:
 `
 
 export const completion = `
-Completes commands, options and their values.
+Completes commands and options, and the names of models, keys and settings.
 
 Examples:
   source <(copilot-proxy completion bash)       in ~/.bashrc

@@ -8,6 +8,7 @@ import { logLevels } from '../config/schema.ts'
 import { nearMatch } from '../config/near-match.ts'
 import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
+import type { ValueKind } from './complete-values.ts'
 import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
@@ -276,6 +277,14 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       }),
     )
   program
+    .command('__complete', { hidden: true })
+    .addArgument(new Argument('<kind>').choices(['models', 'keys'] satisfies ValueKind[]))
+    .action(
+      run(async (_flags: object, kind: ValueKind) =>
+        (await import('./complete-values.ts')).completeValues(context, kind),
+      ),
+    )
+  program
     .command('version')
     .description('print the version')
     .action(() => context.stdout.write(`${context.version}\n`))
@@ -348,10 +357,13 @@ function isNamed({ long, short }: Option, name: string): boolean {
 
 /** @throws CommanderError */
 function childOf(parent: Command, word: string): Command {
-  const names = parent.commands.map((child) => child.name())
-  const child = parent.commands[names.indexOf(word)]
+  const child = parent.commands.find((each) => each.name() === word)
   if (child !== undefined) return child
-  const meant = nearMatch(word, [...names, 'help'])
+  const names = parent.createHelp().visibleCommands(parent)
+  const meant = nearMatch(
+    word,
+    names.map((each) => each.name()),
+  )
   return parent.error(`error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`)
 }
 

@@ -125,16 +125,16 @@ describe('config get', () => {
   })
 })
 
-describe.runIf(process.platform !== 'win32')('config edit', () => {
-  async function userWithEditor(script: string, yaml?: string) {
-    const user = await userWith(yaml)
-    const editor = join(user.home, 'my editor')
-    await writeFile(editor, `#!/bin/sh\n${script}\n`)
-    await chmod(editor, 0o755)
-    Object.assign(user.env, { PATH: process.env['PATH'], EDITOR: `'${editor}' --wait`, VISUAL: '' })
-    return user
-  }
+async function userWithEditor(script: string, yaml?: string) {
+  const user = await userWith(yaml)
+  const editor = join(user.home, 'my editor')
+  await writeFile(editor, `#!/bin/sh\n${script}\n`)
+  await chmod(editor, 0o755)
+  Object.assign(user.env, { PATH: process.env['PATH'], EDITOR: `'${editor}' --wait`, VISUAL: '' })
+  return user
+}
 
+describe.runIf(process.platform !== 'win32')('config edit', () => {
   test('opens the file in the editor with its arguments, and creates it first', async () => {
     const { run, file, read } = await userWithEditor('[ "$1" = --wait ] && echo "log: { level: debug }" > "$2"')
     expect(await run('config edit')).toEqual({ code: 0, stdout: `${file} is valid.\n`, stderr: `Created ${file}\n` })
