@@ -172,6 +172,15 @@ describe('start', () => {
     expect(stdout).toContain('unknown key `prot`')
   })
 
+  test('uses at once what config set writes', async () => {
+    const user = await createBackgroundUser()
+    await user.detach('--demo')
+    const { code, stdout, stderr } = await user.cli('config', 'set', 'log.level', 'debug').ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'The running copilot-proxy uses it now.\n' })
+    expect(stdout).toBe(`Set log.level to "debug" in ${user.home}/config.yaml\n`)
+    await user.cli('logs', '-f').seen('stdout', /configuration reloaded/)
+  })
+
   test('refuses a form of the log that it would not have', async () => {
     const user = await createBackgroundUser()
     const { code, stderr } = await user.cli('serve', '--detach', '--log-format', 'pretty').ended
