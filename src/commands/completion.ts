@@ -1,4 +1,6 @@
 import type { Command, Option } from 'commander'
+import { settingKeys } from '../config/find-setting.ts'
+import type { ValueKind } from './complete-values.ts'
 import { logFormats, logLevels } from '../config/schema.ts'
 
 /** A command, and the words that may follow it. */
@@ -8,8 +10,11 @@ interface CommandNode {
   readonly commands: readonly { readonly word: string; readonly summary: string }[]
   readonly options: readonly OptionWords[]
   /** By position; empty where any word is valid. */
-  readonly argumentChoices: readonly (readonly string[])[]
+  readonly argumentChoices: readonly Choices[]
 }
+
+/** The valid words, or what the script asks this program for when they are needed. */
+type Choices = readonly string[] | { readonly ask: ValueKind }
 
 interface OptionWords {
   /** `--follow`, and `-f` where it exists. */
@@ -17,16 +22,25 @@ interface OptionWords {
   /** One line of any characters. */
   readonly summary: string
   /** The option's value: one of a list, a file, or any word; undefined for a flag. */
-  readonly value: readonly string[] | 'file' | 'anything' | undefined
+  readonly value: Choices | 'file' | 'anything' | undefined
 }
 
 /** Values that commander does not know, by long option: the configuration or a command validates them. */
-const knownChoices: Readonly<Record<string, readonly string[]>> = {
+const knownChoices: Readonly<Record<string, Choices>> = {
+  '--model': { ask: 'models' },
+  '--key': { ask: 'keys' },
   '--log-level': logLevels,
   '--log-format': logFormats,
 }
-/** By the name of an argument. */
-const knownArguments: Readonly<Record<string, readonly string[]>> = { provider: ['copilot', 'codex'] }
+/** By the path of the command and the name of the argument. */
+const knownArguments: Readonly<Record<string, Choices>> = {
+  'login provider': ['copilot', 'codex'],
+  'logout provider': ['copilot', 'codex'],
+  'models name': { ask: 'models' },
+  'key remove name': { ask: 'keys' },
+  'config get key': settingKeys,
+  'config set key': settingKeys,
+}
 
 const shells = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const
 export type Shell = keyof typeof shells
@@ -37,7 +51,7 @@ export type Shell = keyof typeof shells
  */
 export function completionScript(shell: Shell, program: Command, unnamed: readonly Option[]): string {
   const help = program.createHelp()
-  const topics = program.commands.map((topic) => topic.name())
+  const topics = help.visibleCommands(program).map((topic) => topic.name())
   const walk = (command: Command, path: string): readonly CommandNode[] => {
     const children = help.visibleCommands(command)
     const others =
@@ -47,7 +61,8 @@ export function completionScript(shell: Shell, program: Command, unnamed: readon
       commands: children.map((child) => ({ word: child.name(), summary: child.description() })),
       options: [...help.visibleOptions(command), ...others].map(toOptionWords),
       argumentChoices: command.registeredArguments.map(
-        (argument) => argument.argChoices ?? knownArguments[argument.name()] ?? (path === 'help' ? topics : []),
+        (argument) =>
+          argument.argChoices ?? knownArguments[`${path} ${argument.name()}`] ?? (path === 'help' ? topics : []),
       ),
     }
     return [node, ...children.flatMap((child) => walk(child, `${path} ${child.name()}`.trimStart()))]
@@ -150,19 +165,33 @@ function valueCase({ path }: CommandNode, { words, value }: OptionWords): readon
   if (value === undefined) return []
   const patterns = words.map((word) => `"${path === '' ? '' : ` ${path}`} ${word}"`).join('|')
   const files = `compopt -o default 2>/dev/null || { IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); }; `
-  const choices = typeof value === 'string' ? '' : `COMPREPLY=($(compgen -W "${value.join(' ')}" -- "$current")); `
+  const choices = typeof value === 'string' ? '' : `COMPREPLY=($(compgen -W "${shellWords(value)}" -- "$current")); `
   return [`${patterns}) ${value === 'file' ? files : choices}return 0 ;;`]
 }
 
 function positionCases({ path, commands, argumentChoices }: CommandNode): readonly string[] {
-  const first = [...commands.map(({ word }) => word), ...(argumentChoices[0] ?? [])]
-  return [first, ...argumentChoices.slice(1)].flatMap((words, at) =>
-    words.length === 0 ? [] : [wordsCase(`"${path === '' ? '' : ` ${path}`} ${at}"`, words)],
+  const children = commands.map(({ word }) => word)
+  const choices = children.length > 0 ? [children] : argumentChoices
+  return choices.flatMap((words, at) =>
+    isAny(words) ? [] : [wordsCase(`"${path === '' ? '' : ` ${path}`} ${at}"`, words)],
   )
 }
 
-function wordsCase(at: string, words: readonly string[]): string {
-  return `${at}) words="${words.join(' ')}" ;;`
+function isAny(choices: Choices): boolean {
+  return !('ask' in choices) && choices.length === 0
+}
+
+/** Inside double quotes of bash and zsh. */
+function shellWords(choices: Choices): string {
+  return 'ask' in choices ? `$(${question(choices)})` : choices.join(' ')
+}
+
+function question({ ask }: { readonly ask: ValueKind }): string {
+  return `copilot-proxy __complete ${ask} 2>/dev/null`
+}
+
+function wordsCase(at: string, words: Choices): string {
+  return `${at}) words="${shellWords(words)}" ;;`
 }
 
 function indent(lines: readonly string[], by: number): string {
@@ -177,6 +206,12 @@ function zshCompletion(nodes: readonly CommandNode[]): string {
   return `#compdef copilot-proxy
 # zsh completion for copilot-proxy. In ~/.zshrc, after compinit:
 #   source <(copilot-proxy completion zsh)
+_copilot-proxy-values() {
+  local -a values
+  values=(\${(f)"$(copilot-proxy __complete $@[-1] 2>/dev/null)"})
+  compadd "\${(@)@[1,-2]}" -a values
+}
+
 ${nodes.map(toFunction).join('\n')}
 if [ "$funcstack[1]" = "_copilot-proxy" ]; then
   _copilot-proxy "$@"
@@ -193,9 +228,7 @@ function functionName(path: string): string {
 function toFunction({ path, commands, options, argumentChoices }: CommandNode): string {
   const specs = [
     ...options.flatMap(optionSpecs),
-    ...argumentChoices.map((choices, at) =>
-      choices.length === 0 ? `'${at + 1}: :'` : `'${at + 1}: :(${choices.map(zshQuoted).join(' ')})'`,
-    ),
+    ...argumentChoices.map((choices, at) => `'${at + 1}: :${isAny(choices) ? '' : zshAction(choices)}'`),
   ]
   const lines = specs.map((spec) => `    ${spec} \\\n`).join('')
   if (commands.length === 0) {
@@ -227,7 +260,7 @@ ${cases}      esac
 }
 
 function optionSpecs({ words, summary, value }: OptionWords): readonly string[] {
-  const offered = value === 'file' ? '_files' : value === 'anything' ? '' : `(${value?.join(' ')})`
+  const offered = value === 'file' ? '_files' : value === 'anything' || value === undefined ? '' : zshAction(value)
   const action = value === undefined ? '' : `: :${offered}`
   // Either form excludes the other.
   const exclusion = words.length > 1 ? `(${words.join(' ')})` : ''
@@ -235,6 +268,11 @@ function optionSpecs({ words, summary, value }: OptionWords): readonly string[] 
     const separator = value === undefined ? '' : word.startsWith('--') ? '=' : '+'
     return `'${zshQuoted(`${exclusion}${word}${separator}`)}[${zshQuoted(bracketed(summary))}]${zshQuoted(action)}'`
   })
+}
+
+/** `_arguments` calls a function with its own options before the words of the action. */
+function zshAction(choices: Choices): string {
+  return 'ask' in choices ? `_copilot-proxy-values ${choices.ask}` : `(${choices.map(zshQuoted).join(' ')})`
 }
 
 function bracketed(text: string): string {
@@ -294,7 +332,7 @@ function toLines({ path, commands, options, argumentChoices }: CommandNode): rea
   return [
     ...commands.map(({ word, summary }) => `${at} 0" -a ${word} -d ${fishQuoted(summary)}`),
     ...argumentChoices.flatMap((choices, position) =>
-      choices.length === 0 ? [] : [`${at} ${position}" -a ${fishQuoted(choices.join(' '))}`],
+      isAny(choices) ? [] : [`${at} ${position}" -a ${fishQuoted(fishWords(choices))}`],
     ),
     ...options.map((option) => `${at}" ${optionText(option)}`),
   ]
@@ -308,7 +346,11 @@ function optionText({ words, summary, value }: OptionWords): string {
 function valueText(value: OptionWords['value']): string {
   if (value === undefined) return ''
   if (value === 'file') return ' -r -F'
-  return value === 'anything' ? ' -x' : ` -x -a ${fishQuoted(value.join(' '))}`
+  return value === 'anything' ? ' -x' : ` -x -a ${fishQuoted(fishWords(value))}`
+}
+
+function fishWords(choices: Choices): string {
+  return 'ask' in choices ? `(${question(choices)})` : choices.join(' ')
 }
 
 /** In single quotes, where only backslash and quote are special. */

@@ -6,42 +6,40 @@ export const description =
   'Responses or Anthropic Messages.'
 
 export const root = `
-New here?
-  copilot-proxy login          connects your GitHub account, once
-  copilot-proxy login codex    connects your ChatGPT account, for Codex models
-  copilot-proxy launch claude  starts Claude Code with its models; or codex,
-                               or opencode
-  copilot-proxy serve          or: point your programs at
-                               http://127.0.0.1:4141/v1
+Get started:
+  copilot-proxy login          log in to GitHub, once
+  copilot-proxy launch claude  start Claude Code with Copilot models; also codex
+                               and opencode
+  copilot-proxy start          or start copilot-proxy in the background, and use
+                               http://127.0.0.1:4141/v1 in your programs
 
-Without a command, copilot-proxy logs in to Copilot if there is no login at all,
-then serves; it takes the options of serve. To try it without an account:
-copilot-proxy --demo
+Without a command, copilot-proxy logs in if needed and then runs in this
+terminal, like serve. Try it without an account: copilot-proxy --demo
 
 Exit codes:
-  0    done
-  1    failed
+  0    success
+  1    failure
   2    wrong usage or invalid configuration
   3    not logged in
   130  interrupted
 
-Environment:
-  COPILOT_PROXY_HOME              one folder for configuration and logins
-  COPILOT_PROXY_<SECTION>_<KEY>   any key of the configuration file, for example
+Environment variables:
+  COPILOT_PROXY_HOME              folder for configuration and logins
+  COPILOT_PROXY_<SECTION>_<KEY>   any setting of the configuration file, e.g.
                                   COPILOT_PROXY_SERVER_PORT=4242
-  COPILOT_GITHUB_TOKEN            a GitHub token to use instead of a login
-  CODEX_HOME                      where Codex CLI keeps its login, should
-                                  codex.use-cli-login be on
-  HTTPS_PROXY, HTTP_PROXY,        the way to the internet
+  COPILOT_PROXY_API_KEY           key that commands send to copilot-proxy
+  COPILOT_GITHUB_TOKEN            GitHub token to use instead of a login
+  CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
+  HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
   NO_PROXY
-  NO_COLOR                        no colours
+  NO_COLOR                        print without colors
 `
 
 export const login = `
-copilot shows a code and the address to type it in, and waits until you have
-done so; that works over SSH. codex sends you to ChatGPT in a browser on this
-machine; where there is none, --device shows a code and an address instead. The
-login is stored on this machine, readable by you alone. You can have both.
+For Copilot, login prints a code and the address to enter it at, and waits. This
+works over SSH. For Codex, it opens ChatGPT in the browser of this machine; use
+--device on a machine without a browser. You can be logged in to both. Only you
+can read the stored logins.
 
 Examples:
   copilot-proxy login
@@ -53,8 +51,8 @@ Examples:
 `
 
 export const logout = `
-Removes logins that copilot-proxy stored itself. The login of Codex CLI, which
-codex.use-cli-login reads, is never touched.
+Deletes logins that copilot-proxy stored. It never touches the login of Codex
+CLI (codex.use-cli-login).
 
 Examples:
   copilot-proxy logout
@@ -63,27 +61,33 @@ Examples:
 `
 
 export const serve = `
-Prints its address on standard output once it accepts connections; the log goes
-to standard error. Ctrl-C stops it; answers on their way are finished first.
-Changes of the configuration file take effect while it runs. With --demo, the
-prompt [demo:help] answers with what can be simulated.
+Prints its address to standard output when it accepts connections, and logs to
+standard error. Ctrl-C stops it after the running answers are finished. Most
+changes of the configuration file take effect at once.
 
-With --detach it runs in the background, and the command returns once it
-answers. Where it does already, that is all there is to do. Its log is JSON in a
-file, which "copilot-proxy logs" shows.
+With --demo, send the prompt [demo:help] to list what the demo can simulate.
 
 Examples:
   copilot-proxy serve
-  copilot-proxy serve --detach
   copilot-proxy serve --demo
   copilot-proxy serve --port 0 --log-level debug
   copilot-proxy serve --config ./copilot-proxy.yaml
 `
 
+export const start = `
+Returns when copilot-proxy accepts connections. Does nothing if it is already
+running. "copilot-proxy logs" shows its log, "copilot-proxy stop" stops it.
+
+Examples:
+  copilot-proxy start
+  copilot-proxy start --port 8080
+  copilot-proxy start --demo
+`
+
 export const launch = `
-Finds the running copilot-proxy or starts one in the background, picks models
-of your list and says which. Whatever stands after -- goes to the client as it
-is; its exit code is the one of this command.
+Uses the running copilot-proxy, or starts it in the background. Picks models for
+the client and prints them. Passes everything after -- to the client, and exits
+with the exit code of the client.
 
 Examples:
   copilot-proxy launch claude
@@ -93,11 +97,11 @@ Examples:
 `
 
 export const setup = `
-Writes the settings of Claude Code, Codex CLI and opencode: shows what changes,
-asks, keeps a copy of the file beside it, and sends one request through the
-proxy to see that it answers. --undo puts the file back as it was; if it has
-changed since, only what setup wrote is taken out. For all other clients it
-prints what to set, on standard output.
+For Claude Code, Codex CLI and opencode: shows the changes to the client's
+settings, asks for confirmation, keeps a backup next to the file, and sends one
+test request. --undo restores the file; if you have edited it since, --undo only
+removes the settings that setup added. For other clients, setup prints the
+settings to enter.
 
 Examples:
   copilot-proxy setup claude
@@ -107,8 +111,9 @@ Examples:
 `
 
 export const status = `
-Asks this machine only, neither GitHub nor OpenAI. Exits with 3 when there is no
-login at all, neither for Copilot nor for Codex.
+Reads local files and asks the running copilot-proxy, but not GitHub or OpenAI.
+Exits with 3 if you are not logged in at all, and with 2 if the configuration is
+invalid.
 
 Examples:
   copilot-proxy status
@@ -116,7 +121,7 @@ Examples:
 `
 
 export const models = `
-Asks the running daemon, or the providers themselves when none is running.
+Asks the running copilot-proxy, or the providers if it is not running.
 
 Examples:
   copilot-proxy models
@@ -124,18 +129,16 @@ Examples:
 `
 
 export const usage = `
-Premium requests or AI credits as GitHub counts them, what is left of a ChatGPT
-plan as OpenAI last told the running daemon, and what went through
-copilot-proxy: requests, tokens, the share of the input that came from a cache,
-and AI credits, of today, of 7 days, of the month that GitHub bills and of 30
-days; by model, by key of the caller or by day. These totals are kept on this
-machine and outlive the daemon.
+Shows the quota that GitHub reports (premium requests or AI credits), the limits
+of your ChatGPT plan that OpenAI last reported, and your usage through
+copilot-proxy: requests, tokens, cached input and AI credits for today, the last
+7 and 30 days and the billing month. These totals are stored on this machine.
 
-A credit is US$0.01. GitHub states credits with each answer; where it states
-none, they are reckoned from the prices of the model and marked with ~.
+One AI credit costs US$0.01. Credits marked with ~ are estimates from the prices
+of the model, because GitHub did not report them.
 
---line prints what is left and what was used today, within a second: it asks the
-running daemon and never GitHub, and leaves out what the daemon does not know.
+--line prints the remaining quota and today's usage. It asks the running
+copilot-proxy only, never GitHub, and takes less than a second.
 
 Examples:
   copilot-proxy usage
@@ -145,13 +148,13 @@ Examples:
 `
 
 export const requests = `
-The daemon remembers its last 1000 requests, without prompts and answers, until
-it stops. Failed and refused requests are among them. A request is listed once
-it has ended.
+copilot-proxy remembers its last 1000 requests until it stops, without prompts
+and answers. The list includes failed and refused requests. A request appears
+when it has ended.
 
 With an ID, or its first 8 characters, you see one request in full and a curl
-command that repeats it. The command contains the original body only while the
-setting log.bodies is on; otherwise it asks the same model to say hello.
+command that repeats it. The command contains the original body only if the
+setting log.bodies is on; otherwise it sends a short message to the same model.
 
 Examples:
   copilot-proxy requests
@@ -162,19 +165,18 @@ Examples:
 `
 
 export const doctor = `
-For when something does not work, or before you ask for help: settings, files,
-network, certificates, clock, logins, tokens, plans, models, port, and what is
-set for the clients. Whatever is not in order ends in one thing to do. Shows no
-token, asks no model, and changes nothing; only a ChatGPT login whose token is
-due is renewed, as a request would renew it.
+Checks settings, files, network, certificates, clock, logins, tokens, plans,
+models, port and clients. Each problem comes with one thing to do. Prints no
+tokens, uses no model, and changes nothing except that it renews a ChatGPT login
+that is due.
 
-Exits with 1 when something failed, with 2 when the configuration is not valid,
-with 3 when all that is missing is a login. Warnings alone exit with 0.
+Exits with 1 if a check failed, with 2 if the configuration is invalid, with 3
+if only a login is missing, and with 0 if there are only warnings.
 
---cache asks the running copilot-proxy why prompts were not read from the cache
-of Copilot: for each session its hit rate, and what changed at the beginning of
-the prompt from one request to the next. Needs log.cache-diagnostics in the
-configuration; only hashes of prompts are kept, and only in memory.
+--cache asks the running copilot-proxy why Copilot did not read prompts from its
+cache: the hit rate of each session, and the change at the start of the prompt
+between two requests. It needs the setting log.cache-diagnostics, which keeps
+hashes of prompts in memory.
 
 Examples:
   copilot-proxy doctor
@@ -183,9 +185,9 @@ Examples:
 `
 
 export const key = `
-Keys are for callers of the proxy and have nothing to do with your accounts. As
-soon as there is one, every request needs one, as "Authorization: Bearer <key>"
-or "x-api-key: <key>".
+Keys are for the programs that call copilot-proxy; they have nothing to do with
+your GitHub or OpenAI account. With at least one key, every request needs a key:
+"Authorization: Bearer <key>" or "x-api-key: <key>".
 
 Examples:
   copilot-proxy key add laptop
@@ -194,9 +196,8 @@ Examples:
 `
 
 export const keyAdd = `
-Prints the key once; the configuration file gets its hash, under this name. The
-name shows in the log, the key does not. A running copilot-proxy takes it at
-once.
+Prints the key once and stores its hash in the configuration file. The log shows
+the name of the key, never the key. A running copilot-proxy accepts it at once.
 
 Examples:
   copilot-proxy key add laptop
@@ -205,8 +206,8 @@ Examples:
 `
 
 export const keyList = `
-A key that stands in the configuration as it is has no name of its own: plain-1
-is the first of the list.
+Keys that are stored as plain text have no name; they are listed as plain-1,
+plain-2 and so on.
 
 Examples:
   copilot-proxy key list
@@ -214,8 +215,7 @@ Examples:
 `
 
 export const keyRemove = `
-A running copilot-proxy refuses the key at once, and ends what was let in with
-it.
+A running copilot-proxy refuses the key at once and closes its connections.
 
 Examples:
   copilot-proxy key remove laptop
@@ -224,19 +224,21 @@ Examples:
 
 export const config = `
 Examples:
-  copilot-proxy config path
-  copilot-proxy config check --config ./copilot-proxy.yaml
-  copilot-proxy config show --json
+  copilot-proxy config init
+  copilot-proxy config set server.port 8080
+  copilot-proxy config edit
+  copilot-proxy config show
 `
 
 export const configPath = `
 Examples:
   copilot-proxy config path
-  $EDITOR "$(copilot-proxy config path)"
+  copilot-proxy config path --json
 `
 
 export const configCheck = `
-Each problem is one line: where it is written, which key, what was expected.
+Prints one line per problem: file, line, setting, and what is wrong. Also looks
+up the models of models.aliases if copilot-proxy is running.
 
 Examples:
   copilot-proxy config check
@@ -244,17 +246,53 @@ Examples:
 `
 
 export const configShow = `
-Each value is followed by where it comes from: flag, environment, file, default.
+Shows where each value comes from: the file, an environment variable, or the
+default.
 
 Examples:
   copilot-proxy config show
   copilot-proxy config show --json
 `
 
+export const configInit = `
+Writes a configuration file with the most used settings, all commented out. Does
+not overwrite an existing file.
+
+Examples:
+  copilot-proxy config init
+  copilot-proxy config init --config ./copilot-proxy.yaml
+`
+
+export const configEdit = `
+Opens the configuration file in $VISUAL or $EDITOR, and checks it afterwards.
+
+Examples:
+  copilot-proxy config edit
+  EDITOR=nano copilot-proxy config edit
+`
+
+export const configSet = `
+Changes one setting in the configuration file and keeps its comments. Refuses
+values that are invalid. Write lists and tables as in YAML or JSON.
+
+Examples:
+  copilot-proxy config set server.port 8080
+  copilot-proxy config set models.aliases.fast gpt-5-mini
+  copilot-proxy config set models.hide '[gpt-3.5-turbo, gpt-4]'
+`
+
+export const configGet = `
+Prints one setting, with secrets masked.
+
+Examples:
+  copilot-proxy config get server.port
+  copilot-proxy config get models.aliases --json
+`
+
 export const stop = `
-Answers on their way are finished first, for as long as the setting
-server.shutdown-grace-seconds allows. Where none runs, there is nothing to do.
-One that runs in a terminal is ended there, with Ctrl-C.
+Running answers may finish first, for up to server.shutdown-grace-seconds. Does
+nothing if copilot-proxy is not running in the background. Press Ctrl-C to stop
+copilot-proxy in a terminal.
 
 Examples:
   copilot-proxy stop
@@ -262,9 +300,9 @@ Examples:
 `
 
 export const restart = `
-For a new version, and for settings that take effect at a start only. With
-settings that are not valid, the old one goes on running. Where none runs, one
-is started.
+Use it after an update, and for settings that need a restart. If the
+configuration is invalid, the running copilot-proxy is not stopped. Starts
+copilot-proxy if it is not running.
 
 Examples:
   copilot-proxy restart
@@ -272,18 +310,22 @@ Examples:
 `
 
 export const logs = `
-On a terminal the lines are for people, otherwise one JSON object each. The log
-is kept in three files of 10 MB at most.
+Prints readable lines to a terminal, and JSON to files and pipes. The log is
+kept in up to three files of 10 MB.
+
+--since takes a duration (30s, 10m, 2h, 1d) or a local time: 14:30, 2026-11-24
+or 2026-11-24T10:00.
 
 Examples:
   copilot-proxy logs
   copilot-proxy logs -f
+  copilot-proxy logs --since 10m --level warn
   copilot-proxy logs -n 1000 --json
 `
 
 export const service = `
-A service starts with your session, and again should it fail. The commands
-status, logs, stop and restart work with it as with serve --detach.
+The service starts with your session and restarts after a failure. The commands
+status, logs, stop and restart work with it too.
 
 Examples:
   copilot-proxy service install --dry-run
@@ -293,10 +335,10 @@ Examples:
 `
 
 export const serviceInstall = `
-Writes a systemd unit or a launchd agent of your own and starts it; a daemon of
-serve --detach makes way for it. The file holds paths and no secret: a token or
-setting in a variable of this terminal is not passed on, so log in, and use the
-configuration file. To be run again after Node.js or copilot-proxy has moved.
+Writes a systemd user unit or a launchd agent and starts it. A copilot-proxy in
+the background is stopped first. The file contains paths but no secrets: tokens
+and settings from environment variables are left out, so log in and use the
+configuration file. Run it again after moving Node.js or copilot-proxy.
 
 Examples:
   copilot-proxy service install
@@ -305,7 +347,7 @@ Examples:
 `
 
 export const serviceUninstall = `
-Configuration, logins and log stay.
+Keeps the configuration, the logins and the log.
 
 Examples:
   copilot-proxy service uninstall
@@ -318,6 +360,8 @@ Examples:
 `
 
 export const completion = `
+Completes commands and options, and the names of models, keys and settings.
+
 Examples:
   source <(copilot-proxy completion bash)       in ~/.bashrc
   source <(copilot-proxy completion zsh)        in ~/.zshrc, after compinit

@@ -12,17 +12,16 @@ import {
   removeApiKey,
 } from '../config/api-keys.ts'
 import type { KeyLimits } from '../config/api-keys.ts'
-import { loadConfig } from '../config/load.ts'
 import type { Sources } from '../config/load.ts'
 import { maskSecret } from '../config/secrets.ts'
-import { formatConfigError, formatSource } from '../config/problem.ts'
+import { formatSource } from '../config/problem.ts'
 import type { Source } from '../config/problem.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { TableColumn } from '../terminal/table.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, KeyFlags, ReportFlags } from './shared/command.ts'
-import { changeConfigFile } from './shared/edit-file.ts'
+import { changeSettings } from './shared/change-settings.ts'
 import { findFiles, loadSettings } from './shared/settings.ts'
 import { readTotals } from './usage/fetch-usage.ts'
 
@@ -33,7 +32,7 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
   const { configFile: path } = findFiles(context, flags.config)
   if (flags.name !== undefined) {
     const fault = keyNameFault(flags.name)
-    if (fault !== undefined) throw new CommandFailure(exitCode.usage, `This is not a name for a key: ${fault}.`)
+    if (fault !== undefined) throw new CommandFailure(exitCode.usage, `Invalid name for a key: ${fault}.`)
   }
   const { key, sha256 } = generateKey(randomBytes)
   let name = ''
@@ -44,8 +43,8 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
     name = flags.name ?? freeName(taken)
     isFirst = taken.size === 0
     if (taken.has(name.toLowerCase())) {
-      const advice = `Choose another name, or remove it first: copilot-proxy key remove ${name}`
-      throw new CommandFailure(exitCode.usage, `There is a key of the name ${name} already. ${advice}`)
+      const advice = `Choose another name, or run: copilot-proxy key remove ${name}`
+      throw new CommandFailure(exitCode.usage, `The key ${name} already exists. ${advice}`)
     }
     return addApiKey(text, `${name}:sha256:${sha256}`)
   }
@@ -56,18 +55,18 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
     else stdout.write(`${key}\n`)
     isOut = (await stdout.isDelivered?.()) ?? true
     if (isOut) return
-    const lost = 'The key could not be written out, and nobody would know it: nothing is stored.'
+    const lost = 'The key was not created, because it could not be printed.'
     throw new CommandFailure(exitCode.failed, lost)
   }
   let sources: Sources
   try {
-    sources = await change(context, path, edit, writeOut)
+    sources = await changeSettings(context, { path, key: setting, edit, beforeReplace: writeOut })
   } catch (error) {
-    if (isOut) stderr.write('The key above is not stored: it opens nothing.\n')
+    if (isOut) stderr.write('The key above is not valid, because it could not be stored.\n')
     throw error
   }
-  stderr.write(visibleLines(`The key ${name} is stored in ${path}, as a hash: it is shown this once.\n`))
-  if (isFirst) stderr.write('From now on every program needs a key; a running copilot-proxy asks for it at once.\n')
+  stderr.write(visibleLines(`Created the key ${name}. Copy it now: only its hash is stored, in ${path}.\n`))
+  if (isFirst) stderr.write('From now on, every program must send a key.\n')
   warnIfOverridden(context, sources)
   return exitCode.done
 }
@@ -77,19 +76,20 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   const wanted = flags.name?.toLowerCase()
   let removed = ''
   let left = 0
-  const sources = await change(context, path, (text) => {
+  const remove = (text: string): string | undefined => {
     const names = namesIn(text)
     const index = names.findIndex((name) => name.toLowerCase() === wanted)
     removed = names[index] ?? ''
     left = names.length - 1
     if (index >= 0) return removeApiKey(text, index)
-    const known = names.length === 0 ? 'it holds none' : `it holds ${names.join(', ')}`
-    throw new CommandFailure(exitCode.failed, `There is no key of that name in ${path}: ${known}.`)
-  })
+    const known = names.length === 0 ? 'There are no keys' : `The keys are ${names.join(', ')}`
+    throw new CommandFailure(exitCode.failed, `No key with that name in ${path}. ${known}.`)
+  }
+  const sources = await changeSettings(context, { path, key: setting, edit: remove })
   if (flags.json) writeJson(context, { name: removed, path })
   const { stderr } = context
-  const effect = left === 0 ? '. That was the last one: no key is asked for any more.' : '; it is refused from now on.'
-  stderr.write(visibleLines(`The key ${removed} is removed from ${path}${effect}\n`))
+  const effect = left === 0 ? ' It was the last key: from now on, programs need no key.' : ''
+  stderr.write(visibleLines(`Removed the key ${removed} from ${path}.${effect}\n`))
   warnIfOverridden(context, sources)
   return exitCode.done
 }
@@ -130,11 +130,11 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
       })),
     })
   else if (rows.length === 0) {
-    context.stdout.write('There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n')
+    context.stdout.write('No keys: programs on this machine need none. To require one, run: copilot-proxy key add\n')
   } else {
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [
       { title: 'NAME', cell: ({ name }) => visible(name) },
-      { title: 'STORED', cell: ({ form, ending }) => (form === 'hash' ? 'as a hash' : visible(`as it is, ${ending}`)) },
+      { title: 'STORED', cell: ({ form, ending }) => (form === 'hash' ? 'hash' : visible(`plain text ${ending}`)) },
       { title: 'LIMITS', cell: ({ limits }) => visible(limitsText(limits)) },
       {
         title: 'LAST USED',
@@ -161,37 +161,6 @@ function limitsText({ 'requests-per-minute': perMinute, 'credits-per-day': perDa
   ].join(', ')
 }
 
-/**
- * Writes the edited file, if the configuration remains valid.
- * @param edit returns undefined where the file has to be edited by hand
- * @param beforeReplace runs before the file changes; the file stays as it is if this throws
- */
-async function change(
-  context: CommandContext,
-  path: string,
-  edit: (text: string) => string | undefined,
-  beforeReplace?: () => Promise<void>,
-): Promise<Sources> {
-  let sources: Sources = {}
-  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
-    const changed = edit(text) ?? text
-    const loaded = loadConfig({ file: { path, text: changed }, env: context.env, flags: [] })
-    if (!loaded.ok) {
-      const message = `Nothing is changed: the configuration would not be valid.\n${formatConfigError(loaded.error)}`
-      throw new CommandFailure(exitCode.usage, message)
-    }
-    if (changed === text) {
-      throw new CommandFailure(
-        exitCode.failed,
-        `Change ${setting} in ${path} by hand: it is written in an unusual way.`,
-      )
-    }
-    sources = loaded.sources
-    return changed
-  })
-  return sources
-}
-
 /** The names of the keys by position; '' for an invalid entry. */
 function namesIn(text: string): readonly string[] {
   return apiKeysOf(text).map((value, index) => {
@@ -209,9 +178,7 @@ function freeName(taken: ReadonlySet<string>): string {
 function warnIfOverridden({ stderr }: CommandContext, sources: Sources): void {
   const source = sources[setting]
   if (source?.kind !== 'environment') return
-  stderr.write(
-    `${source.name} is set here and wins over the file: where it is set, the keys of the file are not used.\n`,
-  )
+  stderr.write(`Note: ${source.name} is set and overrides the keys in the file.\n`)
 }
 
 /**

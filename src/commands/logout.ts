@@ -40,14 +40,14 @@ const providers: Readonly<Record<ProviderId, Provider>> = {
   copilot: {
     isRecordId: copilotRecordKind.isRecordId,
     open: (place, log) => openRecordStore(copilotRecordKind, place, log),
-    afterwards: 'GitHub itself still lists the authorization: https://github.com/settings/apps/authorizations',
+    afterwards: 'To revoke the access on GitHub as well: https://github.com/settings/apps/authorizations',
   },
   codex: {
     isRecordId: codexRecordKind.isRecordId,
     open: (place, log) => openRecordStore(codexRecordKind, place, log),
     // Not revoked: OpenAI would end the account's Codex logins on every machine (openai/codex#22577).
     afterwards:
-      'OpenAI itself still knows the login. Its settings end it, and with it those of Codex CLI on every machine:\n' +
+      'To revoke the access at OpenAI as well, which logs out Codex CLI on all machines:\n' +
       'https://chatgpt.com/#settings/Security',
   },
 }
@@ -76,10 +76,10 @@ export async function logout(context: CommandContext, flags: LogoutFlags): Promi
   const other = named === undefined && !flags.all ? await codexLogin(place) : undefined
   if (removed === 0 && failures === 0) {
     const where = named === undefined && other === undefined ? '' : ` to ${providerNames[named ?? 'copilot']}`
-    context.stdout.write(`Nobody is logged in${where}; there is nothing to remove.\n`)
+    context.stdout.write(`Not logged in${where}.\n`)
   }
   if (other !== undefined) {
-    context.stdout.write(`The Codex login of ${nameOf(other)} stays; to remove it: copilot-proxy logout codex\n`)
+    context.stdout.write(`Still logged in to Codex as ${nameOf(other)}. To log out: copilot-proxy logout codex\n`)
   }
   await listSetAside(context, place.dir)
   noteStillUsed(context, left, settings)
@@ -101,14 +101,14 @@ async function codexLogin(place: StoreLocation): Promise<Account | undefined> {
 function noteStillUsed(context: CommandContext, left: readonly ProviderId[], result: SettingsResult): void {
   const { stdout } = context
   if (left.includes('copilot') && tokenOfEnvironment(context) !== undefined) {
-    stdout.write('COPILOT_GITHUB_TOKEN is still set, and still used.\n')
+    stdout.write('COPILOT_GITHUB_TOKEN is set, so copilot-proxy still uses its token.\n')
   }
   if (!left.includes('codex') || !result.ok) return
   const { apiKey, useCliLogin } = result.settings.config.codex
-  if (apiKey !== '') stdout.write('codex.api-key is still set, and still used.\n')
+  if (apiKey !== '') stdout.write('codex.api-key is set, so copilot-proxy still uses it.\n')
   if (useCliLogin) {
     stdout.write(
-      'codex.use-cli-login is on: the login of Codex CLI was left alone and is still used. To end it: codex logout\n',
+      'codex.use-cli-login is on, so copilot-proxy still uses the login of Codex CLI. To log out: codex logout\n',
     )
   }
 }
@@ -125,19 +125,19 @@ async function removeCurrent(context: CommandContext, place: StoreLocation, prov
   const current = await records.current().catch((error: unknown) => {
     if (!(error instanceof RecordStoreError)) throw error
     const removeIt = `copilot-proxy logout ${provider} --all`
-    const message = `Nothing was removed: the stored login cannot be read. To remove it: ${removeIt}`
+    const message = `The stored login cannot be read. To delete it, run: ${removeIt}`
     throw new CommandFailure(exitCode.failed, message, { cause: error })
   })
   if (current === undefined) return false
   await leave(context, records, current)
   const others = providers[provider].open(otherStoreLocation(place), silentLog)
   if (await others.remove(current.id, { signal: context.signal })) {
-    context.stdout.write(visibleLines(`Removed ${others.locationOf(current.id)}\n`))
+    context.stdout.write(visibleLines(`Deleted ${others.locationOf(current.id)}\n`))
   }
   // Not `current`, which would throw for an unreadable record; that has been reported.
   const next = newestLogin(await records.list())
   if (next !== undefined) {
-    context.stdout.write(`The ${providerNames[provider]} account in use is now ${nameOf(next)}.\n`)
+    context.stdout.write(`Now using the ${providerNames[provider]} account ${nameOf(next)}.\n`)
   }
   return true
 }
@@ -165,7 +165,7 @@ async function removeFromStore(
     try {
       await records.remove(id, { signal })
       outcome.removed += 1
-      stdout.write(visibleLines(`Removed ${records.locationOf(id)}${target === undefined ? '' : linkNote(target)}\n`))
+      stdout.write(visibleLines(`Deleted ${records.locationOf(id)}${target === undefined ? '' : linkNote(target)}\n`))
     } catch (error) {
       if (!(error instanceof RecordStoreError)) throw error
       outcome.failures += 1
@@ -175,12 +175,12 @@ async function removeFromStore(
 }
 
 function linkNote(target: string): string {
-  return `, a link; what it leads to was left alone and may hold a token: ${target}`
+  return ` (a link; the file it points to was kept and may contain a token: ${target})`
 }
 
 async function leave({ stdout, signal }: CommandContext, records: Accounts, record: Account): Promise<void> {
   await records.remove(record.id, { signal })
-  stdout.write(`Logged out ${nameOf(record)}; removed ${records.locationOf(record.id)}\n`)
+  stdout.write(`Logged out ${nameOf(record)} and deleted ${records.locationOf(record.id)}\n`)
 }
 
 /** Lists the files that were set aside as unusable records, which this program never deletes. */
@@ -188,7 +188,7 @@ async function listSetAside({ stdout }: CommandContext, authDir: string): Promis
   const aside = (await namesIn(authDir)).filter((name) => /\.(?:json|sealed)\.corrupt-\d+$/.test(name))
   if (aside.length === 0) return
   const paths = aside.map((name) => `  ${visible(join(authDir, name))}\n`)
-  stdout.write(`Set aside because they could not be used; they may hold a token, so delete them:\n${paths.join('')}`)
+  stdout.write(`These unreadable logins may contain tokens. Delete them:\n${paths.join('')}`)
 }
 
 async function namesIn(dir: string): Promise<readonly string[]> {

@@ -4,8 +4,11 @@ import { clients } from '../client-settings/target.ts'
 import type { ClientId } from '../client-settings/target.ts'
 import { snippets } from '../client-settings/snippets.ts'
 import type { SnippetId } from '../client-settings/snippets.ts'
+import { logLevels } from '../config/schema.ts'
+import { nearMatch } from '../config/near-match.ts'
 import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
+import type { ValueKind } from './complete-values.ts'
 import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
@@ -55,7 +58,8 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
-const loadConfig = () => import('./config.ts')
+const loadConfig = () => import('./config/config.ts')
+const loadConfigChange = () => import('./config/change.ts')
 
 function add(parent: Command, name: string, summary: string, help: string): Command {
   return parent.command(name).description(summary).addHelpText('after', help)
@@ -72,15 +76,15 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       context.stdout.write(`${context.version}\n`)
       throw new CommanderError(exitCode.done, 'commander.version', context.version)
     })
-    .option('--config <file>', 'read this configuration file')
-    .helpOption('-h, --help', 'show this, or the help of a command')
+    .option('--config <file>', 'use this configuration file')
+    .helpOption('-h, --help', 'show help for a command')
     .configureOutput({
       writeOut: context.stdout.write,
       writeErr: context.stderr.write,
       outputError: (message, write) => write(printable(message, argv)),
     })
     .configureHelp({ showGlobalOptions: true, helpWidth: helpText.width })
-    .helpCommand('help [command]', 'show the help of a command')
+    .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
     .addHelpText('after', helpText.root)
 
@@ -89,101 +93,109 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     body: (flags: Flags, ...args: Args) => number | Promise<number>,
   ) =>
     async function action(this: Command): Promise<void> {
-      // Proof of the cast: the caller names the arguments that its command declares, in their order.
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller names the arguments that its command declares, in their order
       finish(await body(this.optsWithGlobals<Flags>(), ...(this.processedArgs as unknown as Args)))
     }
 
-  add(program, 'login', 'connect an account: GitHub Copilot or ChatGPT (codex)', helpText.login)
-    .addArgument(new Argument('[provider]', 'whose account: copilot or codex').default('copilot'))
-    .option('--no-browser', 'only show what to open, open nothing')
-    .option('--device', 'codex: with a code, on a machine without a browser')
+  add(program, 'login', 'log in to GitHub Copilot or ChatGPT (codex)', helpText.login)
+    .addArgument(new Argument('[provider]', 'copilot or codex').default('copilot'))
+    .option('--no-browser', 'print the address instead of opening a browser')
+    .option('--device', 'codex: log in with a code, for machines without a browser')
     .option('--token-stdin', 'copilot: read a GitHub token from standard input')
-    .option('--host <host>', 'copilot: GitHub Enterprise host, as octocorp.ghe.com')
+    .option('--host <host>', 'copilot: GitHub Enterprise host, e.g. octocorp.ghe.com')
     .addOption(
-      new Option('--web', 'copilot: without a code; needs copilot-oauth.client-id').conflicts(['tokenStdin', 'host']),
+      new Option('--web', 'copilot: log in without a code; needs copilot-oauth.client-id').conflicts([
+        'tokenStdin',
+        'host',
+      ]),
     )
     .action(
       run(async (flags: LoginFlags, provider: string) =>
         (await import('./login/login.ts')).login(context, { ...flags, provider }),
       ),
     )
-  add(program, 'logout', 'forget the account in use', helpText.logout)
-    .argument('[provider]', 'whose account: copilot (meant if you name none) or codex')
-    .option('--all', 'forget every account, of both unless you name one')
+  add(program, 'logout', 'delete a stored login', helpText.logout)
+    .argument('[provider]', 'copilot (default) or codex')
+    .option('--all', 'delete all logins, of both providers unless you name one')
     .action(
       run(async (flags: LogoutFlags, provider: string | undefined) =>
         (await import('./logout.ts')).logout(context, { ...flags, provider }),
       ),
     )
 
-  const serve = add(program, 'serve', 'answer requests until stopped', helpText.serve)
+  const serve = add(program, 'serve', 'run copilot-proxy in this terminal', helpText.serve)
   for (const option of serveOptions()) serve.addOption(option)
-  serve.option('--json', 'with --detach: print JSON').action(
+  serve.option('--json', 'print JSON; only with --detach').action(
     run(async (flags: ServeFlags) => {
       // commander knows options that exclude each other, and none that need each other.
-      if (flags.json && !flags.detach) serve.error("error: option '--json' goes with '--detach' only")
+      if (flags.json && !flags.detach) serve.error("error: option '--json' needs '--detach'")
       return (await import('./serve/serve.ts')).serve(context, flags)
     }),
   )
+  const start = add(program, 'start', 'start copilot-proxy in the background', helpText.start)
+  for (const option of startOptions()) start.addOption(option)
+  start
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ServeFlags) => (await import('./background/start-daemon.ts')).detach(context, flags)))
+  add(program, 'stop', 'stop copilot-proxy in the background', helpText.stop)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await import('./background/stop.ts')).stop(context, flags)))
+  add(program, 'restart', 'stop and start again with the same options', helpText.restart)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await import('./background/start-daemon.ts')).restart(context, flags)))
+  add(program, 'logs', 'show the log of copilot-proxy in the background', helpText.logs)
+    .option('-f, --follow', 'keep printing new lines')
+    .option('-n, --lines <number>', 'number of lines to show (default: 100, or all with --since)')
+    .option('--since <time>', 'lines of this period only: 10m, 2h, 14:30, 2026-11-24T10:00')
+    .addOption(new Option('--level <level>', 'lines of this level or above only').choices(logLevels.slice(0, -1)))
+    .option('--json', 'print one JSON object per line')
+    .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
 
-  add(program, 'launch', 'start a client that uses the proxy, its own settings untouched', helpText.launch)
-    .addArgument(new Argument('<client>', 'which').choices(Object.keys(clients)))
-    .argument('[args...]', 'for the client: everything after --')
-    .option('--model <model>', 'its main model; the best for it if you name none')
-    .option('--demo', 'with a simulated Copilot: no account, no network')
+  add(program, 'launch', 'start a client with copilot-proxy, without changing its settings', helpText.launch)
+    .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
+    .argument('[args...]', "the client's own arguments, after --")
+    .option('--model <model>', 'main model of the client (default: the best one for it)')
+    .option('--demo', 'use a simulated Copilot: no account, no network')
     .action(
       run(async (flags: LaunchFlags, client: ClientId, args: readonly string[]) =>
         (await import('./launch/launch.ts')).launch(context, { ...flags, client, args }),
       ),
     )
-  add(program, 'setup', 'have a client use the proxy from now on', helpText.setup)
-    .addArgument(new Argument('<client>', 'which').choices(Object.keys(snippets)))
-    .option('--model <model>', 'its main model; the best for it if you name none')
-    .option('--dry-run', 'show what would change, and change nothing')
-    .option('--undo', 'take out again what setup wrote')
-    .option('--yes', 'do not ask')
-    .addOption(new Option('--print', 'print the settings, for you to put in').conflicts(['dryRun', 'undo', 'yes']))
+  add(program, 'setup', 'change the settings of a client to use copilot-proxy', helpText.setup)
+    .addArgument(new Argument('<client>', 'the client').choices(Object.keys(snippets)))
+    .option('--model <model>', 'main model of the client (default: the best one for it)')
+    .option('--dry-run', 'show the changes without making them')
+    .option('--undo', 'undo the changes of setup')
+    .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--print', 'print the settings instead').conflicts(['dryRun', 'undo', 'yes']))
     .action(
       run(async (flags: SetupFlags, client: SnippetId) =>
         (await import('./setup/setup.ts')).setup(context, { ...flags, client }),
       ),
     )
 
-  add(program, 'stop', 'end the daemon that runs in the background', helpText.stop)
-    .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./background/stop.ts')).stop(context, flags)))
-  add(program, 'restart', 'end it and start it again, with the options it had', helpText.restart)
-    .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./background/start-daemon.ts')).restart(context, flags)))
-  add(program, 'logs', 'show the log of the daemon in the background', helpText.logs)
-    .option('-f, --follow', 'go on with what comes')
-    .option('-n, --lines <number>', 'how many lines to begin with', '100')
-    .option('--json', 'print one JSON object a line, also on a terminal')
-    .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
-
-  const service = add(program, 'service', 'have the system run it: systemd or launchd', helpText.service)
-  add(service, 'install', 'make it a service of this user, and start it', helpText.serviceInstall)
-    .option('--dry-run', 'print the file that would be written')
+  const service = add(program, 'service', 'start copilot-proxy with your session (systemd, launchd)', helpText.service)
+  add(service, 'install', 'install and start the service', helpText.serviceInstall)
+    .option('--dry-run', 'print the service file without writing it')
     .option('--json', 'print JSON')
     .action(run(async (flags: ServiceFlags) => (await loadService()).serviceInstall(context, flags)))
-  add(service, 'uninstall', 'end the service and remove its file', helpText.serviceUninstall)
+  add(service, 'uninstall', 'stop the service and delete its file', helpText.serviceUninstall)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadService()).serviceUninstall(context, flags)))
-  add(service, 'status', 'show what the system knows of it', helpText.serviceStatus)
+  add(service, 'status', 'show the state of the service', helpText.serviceStatus)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadService()).serviceStatus(context, flags)))
 
-  add(program, 'status', 'show the logins, their tokens and the daemon', helpText.status)
+  add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
-  add(program, 'models', 'list the models and what they can do', helpText.models)
+  add(program, 'models', 'list the models of your account', helpText.models)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./models/models.ts')).models(context, flags)))
-  add(program, 'usage', 'show what is left of the quota, and what was used', helpText.usage)
+  add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
-    .addOption(new Option('--by <what>', 'add up by this').choices(['model', 'key', 'day']).default('model'))
+    .addOption(new Option('--by <what>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
     .argument('[id]', 'show this request in full')
@@ -198,41 +210,65 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await import('./requests/requests.ts')).requests(context, { ...flags, id }),
       ),
     )
-  add(program, 'doctor', 'check what could keep it from working, and say what helps', helpText.doctor)
+  add(program, 'doctor', 'find problems and how to fix them', helpText.doctor)
     .option('--json', 'print JSON')
-    .option('--cache', 'tell why prompts were not read from the cache')
+    .option('--cache', 'explain missed prompt caches')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 
-  const key = add(program, 'key', 'make, list or remove keys for callers', helpText.key)
-  add(key, 'add', 'make a key and print it', helpText.keyAdd)
-    .argument('[name]', 'what to call it in the log; key-1, key-2 … if you name none')
+  const key = add(program, 'key', 'create, list or remove keys for callers', helpText.key)
+  add(key, 'add', 'create a key and print it', helpText.keyAdd)
+    .argument('[name]', 'name of the key (default: key-1, key-2, …)')
     .option('--json', 'print JSON')
     .action(
       run(async (flags: ReportFlags, name: string | undefined) =>
         (await loadKey()).keyAdd(context, { ...flags, name }),
       ),
     )
-  add(key, 'list', 'list the keys in force, with limits and last use', helpText.keyList)
+  add(key, 'list', 'list the keys with their limits and last use', helpText.keyList)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadKey()).keyList(context, flags)))
-  add(key, 'remove', 'take a key out of the configuration', helpText.keyRemove)
-    .argument('<name>', 'its name, as key list prints it')
+  add(key, 'remove', 'remove a key', helpText.keyRemove)
+    .argument('<name>', 'name of the key, see: copilot-proxy key list')
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags, name: string) => (await loadKey()).keyRemove(context, { ...flags, name })))
 
-  const config = add(program, 'config', 'find, check or show the configuration', helpText.config)
-  add(config, 'path', 'print where the configuration file is', helpText.configPath)
+  const config = add(program, 'config', 'show, check or change the configuration', helpText.config)
+  add(config, 'path', 'print the path of the configuration file', helpText.configPath)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfig()).configPath(context, flags)))
-  add(config, 'check', 'check the configuration; exit with 2 if it is not valid', helpText.configCheck)
+  add(config, 'check', 'check the configuration; exit with 2 if it is invalid', helpText.configCheck)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfig()).configCheck(context, flags)))
-  add(config, 'show', 'print the configuration in force, secrets masked', helpText.configShow)
+  add(config, 'show', 'print all settings, with secrets masked', helpText.configShow)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfig()).configShow(context, flags)))
 
-  add(program, 'completion', 'print a script that completes commands in your shell', helpText.completion)
-    .addArgument(new Argument('<shell>', 'which').choices(['bash', 'zsh', 'fish']))
+  add(config, 'get', 'print one setting', helpText.configGet)
+    .argument('<key>', 'the setting, e.g. server.port')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: ReportFlags, name: string) =>
+        (await loadConfigChange()).configGet(context, { ...flags, key: name }),
+      ),
+    )
+  add(config, 'set', 'change one setting', helpText.configSet)
+    .argument('<key>', 'the setting, e.g. server.port')
+    .argument('<value>', 'its new value')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: ReportFlags, name: string, value: string) =>
+        (await loadConfigChange()).configSet(context, { ...flags, key: name, value }),
+      ),
+    )
+  add(config, 'edit', 'edit the configuration file and check it', helpText.configEdit).action(
+    run(async (flags: ReportFlags) => (await loadConfigChange()).configEdit(context, flags)),
+  )
+  add(config, 'init', 'create a configuration file', helpText.configInit)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
+
+  add(program, 'completion', 'print a completion script for your shell', helpText.completion)
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(
       run(async (_flags: object, shell: Shell) => {
         const { completionScript } = await import('./completion.ts')
@@ -241,52 +277,108 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       }),
     )
   program
+    .command('__complete', { hidden: true })
+    .addArgument(new Argument('<kind>').choices(['models', 'keys'] satisfies ValueKind[]))
+    .action(
+      run(async (_flags: object, kind: ValueKind) =>
+        (await import('./complete-values.ts')).completeValues(context, kind),
+      ),
+    )
+  program
     .command('version')
     .description('print the version')
     .action(() => context.stdout.write(`${context.version}\n`))
 
   nameHelp(program, program.name())
   // With a default action, commander takes every unknown word for an argument, and suggests no similar command.
-  if (program.parseOptions([...argv]).operands.length === 0) {
+  if (!findCommand(program, argv)) {
     for (const option of serveOptions()) program.addOption(option.hideHelp())
-    refuseBeforeCommand(program)
-    program.action(run(async (flags: ServeFlags) => (await import('./serve/serve.ts')).start(context, flags)))
+    program.action(run(async (flags: ServeFlags) => (await import('./serve/serve.ts')).loginAndServe(context, flags)))
   }
   return program
 }
 
+function startOptions(): readonly Option[] {
+  return [
+    new Option('-p, --port <number>', 'port to listen on; 0 picks a free one'),
+    new Option('--host <address>', 'address to listen on'),
+    new Option('--demo', 'use a simulated Copilot and Codex: no account, no network'),
+    new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
+  ]
+}
+
 function serveOptions(): readonly Option[] {
   return [
-    new Option('--port <number>', 'TCP port; 0 picks a free one'),
-    new Option('--host <address>', 'address to listen on'),
-    new Option('--demo', 'simulated Copilot and Codex: no account, no network'),
-    new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
+    ...startOptions(),
     new Option('--log-format <format>', 'auto, pretty or json'),
-    new Option('--detach', 'run in the background; return once it answers').conflicts('logFormat'),
+    new Option('--detach', 'run in the background, like start').conflicts('logFormat'),
     new Option('--background <starter>').choices(['detach', 'service']).hideHelp(),
   ]
 }
 
 /** An error of usage ends with a reference to the help of the very command. */
 function nameHelp(command: Command, name: string): void {
-  const hint = command.name() === 'launch' ? ' What is for the client stands behind --.' : ''
-  command.showHelpAfterError(`See ${name} --help for what is possible.${hint}`)
+  const hint = command.name() === 'launch' ? "Put the client's own arguments after --. " : ''
+  command.showHelpAfterError(`${hint}Run '${name} --help' for usage.`)
   for (const child of command.commands) nameHelp(child, `${name} ${child.name()}`)
+}
+
+/**
+ * Whether the command line names a command. commander itself shows the whole help for a misspelt one after `help`, and
+ * takes an option before the command for one of the program.
+ * @throws CommanderError for an unknown command, an option of a command before it, and after printing the help of `help`
+ */
+function findCommand(program: Command, argv: readonly string[]): boolean {
+  const own = [...program.options, new Option('-h, --help')]
+  const known = [...own, ...serveOptions(), ...program.commands.flatMap(({ options }) => options)]
+  let command = program
+  let early: string | undefined
+  let isHelp = false
+  for (let at = 0; at < argv.length; at += 1) {
+    const word = argv[at] ?? ''
+    if (word === '--') break
+    if (word.startsWith('-')) {
+      const [name = ''] = word.startsWith('--') ? word.split('=', 1) : [word.slice(0, 2)]
+      const option = known.find((each) => isNamed(each, name))
+      if (command === program && option !== undefined && !own.some((each) => isNamed(each, name))) early ??= name
+      if (option?.required && word === name) at += 1
+    } else if (command.commands.length === 0) break
+    else if (word === 'help') isHelp = true
+    else command = childOf(command, word)
+  }
+  if (isHelp) command.help()
+  if (command !== program && early !== undefined) refuseEarly(program, command, early)
+  return command !== program
+}
+
+function isNamed({ long, short }: Option, name: string): boolean {
+  return long === name || short === name
+}
+
+/** @throws CommanderError */
+function childOf(parent: Command, word: string): Command {
+  const child = parent.commands.find((each) => each.name() === word)
+  if (child !== undefined) return child
+  const names = parent.createHelp().visibleCommands(parent)
+  const meant = nearMatch(
+    word,
+    names.map((each) => each.name()),
+  )
+  return parent.error(`error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`)
+}
+
+/** @throws CommanderError */
+function refuseEarly(program: Command, command: Command, option: string): never {
+  const path = command.parent === program ? command.name() : `${command.parent?.name()} ${command.name()}`
+  const isTaken = command.options.some((each) => isNamed(each, option))
+  const message = isTaken
+    ? `put option '${option}' after the command: ${program.name()} ${path} ${option}`
+    : `option '${option}' is not for the command '${path}'`
+  return command.error(`error: ${message}`)
 }
 
 /** commander repeats arguments unchanged; they may be long, hold control characters, or break the line. */
 function printable(message: string, argv: readonly string[]): string {
   const broken = argv.filter((argument) => argument.includes('\n'))
   return visibleLines(broken.reduce((text, argument) => text.replaceAll(argument, visible(argument)), message))
-}
-
-/** In `copilot-proxy --port 5 status`, the program itself would take the option and `status` would not see it. */
-function refuseBeforeCommand(program: Command): void {
-  program.hook('preSubcommand', (_program, command) => {
-    const early = serveOptions().find((option) => program.getOptionValueSource(option.attributeName()) === 'cli')
-    if (early === undefined) return
-    program.error(
-      `error: option '${early.long}' stands before the command '${command.name()}'; options of a command follow it`,
-    )
-  })
 }

@@ -1,15 +1,19 @@
+import { access } from 'node:fs/promises'
 import type { LoginInUse } from '../auth/copilot/account-in-use.ts'
 import { RecordStoreError } from '../auth/records/record-fs.ts'
 import { isExpired } from '../auth/token-life.ts'
 import { tokenLife } from '../auth/copilot/record.ts'
 import { isUsedDirectly } from '../auth/copilot/wire.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
+import { loadConfig } from '../config/load.ts'
+import { formatConfigError, problemDocument } from '../config/problem.ts'
+import type { Problem } from '../config/problem.ts'
 import type { Style } from '../terminal/output.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { daemonDocument, findStateFiles, findRunningDaemon } from './background/background-daemon.ts'
 import type { DaemonRecord } from './background/background-daemon.ts'
-import { findLogin, openRecords } from './shared/accounts.ts'
+import { describePlace, findLogin, openRecords } from './shared/accounts.ts'
 import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shared/codex-login.ts'
 import type { CodexState } from './shared/codex-login.ts'
 import { exitCode, writeJson } from './shared/command.ts'
@@ -17,8 +21,8 @@ import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { findDaemon, findPortHolder, isCallerKeyRight } from './shared/find-daemon.ts'
 import type { DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { planNameOfSku } from './shared/plan-name.ts'
-import { loadSettings } from './shared/settings.ts'
-import type { LoadedSettings } from './shared/settings.ts'
+import { readSettings } from './shared/settings.ts'
+import type { LoadedSettings, UserFiles } from './shared/settings.ts'
 
 /** The stored Copilot token, from local files only. */
 type TokenState =
@@ -29,11 +33,13 @@ type TokenState =
   | { readonly kind: 'none' }
 
 /**
- * Shows logins, tokens, daemon and files, from this machine only. Returns 3 when there is no login, 1 when a stored
- * login cannot be read.
+ * Shows logins, tokens, daemon and files, from this machine only. Returns 2 when the configuration is invalid, 1 when a
+ * stored login cannot be read, 3 when there is no login.
  */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
-  const settings = await loadSettings(context, flags.config)
+  const read = await readSettings(context, flags.config)
+  const problems = read.ok ? [] : read.error.problems
+  const settings = read.ok ? read.settings : await spareSettings(context, read.places)
   const files = findStateFiles(context)
   const background = await findRunningDaemon(context, files)
   const [stored, codex, { url, health }] = await Promise.all([
@@ -44,11 +50,26 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
   const isKeyRight = health === undefined ? undefined : await isCallerKeyRight(context, url)
-  const findings = { ...stored, isKeyRight, token, codex, url, health, holder, background, logFile: files.logFile }
+  const { logFile } = files
+  const findings = { ...stored, isKeyRight, token, codex, url, health, holder, background, logFile, problems }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
+  if (!read.ok) return exitCode.usage
   if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
   return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
+}
+
+/** Defaults and environment, or defaults alone, in place of an invalid configuration: what is left to look for a daemon. */
+async function spareSettings(context: CommandContext, places: UserFiles): Promise<LoadedSettings> {
+  const hasFile = await access(places.configFile).then(
+    () => true,
+    () => false,
+  )
+  for (const env of [context.env, {}]) {
+    const loaded = loadConfig({ file: undefined, env, flags: [] })
+    if (loaded.ok) return { ...places, config: loaded.value, sources: loaded.sources, hasFile }
+  }
+  throw new Error('the defaults are invalid')
 }
 
 function serverOf(url: string): { readonly host: string; readonly port: number } {
@@ -72,6 +93,8 @@ interface Findings extends StoredLogin {
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string
+  /** Of the configuration; others are then in force here than in the daemon. */
+  readonly problems: readonly Problem[]
   /** The key in COPILOT_PROXY_API_KEY; undefined if there is none, or no daemon. */
   readonly isKeyRight: boolean | undefined
 }
@@ -98,38 +121,34 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
 }
 
 function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
-  const { login, token, codex } = findings
+  const { login, token, codex, problems } = findings
   const { style } = context.stdout
-  const stored = login?.record === undefined ? '' : openRecords(context, settings).locationOf(login.record.id)
-  const file = settings.hasFile ? settings.configFile : `${settings.configFile} (not there; defaults are in force)`
+  const location = login?.record && openRecords(context, settings).locationOf(login.record.id)
+  const file = settings.hasFile ? settings.configFile : `${settings.configFile} (does not exist; using the defaults)`
   return formatPairs(
     [
-      ['Login', describeLogin(findings, style)],
+      ['Copilot', describeLogin(findings, style)],
       ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
-      ['Stored in', stored],
+      ['Stored in', location === undefined ? '' : visible(describePlace(location, settings))],
       ...codexLines(codex, style, context.now()),
-      ['Store', stores[settings.config.auth.store]],
       ['Daemon', describeDaemon(findings)],
-      ['Key', findings.isKeyRight === false ? style.red('the key in COPILOT_PROXY_API_KEY is wrong') : ''],
+      ['Key', findings.isKeyRight === false ? style.red('wrong key in COPILOT_PROXY_API_KEY') : ''],
       ['Background', describeBackground(findings)],
-      ['Config', file],
+      ['Config', problems.length === 0 ? file : style.red('invalid; fix it with: copilot-proxy config edit')],
+      ...problems.map((problem) => ['', style.red(visible(formatConfigError({ problems: [problem] })))] as const),
       ['Version', context.version],
     ],
     style,
   )
 }
 
-/** By `auth.store`. */
-const stores = {
-  file: 'files that only you can read',
-  keychain: 'files sealed with keys in the keychain of this system',
-} as const
-
-function describeLogin({ login, problem }: StoredLogin, style: Style): string {
+function describeLogin({ login, problem, problems }: Findings, style: Style): string {
   if (problem !== undefined) return style.red(visible(problem))
-  if (login === undefined) return style.yellow('nobody; log in with: copilot-proxy login')
+  // The settings might name another store.
+  if (login === undefined && problems.length > 0) return style.yellow('unknown, because the configuration is invalid')
+  if (login === undefined) return style.yellow('not logged in. Run: copilot-proxy login')
   const { record } = login
-  if (record === undefined) return 'the token in COPILOT_GITHUB_TOKEN'
+  if (record === undefined) return 'token from COPILOT_GITHUB_TOKEN'
   const { sku, github_base_url: baseUrl } = record.metadata
   const plan = planNameOfSku(sku) ?? sku
   const host = baseUrl !== undefined && URL.canParse(baseUrl) ? ` at ${new URL(baseUrl).host}` : ''
@@ -139,13 +158,13 @@ function describeLogin({ login, problem }: StoredLogin, style: Style): string {
 function describeToken(token: TokenState, nowMs: number): string {
   switch (token.kind) {
     case 'usable':
-      return `good for ${Math.ceil((token.untilMs - nowMs) / 60_000)} more minutes; renewed by itself`
+      return `valid for ${Math.ceil((token.untilMs - nowMs) / 60_000)} minutes, then renewed automatically`
     case 'direct':
-      return 'the login itself is sent to Copilot; good until it is revoked'
+      return 'the login itself, valid until you revoke it'
     case 'expired':
-      return 'expired; the next request fetches a new one'
+      return 'expired; the next request renews it'
     case 'none':
-      return 'none yet; the first request fetches one'
+      return 'none yet; the first request gets one'
   }
 }
 
@@ -156,17 +175,17 @@ function describeDaemon(findings: Findings): string {
   const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
   const notes = [
     // Without a login the reason is obvious.
-    ...(health.copilot === 'unavailable' && login !== undefined ? ['find out why with: copilot-proxy doctor'] : []),
-    ...(health.isConfigRefused ? ['its configuration file is empty or not valid: older settings are in force'] : []),
+    ...(health.copilot === 'unavailable' && login !== undefined ? ['run: copilot-proxy doctor'] : []),
+    ...(health.isConfigRefused ? ['it uses older settings, because its configuration file is empty or invalid'] : []),
   ]
   return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
 }
 
 function describeAbsent({ url, holder, background }: Findings): string {
-  if (background?.url === url) return `does not answer at ${url}; try: copilot-proxy restart`
-  if (holder?.kind !== 'process') return `not running at ${url}; start it with: copilot-proxy serve`
+  if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
+  if (holder?.kind !== 'process') return `not running at ${url}. Run: copilot-proxy start`
   const { name, pid } = holder
-  return `not running at ${url}, where ${visible(name)} (process ${pid}) listens; choose another port: server.port`
+  return `not running at ${url}. ${visible(name)} (process ${pid}) uses this port; change server.port`
 }
 
 function describeBackground({ background, url, logFile }: Findings): string {
@@ -174,11 +193,11 @@ function describeBackground({ background, url, logFile }: Findings): string {
   const { pid, started_at: startedAt, starter } = background
   const where = background.url === url ? '' : ` at ${visible(background.url)}`
   const since = new Date(startedAt).toLocaleString('sv')
-  return `process ${pid}${starter === 'service' ? ' (a service)' : ''}${where} since ${since}, log in ${visible(logFile)}`
+  return `process ${pid}${starter === 'service' ? ' (service)' : ''}${where} since ${since}, log: ${visible(logFile)}`
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health, background, logFile, isKeyRight } = findings
+  const { login, problem, token, codex, url, health, background, logFile, isKeyRight, problems } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -211,6 +230,11 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
     },
     background: background === undefined ? null : { ...daemonDocument(background), log: logFile },
-    config: { path: settings.configFile, exists: settings.hasFile },
+    config: {
+      path: settings.configFile,
+      exists: settings.hasFile,
+      valid: problems.length === 0,
+      problems: problems.map(problemDocument),
+    },
   }
 }

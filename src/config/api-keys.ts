@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
-import { isMap, isScalar, isSeq, parseDocument, YAMLMap, YAMLSeq } from 'yaml'
-import type { Document } from 'yaml'
+import { isMap, isSeq, YAMLMap, YAMLSeq } from 'yaml'
 import { valueAt } from '../json/value-at.ts'
-import { withValue } from './settings-tree.ts'
+import { childOf, editDocument } from './edit-document.ts'
 import { readYaml } from './yaml-document.ts'
 
 /** One entry of `server.api-keys`: a plain key, or the name and SHA-256 of a key. */
@@ -25,8 +23,8 @@ const hashPhrase = 'expected a plain key, or NAME:sha256: followed by 64 hexadec
 
 /** Why a name is not acceptable, or undefined. Never repeats the name: it may be a misplaced key. */
 export function keyNameFault(name: string): string | undefined {
-  if (!keyName.test(name)) return 'a name is made of at most 64 letters, digits, dots, dashes and underscores'
-  return positionName.test(name) ? 'names such as plain-1 stand for keys without a name' : undefined
+  if (!keyName.test(name)) return 'use up to 64 letters, digits, dots, dashes and underscores'
+  return positionName.test(name) ? 'names such as plain-1 are for keys without a name' : undefined
 }
 
 /** Undefined for an invalid entry; `apiKeyEntryFault` says why. */
@@ -103,38 +101,16 @@ export function removeApiKey(text: string, index: number): string | undefined {
   return edited(text, apiKeysOf(text).toSpliced(index, 1), (keys) => keys.delete(index))
 }
 
-/** Comments, order and all other settings stay. */
 function edited(text: string, wanted: readonly unknown[], edit: (keys: YAMLSeq) => void): string | undefined {
-  const before = readYaml(text)
-  if (!before.ok) return undefined
-  const document = parseDocument(text, { schema: 'core', resolveKnownTags: false, logLevel: 'error' })
-  const keys = listIn(document)
-  if (keys === undefined) return undefined
-  edit(keys)
-  const result = textOf(document, text)
-  if (result === undefined) return undefined
-  // Verify that the library has changed nothing else.
-  const after = readYaml(result)
-  const expected = withValue(before.value.value ?? {}, path, wanted)
-  if (!after.ok || !isDeepStrictEqual(after.value.value, expected)) return undefined
-  return text.includes('\r\n') ? result.replaceAll('\n', '\r\n') : result
-}
-
-/** Undefined if the removal has left an alias without its anchor, for which the library throws. */
-function textOf(document: Document, before: string): string | undefined {
-  try {
-    // The padding of the file: { a: 1 } or {a: 1}.
-    return document.toString({ lineWidth: 0, flowCollectionPadding: / [\]}]/.test(before) })
-  } catch {
-    return undefined
-  }
+  return editDocument(text, path, wanted, (root) => {
+    const keys = listIn(root)
+    if (keys !== undefined) edit(keys)
+    return keys !== undefined
+  })
 }
 
 /** Finds or creates the node of the list; undefined if another kind of value is there. */
-function listIn(document: Document): YAMLSeq | undefined {
-  document.contents ??= new YAMLMap()
-  const root = document.contents
-  if (!isMap(root)) return undefined
+function listIn(root: YAMLMap): YAMLSeq | undefined {
   const server = childOf(root, 'server', () => new YAMLMap())
   if (!isMap(server)) return undefined
   const keys = childOf(server, 'api-keys', () => new YAMLSeq())
@@ -142,14 +118,4 @@ function listIn(document: Document): YAMLSeq | undefined {
   // `[]` becomes a block list when it gets an entry, unless it is inside braces.
   if (keys.items.length === 0) keys.flow = server.flow === true
   return keys
-}
-
-function childOf(parent: YAMLMap, key: string, create: () => YAMLMap | YAMLSeq): unknown {
-  const present = parent.get(key, true)
-  if (present !== undefined && !(isScalar(present) && present.value === null)) return present
-  const child = create()
-  // The comments after an empty value belong to its null node.
-  if (present?.comment) child.commentBefore = present.comment
-  parent.set(key, child)
-  return child
 }

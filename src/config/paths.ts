@@ -58,7 +58,7 @@ function ownHomeIn(env: Environment, path: PlatformPath): string | undefined {
   const ownHome = env['COPILOT_PROXY_HOME']
   if (ownHome === undefined || ownHome === '') return undefined
   if (path.isAbsolute(ownHome)) return ownHome
-  throw new PathsError('COPILOT_PROXY_HOME must be an absolute path, one that does not depend on where you are.')
+  throw new PathsError('COPILOT_PROXY_HOME must be an absolute path.')
 }
 
 function baseFolder(
@@ -71,5 +71,5 @@ function baseFolder(
   const userHome = home()
   // `HOME=` is empty.
   if (userHome !== undefined && path.isAbsolute(userHome)) return path.join(userHome, ...fallback, 'copilot-proxy')
-  throw new PathsError('This user has no home folder: set HOME, or COPILOT_PROXY_HOME, to an absolute path.')
+  throw new PathsError('You have no home folder. Set HOME or COPILOT_PROXY_HOME to an absolute path.')
 }

@@ -44,6 +44,11 @@ export function formatConfigError(error: ConfigError): string {
     .join('\n')
 }
 
+/** The form of JSON output. */
+export function problemDocument({ source, key, detail }: Problem): object {
+  return { source: formatSource(source), key, detail }
+}
+
 export interface SettingFault {
   readonly path: readonly PropertyKey[]
   /** The part at fault. */
@@ -61,7 +66,7 @@ const maxShown = 40
 const privatePartsOfUrl = /(?<=:\/\/)[^/]*@|[?#].*$/gs
 
 function shown(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing'
+  if (value === undefined || value === null) return 'no value'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return 'a table'

@@ -63,32 +63,34 @@ const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictO
 const server = section({
   host: bindHost
     .default('127.0.0.1')
-    .describe('Address or name to listen on. Anything but this machine itself needs api-keys.'),
-  port: port.default(4141).describe('TCP port; 0 picks a free one.'),
+    .describe('Address to listen on. Addresses beyond this machine, such as 0.0.0.0, need api-keys.'),
+  port: port.default(4141).describe('Port to listen on. 0 picks a free one.'),
   'api-keys': apiKeyList.default([]).meta({
     description:
-      'Keys of which a caller must present one, as they are or as NAME:sha256:<hash>. Empty: no key is asked for.',
+      'Keys of callers, as plain text or NAME:sha256:<hash>. Create one with: copilot-proxy key add. Empty: callers need no key.',
     secret: true,
   }),
   'allowed-hosts': hostList
     .default([])
-    .describe(
-      'Names by which callers may reach the daemon, besides those of this machine; with keys, IP addresses need no entry.',
-    ),
-  'allowed-origins': originList.default([]).describe('Web origins whose pages may call the proxy, by exact origin.'),
+    .describe('Host names that callers may use, besides those of this machine. With keys, IP addresses need no entry.'),
+  'allowed-origins': originList
+    .default([])
+    .describe('Web origins whose pages may call copilot-proxy, e.g. https://app.example.'),
   'body-limit-mb': positiveNumber(512).default(64).describe('Largest request body, after decompression. MB.'),
   'max-concurrent-requests': wholeNumber(1, 100_000)
     .default(64)
-    .describe('Requests that are served at the same time; more wait in a queue.'),
+    .describe('Requests to serve at the same time. More requests wait in a queue.'),
   'max-queued-requests': wholeNumber(0, 100_000)
     .default(256)
-    .describe('Requests that may wait; more are answered 429 with Retry-After.'),
+    .describe('Requests that may wait. More requests get 429 with Retry-After.'),
   'max-requests-per-minute': wholeNumber(0, 1_000_000)
     .default(0)
-    .describe('Requests that one key, or one address without a key, may make; more are answered 429. 0: no limit.'),
+    .describe(
+      'Requests per minute for each key, or for each address without a key. More requests get 429. 0: no limit.',
+    ),
   'rate-limit': oneOf(['refuse', 'wait'])
     .default('refuse')
-    .describe('Requests over the limit of a minute. refuse: answer 429. wait: let them wait in the queue.'),
+    .describe('Requests over the limit per minute. refuse: they get 429. wait: they wait in the queue.'),
   'key-limits': keyLimitTable
     .default({})
     .describe(
@@ -96,10 +98,10 @@ const server = section({
     ),
   'max-connections': wholeNumber(1, 100_000)
     .default(4096)
-    .describe('Connections that are open at the same time; more are closed at once.'),
+    .describe('Open connections. More connections are closed at once.'),
   'shutdown-grace-seconds': graceSeconds
     .default(30)
-    .describe('How long running streams may finish after a stop signal. Seconds.'),
+    .describe('Time for running answers to finish after a stop signal. Seconds.'),
 }).superRefine((settings, context) => {
   const names = namedApiKeys(settings['api-keys']).map(({ name }) => name)
   const known = new Set(names.map((name) => name.toLowerCase()))
@@ -128,14 +130,18 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
 export const logFormats = ['auto', 'pretty', 'json'] as const
 
 const log = section({
-  level: oneOf(logLevels).default('info').describe('Least severe lines that are written.'),
+  level: oneOf(logLevels)
+    .default('info')
+    .describe('Log lines of this level and above: trace, debug, info, warn, error or silent.'),
   format: oneOf(logFormats)
     .default('auto')
     .describe('pretty: lines for people. json: one JSON object per line. auto: pretty on a terminal, json otherwise.'),
-  bodies: onOff.default(false).describe('Log prompts and answers too. Leave off unless you are looking for a fault.'),
+  bodies: onOff
+    .default(false)
+    .describe('Also log prompts and answers. They are private; turn this on only to find a problem.'),
   'cache-diagnostics': onOff
     .default(false)
-    .describe('Remember hashes of the parts of each prompt, from which `doctor --cache` tells why caches were missed.'),
+    .describe('Keep hashes of the parts of each prompt in memory, so that `doctor --cache` can explain missed caches.'),
 })
 
 /** The credentials of one provider never go to the other, whatever is configured. */
@@ -189,7 +195,9 @@ const copilot = section({
   'refresh-on-unauthorized': onOff.default(true).describe('After a 401, renew the token and repeat the request once.'),
   initiator: oneOf(['history', 'last-message'])
     .default('history')
-    .describe('How it is decided whether a request counts as made by the user or by an agent.'),
+    .describe(
+      'Requests that count as agent requests. history: all after the first answer. last-message: decided by the last message.',
+    ),
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
     .describe('auto: what the model supports. chat: Chat Completions wherever the model has it.'),
@@ -208,7 +216,7 @@ const copilot = section({
 })
 
 const codex = section({
-  enabled: onOff.default(true).describe('Offer OpenAI Codex models when there is a login or key for them.'),
+  enabled: onOff.default(true).describe('Offer OpenAI Codex models if you have a login or key for them.'),
   'base-url': chatgptUrl.default('https://chatgpt.com/backend-api/codex').describe('Endpoint for a ChatGPT login.'),
   'api-base-url': keyUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
   'api-key': text.default('').meta({ description: 'OpenAI API key. Empty: the ChatGPT login is used.', secret: true }),
@@ -239,17 +247,17 @@ const auth = section({
     .describe('Where logins are kept: files that only you can read, or such files sealed with a key in the keychain.'),
   'strict-permissions': onOff
     .default(false)
-    .describe('Refuse to start, instead of warning, when others can read the configuration or a stored login.'),
+    .describe('Refuse to start if other users can read the configuration or a stored login.'),
 })
 
 const models = section({
   aliases: aliasTable
     .default({})
     .describe(
-      'Other names for models: the name (or a pattern with *), then the model. A list of models: the next one is asked ' +
+      'Other names for models, e.g. {fast: gpt-5-mini}. Names may have *. With a list of models, the next model answers ' +
         'after 429, 402 or 5xx.',
     ),
-  hide: textList.default([]).describe('Models left out of the list.'),
+  hide: textList.default([]).describe('Models to hide from the list.'),
 })
 
 const chat = section({

@@ -18,6 +18,12 @@ function isSecretEntry({ key }: SettingLeaf, name: string): boolean {
   return key === 'copilot.headers' && secretHeader.test(name)
 }
 
+/** @param path of a setting, or of an entry of a table */
+export function isSecretSetting(path: readonly string[]): boolean {
+  const leaf = leaves.find((each) => each.path.every((step, at) => path[at] === step))
+  return leaf !== undefined && (leaf.secret || isSecretEntry(leaf, path.slice(leaf.path.length).join('.')))
+}
+
 /** Every secret text of the configuration. */
 export function secretValues(config: Config): readonly string[] {
   return leaves.flatMap((leaf) => {

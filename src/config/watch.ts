@@ -92,7 +92,7 @@ function holdsNothing(text: string): boolean {
 }
 
 function emptied(path: string): ConfigError {
-  const detail = 'holds no settings any more; for the defaults, write {} into it'
+  const detail = 'has no settings; to use the defaults, write {} into it'
   return { problems: [{ source: { kind: 'file', path }, key: '', detail }] }
 }
 

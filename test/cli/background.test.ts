@@ -15,8 +15,7 @@ import type { RunningCli } from './cli.ts'
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
 
-const listening =
-  /^copilot-proxy is (now|already) listening on (http:\/\/127\.0\.0\.1:\d+) in the background, process (\d+)$/m
+const listening = /^copilot-proxy is (already )?running at (http:\/\/127\.0\.0\.1:\d+) \(process (\d+)\)$/m
 
 interface Started {
   readonly state: string | undefined
@@ -45,10 +44,10 @@ async function createBackgroundUser(variables: Record<string, string> = {}, user
     recordFile,
     recordOf,
     async detach(...args: readonly string[]): Promise<Started> {
-      const { code, stdout, stderr } = await cli('serve', '--detach', ...args).ended
+      const { code, stdout, stderr } = await cli('start', ...args).ended
       const [, word, url = '', pid] = listening.exec(stdout) ?? []
-      if (code !== 0) throw new Error(`serve --detach ended with ${code}: ${stdout}${stderr}`)
-      return { state: word, url, pid: Number(pid) }
+      if (code !== 0) throw new Error(`start ended with ${code}: ${stdout}${stderr}`)
+      return { state: word === undefined ? 'now' : 'already', url, pid: Number(pid) }
     },
   }
 }
@@ -66,7 +65,7 @@ async function killDaemon(pid: number): Promise<void> {
 
 const healthOf = async (url: string): Promise<unknown> => (await fetch(`${url}/healthz`)).json()
 
-describe('serve --detach', () => {
+describe('start', () => {
   test('starts a daemon that goes on after the command, says where, and is there once', async () => {
     const user = await createBackgroundUser()
     const first = await user.detach('--demo')
@@ -79,9 +78,15 @@ describe('serve --detach', () => {
     expect(JSON.parse(asJson.stdout)).toMatchObject({ pid: first.pid, url: first.url, was_running: true })
     const status = await user.cli('status').ended
     expect(status.stdout).toMatch(new RegExp(`^Daemon +running at ${first.url},`, 'm'))
-    expect(status.stdout).toMatch(
-      new RegExp(`^Background +process ${first.pid} since .*, log in ${user.logFile}$`, 'm'),
-    )
+    expect(status.stdout).toMatch(new RegExp(`^Background +process ${first.pid} since .*, log: ${user.logFile}$`, 'm'))
+  })
+
+  test('serve --detach does the same', async () => {
+    const user = await createBackgroundUser()
+    const { code, stdout } = await user.cli('serve', '--detach', '--demo').ended
+    expect(code).toBe(0)
+    const [, , url, pid] = listening.exec(stdout) ?? []
+    expect(await user.detach('--demo')).toEqual({ state: 'already', url, pid: Number(pid) })
   })
 
   test.runIf(process.platform !== 'win32')('keeps its files to its user', async () => {
@@ -105,7 +110,7 @@ describe('serve --detach', () => {
     for (const args of [[], ['--demo', '--port', '1']]) {
       const { code, stdout, stderr } = await user.cli('serve', '--detach', ...args).ended
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain(`already runs in the background at ${url}`)
+      expect(stderr).toContain(`is already running at ${url}`)
       expect(stderr).toContain('copilot-proxy stop')
     }
   })
@@ -152,9 +157,28 @@ describe('serve --detach', () => {
     process.kill(pid, 'SIGSTOP')
     const again = await user.cli('serve', '--detach', '--demo').ended
     expect(again).toMatchObject({ code: 1, stdout: '' })
-    expect(again.stderr).toContain(`copilot-proxy at ${url}, process ${pid}, runs and does not answer.`)
+    expect(again.stderr).toContain(`copilot-proxy at ${url} (process ${pid}) does not answer.`)
     const { stdout } = await user.cli('status').ended
-    expect(stdout).toContain(`does not answer at ${url}; try: copilot-proxy restart`)
+    expect(stdout).toContain(`does not answer at ${url}. Run: copilot-proxy restart`)
+  })
+
+  test('status finds it when its configuration has become invalid', async () => {
+    const user = await createBackgroundUser()
+    const { url } = await user.detach('--demo')
+    await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
+    const { code, stdout } = await user.cli('status').ended
+    expect(code).toBe(2)
+    expect(stdout).toContain(`running at ${url}`)
+    expect(stdout).toContain('unknown key `prot`')
+  })
+
+  test('uses at once what config set writes', async () => {
+    const user = await createBackgroundUser()
+    await user.detach('--demo')
+    const { code, stdout, stderr } = await user.cli('config', 'set', 'log.level', 'debug').ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'The running copilot-proxy uses it now.\n' })
+    expect(stdout).toBe(`Set log.level to "debug" in ${user.home}/config.yaml\n`)
+    await user.cli('logs', '-f').seen('stdout', /configuration reloaded/)
   })
 
   test('refuses a form of the log that it would not have', async () => {
@@ -166,7 +190,7 @@ describe('serve --detach', () => {
 
   test('says that nobody is logged in, and gives the token of the environment to the daemon unseen', async () => {
     const nobody = await createBackgroundUser()
-    expect((await nobody.cli('serve', '--detach').ended).stderr).toContain('Nobody is logged in')
+    expect((await nobody.cli('serve', '--detach').ended).stderr).toContain('Not logged in. Run: copilot-proxy login')
 
     const github = await openGithub()
     const token = github.tokens.issueGithub()
@@ -185,7 +209,7 @@ describe('serve --detach', () => {
     const user = await createBackgroundUser()
     const first = await user.detach('--demo')
     await killDaemon(first.pid)
-    expect((await user.cli('stop').ended).stdout).toContain('does not run in the background')
+    expect((await user.cli('stop').ended).stdout).toContain('is not running in the background')
     const second = await user.detach('--demo')
     expect(second.state).toBe('now')
     expect(second.pid).not.toBe(first.pid)
@@ -197,12 +221,12 @@ describe('stop', () => {
     const user = await createBackgroundUser()
     const { url, pid } = await user.detach('--demo')
     const { code, stdout } = await user.cli('stop').ended
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `copilot-proxy at ${url} has stopped.\n` })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `Stopped copilot-proxy at ${url}.\n` })
     await expect(healthOf(url)).rejects.toThrow()
     expect(await readFile(user.recordFile, 'utf8').catch(() => 'gone')).toBe('gone')
     expect(await user.cli('stop').ended).toEqual({
       code: 0,
-      stdout: 'copilot-proxy does not run in the background.\n',
+      stdout: 'copilot-proxy is not running in the background.\n',
       stderr: '',
     })
     expect(JSON.parse((await user.cli('stop', '--json').ended).stdout)).toEqual({ stopped: null, killed: false })
@@ -215,9 +239,9 @@ describe('stop', () => {
     await writeFile(named, 'server: { shutdown-grace-seconds: 0 }\n')
     await user.detach('--demo', '--config', named)
     await writeFile(named, 'server: { prot: 1 }\n')
-    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('has stopped') })
+    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Stopped') })
     await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
-    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('does not run') })
+    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('is not running') })
   })
 
   test('F01 lets a stream finish first', async () => {
@@ -250,7 +274,7 @@ describe('stop', () => {
     await writeFile(user.recordFile, JSON.stringify({ ...record, pid: stranger.pid }))
 
     const { code, stdout } = await user.cli('stop').ended
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'copilot-proxy does not run in the background.\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'copilot-proxy is not running in the background.\n' })
     const again = await user.detach('--demo')
     expect(again.state).toBe('now')
     expect([pid, stranger.pid]).not.toContain(again.pid)
@@ -264,7 +288,7 @@ describe('stop', () => {
       const user = await createBackgroundUser()
       await mkdir(join(user.home, 'state'))
       await writeFile(user.recordFile, text)
-      expect((await user.run('stop')).stdout).toBe('copilot-proxy does not run in the background.\n')
+      expect((await user.run('stop')).stdout).toBe('copilot-proxy is not running in the background.\n')
     },
   )
 
@@ -275,7 +299,7 @@ describe('stop', () => {
     const env = { COPILOT_PROXY_HOME: user.home, COPILOT_PROXY_SERVER_PORT: port }
     const { code, stdout } = await startCli(['stop'], env).ended
     expect(code).toBe(0)
-    expect(stdout).toMatch(/does not run in the background\. One at \S+ was started in a terminal/)
+    expect(stdout).toMatch(/is not running in the background\. The one at \S+ runs in a terminal/)
     cli.child.kill('SIGTERM')
     expect((await cli.ended).code).toBe(0)
   })
@@ -309,10 +333,10 @@ describe('logs', () => {
     const user = await createBackgroundUser()
     const none = await user.cli('logs').ended
     expect(none).toMatchObject({ code: 1, stdout: '' })
-    expect(none.stderr).toContain(`There is no log at ${user.logFile}`)
+    expect(none.stderr).toContain(`No log at ${user.logFile}`)
 
     const following = user.cli('logs', '-f')
-    await following.seen('stderr', /There is no log at .*\. Waiting for one\.\n/)
+    await following.seen('stderr', /No log at .*\. Waiting for it to start\.\n/)
     const { url } = await user.detach('--demo')
     await following.seen('stdout', /answers come from a simulated Copilot/)
     await createClient(url).chat()
@@ -325,7 +349,7 @@ describe('logs', () => {
     await user.cli('stop').ended
     const { stdout } = await user.cli('logs', '-n', '2').ended
     const lines = stdout.trimEnd().split('\n')
-    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/^stopping;/), 'stopped'])
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/^stopping /), 'stopped'])
   })
 
   test('is for people on a terminal, and shows control characters there', async () => {
@@ -335,7 +359,9 @@ describe('logs', () => {
     const written: string[] = []
     const stdout = { ...recordOutput(), isTerminal: true, write: (text: string) => void written.push(text) }
     await user.run('logs', { stdout })
-    expect(written.join('')).toMatch(/^\d\d:\d\d:\d\d\.000 {2}WARN be\\u001b\[31mware\nnot\\u001b\[31m of the log\n$/)
+    expect(written.join('')).toMatch(
+      /^19(70-01-01|69-12-31)\n\d\d:\d\d:\d\d\.000 {2}WARN be\\u001b\[31mware\nnot\\u001b\[31m of the log\n$/,
+    )
   })
 
   test.each(['logs --json', 'logs'])('%s makes an object of what people were told, and loses nothing', async (line) => {
@@ -352,7 +378,8 @@ describe('logs', () => {
 
   test('takes whole numbers of lines only', async () => {
     const user = await createBackgroundUser()
-    expect(await user.run('logs -n many')).toMatchObject({ code: 2, stdout: '' })
+    const stderr = '--lines must be a whole number, got "many".\n'
+    expect(await user.run('logs -n many')).toEqual({ code: 2, stdout: '', stderr })
   })
 })
 

@@ -111,7 +111,7 @@ test('an option of the client’s in the wrong place: where it belongs', async (
   const { launch } = await openMachine()
   const { code, stderr } = await launch('claude', '-p', 'hello').ended
   expect(code).toBe(2)
-  expect(stderr).toContain('What is for the client stands behind --.')
+  expect(stderr).toContain("Put the client's own arguments after --.")
 })
 
 test('a model that there is not: those that are near', async () => {

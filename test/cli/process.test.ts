@@ -66,7 +66,7 @@ test('needs no home folder if another folder is configured', async () => {
   expect(await startCli(['config', 'path'], withoutHome).ended).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.\n',
+    stderr: 'You have no home folder. Set HOME or COPILOT_PROXY_HOME.\n',
   })
 })
 
@@ -88,7 +88,7 @@ test.each([
   })
   expect(answer.status).toBe(200)
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping; a second signal does not wait for requests/)
+  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
   cli.child.kill(second)
   expect(await cli.ended).toMatchObject({ code })
 })
@@ -106,7 +106,7 @@ test('a second signal lets a renewal of the ChatGPT login be stored first, and w
   await cli.seen('stdout', /listening on (\S+)/)
   await arrived
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping; a second signal does not wait for requests/)
+  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
   cli.child.kill('SIGTERM')
   cli.child.kill('SIGTERM')
   // Both signals are there before the answer is.

@@ -24,7 +24,7 @@ test('F07 serve --demo prints one line on stdout and a curl command that works, 
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const url = await addressOf(cli)
-  await cli.seen('stderr', /INFO answers come from a simulated Copilot and a simulated Codex; no account, no network$/m)
+  await cli.seen('stderr', /INFO demo: answers come from a simulated Copilot and Codex, without account and network$/m)
   const [, command = ''] = await cli.seen('stderr', /^ {2}(curl .*)$/m)
   expect(command).toContain(`${url}/v1/chat/completions`)
   // The shell of whoever pastes it; -s only silences the progress bar.
@@ -77,18 +77,18 @@ test('F04 serve without a login serves, says how to log in, and follows changes 
   await writeFile(file, 'server: { port: 0 }\n')
   const cli = startCli(['serve'], { COPILOT_PROXY_HOME: home, ...(await unreachableGithub()) })
   const url = await addressOf(cli)
-  await cli.seen('stderr', /Nobody is logged in. Log in first: copilot-proxy login/)
+  await cli.seen('stderr', /Not logged in\. Run: copilot-proxy login/)
   expect(await healthOf(url)).toMatchObject({ ok: true, copilot: 'unavailable' })
 
   await writeFile(file, 'server: { port: many }\nlog: { level: loud }\n')
-  const refused = 'the changed configuration is not valid, the old settings stay: '
+  const refused = 'the changed configuration is invalid, so the old settings stay in force: '
   await cli.seen('stderr', new RegExp(`${refused}${file}:1:\\d+ {2}server\\.port .*$`, 'm'))
   await cli.seen('stderr', new RegExp(`${refused}${file}:2:\\d+ {2}log\\.level .*$`, 'm'))
   await rm(file)
-  await cli.seen('stderr', /the configuration file is gone; the old settings stay file=\S+config\.yaml$/m)
+  await cli.seen('stderr', /the configuration file was deleted; the old settings stay in force file=\S+config\.yaml$/m)
   await writeFile(file, 'server: { port: 4999 }\nmodels: { hide: [gpt-4] }\n')
-  await cli.seen('stderr', /the changed configuration is in force/)
-  await cli.seen('stderr', /take effect when copilot-proxy is restarted keys=\["server\.port"\]/)
+  await cli.seen('stderr', /configuration reloaded/)
+  await cli.seen('stderr', /these settings need a restart: copilot-proxy restart keys=\["server\.port"\]/)
   const list = await fetch(`${url}/v1/models`)
   expect(await list.text()).not.toContain('"gpt-4"')
   cli.child.kill('SIGTERM')
@@ -121,7 +121,7 @@ test('serve goes on without a record it can read, says so once, and takes a logi
   expect((await ask()).status).toBe(200)
   await cli.seen('stderr', /INFO logged in account=demo-user$/m)
   await user.run('logout')
-  await cli.seen('stderr', /Nobody is logged in\. Log in first/)
+  await cli.seen('stderr', /Not logged in\. Run: copilot-proxy login/)
   cli.child.kill('SIGTERM')
   const { code, stderr } = await cli.ended
   expect(code).toBe(0)

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Argument, Command, Option } from 'commander'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { completionScript } from '../../src/commands/completion.ts'
+import { openProxy } from '../http/harness.ts'
 import { createUser } from './harness.ts'
 
 /** Has one of each kind of thing, so that the golden files do not change with every command of the real one. */
@@ -26,6 +27,7 @@ function smallProgram(): Command {
     .description('answer requests')
     .option('--log-level <level>', 'how much')
     .option('-f, --follow', 'go on')
+    .option('--model <model>', 'which model')
   program.command('key').description('keys').command('add').description('make one').argument('[name]')
   program
     .command('completion')
@@ -59,9 +61,15 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
 })
 
 /** What it offers for the last of these words. */
-async function offered(file: string, words: readonly string[]): Promise<readonly string[]> {
+async function offered(
+  file: string,
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
   const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _copilot_proxy; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', file, ...words])
+  const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', file, ...words], {
+    env: { ...process.env, ...env },
+  })
   return stdout.split('\n').filter((line) => line !== '')
 }
 
@@ -78,7 +86,7 @@ describe.runIf(hasShell('bash'))('in bash', () => {
       ['login', '--host', 'octocorp.ghe.com', 'co'],
       ['copilot', 'codex'],
     ],
-    [['--config', 'serve', 'config', 's'], ['show']],
+    [['--config', 'serve', 'config', 'sh'], ['show']],
     [['config', 'show', '--j'], ['--json']],
     [
       ['serve', '--d'],
@@ -109,6 +117,25 @@ describe.runIf(hasShell('bash'))('in bash', () => {
     expect(await offered(await scriptFile('bash'), ['copilot-proxy', ...words])).toEqual(expected)
   })
 
+  test.each([
+    [['launch', 'claude', '--model', 'gpt'], 'models gpt-5-mini gpt-4.1', ['gpt-5-mini', 'gpt-4.1']],
+    [['requests', '--key', ''], 'keys laptop', ['laptop']],
+    [['key', 'remove', 'l'], 'keys laptop phone', ['laptop']],
+    [['requests', '--model', ''], 'nothing', []],
+  ])('%j asks the program', async (words, answer, expected) => {
+    const file = await scriptFile('bash')
+    const [kind = '', ...values] = answer.split(' ')
+    const stub = `#!/bin/sh\n[ "$1 $2" = "__complete ${kind}" ] && printf '%s\\n' ${values.join(' ')}\n`
+    await writeFile(join(dirname(file), 'copilot-proxy'), stub, { mode: 0o755 })
+    const env = { PATH: `${dirname(file)}:${process.env['PATH']}` }
+    expect(await offered(file, ['copilot-proxy', ...words], env)).toEqual(expected)
+  })
+
+  test('settings are offered to config set', async () => {
+    const words = ['copilot-proxy', 'config', 'set', 'server.po']
+    expect(await offered(await scriptFile('bash'), words)).toEqual(['server.port'])
+  })
+
   test('options that are hidden are not offered', async () => {
     expect(await offered(await scriptFile('bash'), ['copilot-proxy', 'serve', '--backg'])).toEqual([])
   })
@@ -132,7 +159,7 @@ const lines: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['copilot-proxy lo', ['login', 'logout', 'logs']],
   ['copilot-proxy --dem', ['--demo']],
   ['copilot-proxy launch ', ['claude', 'codex', 'opencode']],
-  ['copilot-proxy --config a.yaml config s', ['show']],
+  ['copilot-proxy --config a.yaml config sh', ['show']],
   ['copilot-proxy serve --log-format ', ['auto', 'json', 'pretty']],
   ['copilot-proxy serve --config my', ['my.yaml']],
   ['copilot-proxy completion ', ['bash', 'fish', 'zsh']],
@@ -147,6 +174,41 @@ describe.each([
     const file = await scriptFile(shell)
     await writeFile(join(dirname(file), 'my.yaml'), '')
     expect((await ask(file, line, dirname(file))).toSorted()).toEqual(expected)
+  })
+})
+
+describe('the values of a completion', () => {
+  test('are the models of the running daemon and the aliases, without anything that a shell could interpret', async () => {
+    const proxy = await openProxy()
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(proxy.port)
+    user.env['COPILOT_PROXY_MODELS_ALIASES'] = '{ "fast": gpt-4.1, "$(touch x)": gpt-4.1, "a b": gpt-4.1 }'
+    const { code, stdout } = await user.run('__complete models')
+    expect(code).toBe(0)
+    expect(stdout.split('\n')).toEqual(expect.arrayContaining(['gpt-4.1', 'fast']))
+    expect(stdout).not.toMatch(/touch|a b/)
+  })
+
+  test('are the names of the keys', async () => {
+    const user = await createUser()
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = `laptop:sha256:${'a'.repeat(64)}, example-key-0123456789`
+    expect((await user.run('__complete keys')).stdout).toBe('laptop\nplain-2\n')
+  })
+
+  test('are none where no daemon runs, where only another machine could answer, or where the settings are invalid', async () => {
+    const user = await createUser()
+    const none = { code: 0, stdout: '', stderr: '' }
+    expect(await user.run('__complete models')).toEqual(none)
+    const asked = vi.fn<typeof fetch>()
+    const variables = {
+      COPILOT_PROXY_SERVER_HOST: '192.0.2.1',
+      COPILOT_PROXY_SERVER_API_KEYS: 'example-key-0123456789',
+    }
+    const env = { ...user.env, ...variables }
+    expect(await user.run('__complete models', { env, fetch: asked })).toEqual(none)
+    expect(asked).not.toHaveBeenCalled()
+    await writeFile(join(user.home, 'config.yaml'), 'nonsense: 1\n')
+    expect(await user.run('__complete keys')).toEqual(none)
   })
 })
 

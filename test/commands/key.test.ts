@@ -79,8 +79,8 @@ describe('B06 key add', () => {
     expect(key).toMatch(keyShape)
     const file = join(home, 'config.yaml')
     expect(stderr).toBe(
-      `The key laptop is stored in ${file}, as a hash: it is shown this once.\n` +
-        'From now on every program needs a key; a running copilot-proxy asks for it at once.\n',
+      `Created the key laptop. Copy it now: only its hash is stored, in ${file}.\n` +
+        'From now on, every program must send a key.\n',
     )
     expect(await readFile(file, 'utf8')).toBe(`server:\n  api-keys:\n    - laptop:sha256:${sha256(key)}\n`)
     expect(await modeOf(file)).toBe(0o600)
@@ -142,7 +142,7 @@ describe('B06 key add', () => {
     expect(await run('key add phone')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${link} is a link to a file that does not exist. Create that file, or remove the link.\n`,
+      stderr: `${link} links to a file that does not exist. Create that file, or remove the link.\n`,
     })
   })
 
@@ -158,7 +158,7 @@ describe('B06 key add', () => {
     const { run, env } = await createUser()
     env['COPILOT_PROXY_SERVER_API_KEYS'] = 'key-of-the-environment'
     expect((await run('key add laptop')).stderr).toContain(
-      'COPILOT_PROXY_SERVER_API_KEYS is set here and wins over the file: where it is set, the keys of the file are not used.\n',
+      'Note: COPILOT_PROXY_SERVER_API_KEYS is set and overrides the keys in the file.\n',
     )
   })
 
@@ -168,15 +168,21 @@ describe('B06 key add', () => {
       `server: { api-keys: ["laptop:sha256:${hash}"] }\n`,
       'Laptop',
       2,
-      'There is a key of the name Laptop already.',
+      'The key Laptop already exists.',
     ],
-    ['a name that is no name', '', 'my/laptop', 2, 'a name is made of at most 64 letters'],
-    ['a key in the place of the name', '', 'sk-made+up', 2, 'a name is made of at most 64 letters'],
-    ['a name that is given to others', '', 'plain-1', 2, 'stand for keys without a name'],
+    ['a name that is no name', '', 'my/laptop', 2, 'use up to 64 letters'],
+    ['a key in the place of the name', '', 'sk-made+up', 2, 'use up to 64 letters'],
+    ['a name that is given to others', '', 'plain-1', 2, 'are for keys without a name'],
     ['a file that is not valid', 'log: { level: loud }\n', 'laptop', 2, ':1:15  log.level  expected one of'],
-    ['a file that is not YAML', 'server: {\n', 'laptop', 2, 'Nothing is changed'],
-    ['a file with an alias in the way', 'server: { api-keys: &k [a] }\nmodels: { hide: *k }\n', 'laptop', 1, 'by hand'],
-    ['a file that is full', `#${'x'.repeat(64 * 1024 - 80)}\n`, 'laptop', 1, 'would be larger than 64 KiB'],
+    ['a file that is not YAML', 'server: {\n', 'laptop', 2, 'was not changed'],
+    [
+      'a file with an alias in the way',
+      'server: { api-keys: &k [a] }\nmodels: { hide: *k }\n',
+      'laptop',
+      1,
+      'only you can edit',
+    ],
+    ['a file that is full', `#${'x'.repeat(64 * 1024 - 80)}\n`, 'laptop', 1, 'become larger than 64 KiB'],
   ])('touches nothing where there is %s', async (_what, text, name, expectedCode, words) => {
     const { run, file, read, home } = await userWith(text)
     await utimes(file, 1, 1)
@@ -191,7 +197,7 @@ describe('B06 key add', () => {
 })
 
 describe('a key that reaches nobody is not stored', () => {
-  const lost = 'The key could not be written out, and nobody would know it: nothing is stored.\n'
+  const lost = 'The key was not created, because it could not be printed.\n'
 
   test
     .skipIf(process.platform === 'win32')
@@ -230,7 +236,9 @@ describe('a key that reaches nobody is not stored', () => {
     const { code, stderr } = await run('key add laptop', { stdout })
     expect(code).toBe(1)
     expect(stdout.text().trimEnd()).toMatch(keyShape)
-    expect(stderr).toMatch(/^The key above is not stored: it opens nothing\.\nAnother program has changed /)
+    expect(stderr).toMatch(
+      /^The key above is not valid, because it could not be stored\.\n\S+ was not changed, because another program/,
+    )
     expect(await read()).toBe('log: { level: debug }\n')
   })
 })
@@ -243,13 +251,13 @@ describe('key remove', () => {
     expect(await run('key remove LAPTOP')).toEqual({
       code: 0,
       stdout: '',
-      stderr: `The key laptop is removed from ${file}; it is refused from now on.\n`,
+      stderr: `Removed the key laptop from ${file}.\n`,
     })
     expect(await read()).toBe('server:\n  api-keys:\n    - made-up-plain-key-0123\n')
     const last = await run('key remove plain-1 --json')
     expect(JSON.parse(last.stdout)).toEqual({ name: 'plain-1', path: file })
     expect(last.stderr).toBe(
-      `The key plain-1 is removed from ${file}. That was the last one: no key is asked for any more.\n`,
+      `Removed the key plain-1 from ${file}. It was the last key: from now on, programs need no key.\n`,
     )
     expect(apiKeysOf(await read())).toEqual([])
   })
@@ -259,11 +267,11 @@ describe('key remove', () => {
     expect(await run('key remove phone')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `There is no key of that name in ${file}: it holds plain-1, laptop.\n`,
+      stderr: `No key with that name in ${file}. The keys are plain-1, laptop.\n`,
     })
     expect(await read()).toBe(text)
     const without = await createUser()
-    expect((await without.run('key remove phone')).stderr).toMatch(/config\.yaml: it holds none\.\n$/)
+    expect((await without.run('key remove phone')).stderr).toMatch(/config\.yaml\. There are no keys\.\n$/)
     expect(await readdir(without.home)).toEqual([])
   })
 
@@ -273,7 +281,7 @@ describe('key remove', () => {
     expect(await run('key remove plain-1')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `Change server.api-keys in ${file} by hand: it is written in an unusual way.\n`,
+      stderr: `${file} was not changed: server.api-keys uses YAML that only you can edit. Run: copilot-proxy config edit\n`,
     })
     expect(await read()).toBe(anchored)
   })
@@ -283,7 +291,7 @@ describe('key remove', () => {
     const { run, read } = await userWith(open)
     const { code, stderr } = await run('key remove laptop')
     expect(code).toBe(2)
-    expect(stderr).toContain('Nothing is changed')
+    expect(stderr).toContain('was not changed')
     expect(stderr).toContain('other machines could use copilot-proxy without a key')
     expect(await read()).toBe(open)
   })
@@ -304,8 +312,8 @@ test('key list shows the line, the limits and the use of the keys in force', asy
   store.close()
   expect((await run('key list')).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
     ['NAME', 'STORED', 'LIMITS', 'LAST USED', 'IN'],
-    ['plain-1', 'as it is, …0123', `${file}:3`],
-    ['laptop', 'as a hash', '30 req/min, 50 credits/day, gpt-*', `${yesterday}, 6 req`, `${file}:4`],
+    ['plain-1', 'plain text …0123', `${file}:3`],
+    ['laptop', 'hash', '30 req/min, 50 credits/day, gpt-*', `${yesterday}, 6 req`, `${file}:4`],
     [''],
   ])
   const limits = { requests_per_minute: null, credits_per_day: null, models: null }
@@ -324,10 +332,10 @@ test('key list shows the line, the limits and the use of the keys in force', asy
   })
   await writeFile(file, '')
   env['COPILOT_PROXY_SERVER_API_KEYS'] = 'short'
-  expect((await run('key list')).stdout).toMatch(/plain-1 +as it is, … +COPILOT_PROXY_SERVER_API_KEYS\n/)
+  expect((await run('key list')).stdout).toMatch(/plain-1 +plain text … +COPILOT_PROXY_SERVER_API_KEYS\n/)
   expect(await (await createUser()).run('key list')).toEqual({
     code: 0,
-    stdout: 'There is no key: programs on this machine need none. Make one with: copilot-proxy key add\n',
+    stdout: 'No keys: programs on this machine need none. To require one, run: copilot-proxy key add\n',
     stderr: '',
   })
 })
@@ -350,7 +358,7 @@ describe('at the same time', () => {
       writeFileSync(file, 'log: { level: debug }\n')
       return `${text}models: { hide: [a] }\n`
     })
-    await expect(changed).rejects.toThrow('Another program has changed')
+    await expect(changed).rejects.toThrow('because another program changed')
     expect(await read()).toBe('log: { level: debug }\n')
   })
 })
@@ -367,7 +375,7 @@ describe('a change is not made', () => {
       writeFileSync(`${file}.lock`, JSON.stringify({ nonce: 'of another process' }))
       return `${text}models: { hide: [a] }\n`
     })
-    await expect(changed).rejects.toThrow('Another program has changed')
+    await expect(changed).rejects.toThrow('because another program changed')
     expect(await read()).toBe('log: { level: warn }\n')
     expect(await readFile(`${file}.lock`, 'utf8')).toContain('of another process')
   })
@@ -412,11 +420,11 @@ test('P24 a running daemon still asks for keys when its configuration file is em
   const statusOf = async () => (await fetch(`${url}/v1/models`)).status
   expect(await statusOf()).toBe(401)
   await writeFile(file, '')
-  await cli.seen('stderr', /the old settings stay: \S+config\.yaml +holds no settings any more/)
+  await cli.seen('stderr', /the old settings stay in force: \S+config\.yaml +has no settings/)
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ config: 'invalid' })
   expect(await statusOf()).toBe(401)
   await writeFile(file, 'server: { api-keys: [] }\n')
-  await cli.seen('stderr', /no key is asked for any more: every program on this machine is let in/)
+  await cli.seen('stderr', /the last key was removed: every program on this machine can use copilot-proxy now/)
   expect(await statusOf()).toBe(200)
   expect(await (await fetch(`${url}/healthz`)).json()).not.toHaveProperty('config')
 })

@@ -6,6 +6,7 @@ const commands = [
   'login',
   'logout',
   'serve',
+  'start',
   'launch',
   'setup',
   'stop',
@@ -28,6 +29,10 @@ const commands = [
   'config',
   'config path',
   'config check',
+  'config get',
+  'config set',
+  'config edit',
+  'config init',
   'config show',
 ]
 
@@ -45,18 +50,28 @@ describe('wrong usage exits with 2', () => {
     ['serve --prot 1', "unknown option '--prot'\n(Did you mean --port?)"],
     ['--prot', "unknown option '--prot'"],
     ['config chek', '(Did you mean check?)'],
-    ['login microsoft', 'does not know the provider "microsoft"'],
+    ['login microsoft', 'Unknown provider "microsoft"'],
     ['status extra', 'too many arguments'],
-    ['status extra', 'See copilot-proxy status --help'],
-    ['config check extra', 'See copilot-proxy config check --help'],
-    ['serv', 'See copilot-proxy --help'],
-    ['--port 5 status', "option '--port' stands before the command 'status'; options of a command follow it"],
-    ['--demo serve', "option '--demo' stands before the command 'serve'"],
-    ['--config x.yaml --log-level info config path', "option '--log-level' stands before the command 'config'"],
-    ['--json status', "unknown option '--json'"],
-    ['serve --demo --json', "option '--json' goes with '--detach' only\nSee copilot-proxy serve --help"],
+    ['status extra', "Run 'copilot-proxy status --help' for usage."],
+    ['config check extra', "Run 'copilot-proxy config check --help' for usage."],
+    ['serv', "Run 'copilot-proxy --help' for usage."],
+    ['--port 5 status', "option '--port' is not for the command 'status'"],
+    ['--port 5 statsu', "unknown command 'statsu'\n(Did you mean status?)"],
+    ['--demo serve', "put option '--demo' after the command: copilot-proxy serve --demo"],
+    ['-p 5 serve', "put option '-p' after the command: copilot-proxy serve -p"],
+    ['--config x.yaml --log-level info config path', "option '--log-level' is not for the command 'config path'"],
+    ['--json config show', "put option '--json' after the command: copilot-proxy config show --json"],
+    ['--foo status', "unknown option '--foo'"],
+    ['help nope', "unknown command 'nope'\nRun 'copilot-proxy --help' for usage."],
+    ['help statsu', "unknown command 'statsu'\n(Did you mean status?)"],
+    ['help config chek', "unknown command 'chek'\n(Did you mean check?)\nRun 'copilot-proxy config --help' for usage."],
+    ['config help chek', '(Did you mean check?)'],
+    ['nope --help', "unknown command 'nope'"],
+    ['serve --demo --json', "option '--json' needs '--detach'\nRun 'copilot-proxy serve --help' for usage."],
     ['serve --port', 'argument missing'],
-    ['serve --port many', '--port  server.port  expected a whole number'],
+    ['serve --port many', '--port: expected a whole number from 0 to 65535, got "many"'],
+    ['start -p many', '--port: expected a whole number'],
+    ['--port abc', '--port: expected a whole number from 0 to 65535, got "abc"'],
     ['serve --host 0.0.0.0', 'Run: copilot-proxy key add NAME'],
   ])('%s', async (commandLine, words) => {
     const user = await createUser()
@@ -71,7 +86,7 @@ test('without a command and a terminal, prints how to log in if nobody is logged
   expect(await user.run('')).toEqual({
     code: 3,
     stdout: '',
-    stderr: 'Nobody is logged in. Log in first: copilot-proxy login, or: copilot-proxy login codex\n',
+    stderr: 'Not logged in. Run: copilot-proxy login (for ChatGPT: copilot-proxy login codex)\n',
   })
 })
 
@@ -87,7 +102,7 @@ test.each(['--version', '-v', '-V', 'version'])('%s prints the version', async (
 
 test('help of a command can be asked for both ways', async () => {
   const user = await createUser()
-  expect(await user.run('help config check')).toEqual(await user.run('config --help check'))
+  expect(await user.run('help config check')).toEqual(await user.run('config check --help'))
   expect((await user.run('help status')).stdout).toContain('Usage: copilot-proxy status')
 })
 
@@ -97,7 +112,7 @@ describe('what was typed cannot steer the terminal or fill it', () => {
     'status a\u001B]0;title\u0007\nb',
     '--\u001B[31mred',
     'login mi\u009Bcro',
-    'status --config \u001B[2J/nowhere.yaml',
+    'models --config \u001B[2J/nowhere.yaml',
     'serve --host \u001B[2J',
     'login --host \u001B[2J',
   ])('%j', async (commandLine) => {
@@ -108,7 +123,7 @@ describe('what was typed cannot steer the terminal or fill it', () => {
     expect(stderr).not.toMatch(/^b/m)
   })
 
-  test.each(['', '--', 'login ', 'status --config ', 'status '])('%s and 100 kB', async (start) => {
+  test.each(['', '--', 'login ', 'models --config ', 'status '])('%s and 100 kB', async (start) => {
     const user = await createUser()
     const { code, stderr } = await user.run(`${start}${'x'.repeat(100_000)}`)
     expect(code).toBe(2)
@@ -124,7 +139,7 @@ describe('folders of the process', () => {
   test('without a home folder, one sentence says what to set, where it is needed', async () => {
     const user = await createUser()
     delete user.env['COPILOT_PROXY_HOME']
-    const sentence = 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.\n'
+    const sentence = 'You have no home folder. Set HOME or COPILOT_PROXY_HOME.\n'
     for (const homeDir of [missing, () => '']) {
       expect(await user.run('config path', { homeDir })).toEqual({ code: 1, stdout: '', stderr: sentence })
     }
@@ -138,7 +153,7 @@ describe('folders of the process', () => {
     expect(await user.run('config path --config x.yaml', { workingDir: missing })).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'The working directory has been deleted: give --config a path that starts at the root.\n',
+      stderr: 'The working directory was deleted. Use an absolute path for --config.\n',
     })
   })
 })

@@ -28,17 +28,43 @@ describe('status', () => {
     const asked = github.log.length
     const { code, stdout } = await user.run('status')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^Login +demo-user at 127\.0\.0\.1:\d+, Copilot Pro$/m)
-    expect(stdout).toMatch(/^Token +good for 26 more minutes; renewed by itself$/m)
-    expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:1; /m)
-    expect(stdout).toMatch(/^Config +.*config\.yaml \(not there/m)
+    expect(stdout).toMatch(/^Copilot +demo-user at 127\.0\.0\.1:\d+, Copilot Pro$/m)
+    expect(stdout).toMatch(/^Token +valid for 26 minutes, then renewed automatically$/m)
+    expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:1\. Run: copilot-proxy start$/m)
+    expect(stdout).toMatch(/^Config +.*config\.yaml \(does not exist; using the defaults\)$/m)
     expect(github.log.length).toBe(asked)
   })
 
   test('says when the token has expired', async () => {
     const { user } = await loggedIn()
     const { stdout } = await user.run('status', { now: () => Date.now() + 3600_000 })
-    expect(stdout).toMatch(/^Token +expired; the next request fetches a new one$/m)
+    expect(stdout).toMatch(/^Token +expired; the next request renews it$/m)
+  })
+
+  test('shows what is wrong with an invalid configuration, and everything else', async () => {
+    const { user } = await loggedIn()
+    await writeFile(join(user.home, 'config.yaml'), 'server:\n  prot: 1\nlog: { level: loud }\n')
+    const { code, stdout } = await user.run('status')
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/^Copilot +demo-user at/m)
+    expect(stdout).toMatch(/^Daemon +not running at /m)
+    expect(stdout).toMatch(/^Config +invalid; fix it with: copilot-proxy config edit$/m)
+    expect(stdout).toMatch(/^ +\S+config\.yaml:2:3 {2}server\.prot {2}unknown key `prot`, did you mean `port`\?$/m)
+    expect(stdout).toMatch(/^ +\S+config\.yaml:3:15 {2}log\.level {2}expected one of/m)
+    const asJson = await json(user, 'status')
+    expect(asJson).toMatchObject({
+      code: 2,
+      document: {
+        login: { account: 'demo-user' },
+        config: { exists: true, valid: false, problems: [{ key: 'server.prot' }, { key: 'log.level' }] },
+      },
+    })
+  })
+
+  test('does not call somebody logged out whose store an invalid configuration hides', async () => {
+    const user = await createUser()
+    await writeFile(join(user.home, 'config.yaml'), 'auth: { store: keychan }\n')
+    expect((await user.run('status')).stdout).toMatch(/^Copilot +unknown, because the configuration is invalid$/m)
   })
 
   test('is one JSON document', async () => {
@@ -70,17 +96,17 @@ describe('status', () => {
           config: null,
         },
         background: null,
-        config: { path: join(user.home, 'config.yaml'), exists: false },
+        config: { path: join(user.home, 'config.yaml'), exists: false, valid: true, problems: [] },
       },
     })
   })
 
   test.each([
     [{ copilot: 'ok' }, 'Copilot ok', 'ok'],
-    [{ copilot: 'unavailable' }, 'Copilot unavailable; find out why with: copilot-proxy doctor', 'ok'],
+    [{ copilot: 'unavailable' }, 'Copilot unavailable; run: copilot-proxy doctor', 'ok'],
     [
       { copilot: 'ok', config: 'invalid' },
-      'Copilot ok; its configuration file is empty or not valid: older settings are in force',
+      'Copilot ok; it uses older settings, because its configuration file is empty or invalid',
       'invalid',
     ],
   ])('of a daemon that says %j', async (said, words, config) => {
@@ -106,7 +132,7 @@ describe('status', () => {
     user.env['COPILOT_GITHUB_TOKEN'] = 'ghu_example'
     const { code, stdout } = await user.run('status')
     expect(code).toBe(0)
-    expect(stdout).toContain('the token in COPILOT_GITHUB_TOKEN')
+    expect(stdout).toContain('token from COPILOT_GITHUB_TOKEN')
     expect(stdout).not.toContain('ghu_example')
   })
 
@@ -133,7 +159,7 @@ describe('a record that cannot be read', () => {
     const user = await linked()
     const { code, stdout, stderr } = await user.run('status')
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
-    expect(stdout).toMatch(/^Login +.*copilot-linked\.json is not a plain file/m)
+    expect(stdout).toMatch(/^Copilot +.*copilot-linked\.json is not a plain file/m)
     expect(stdout.split('copilot-linked.json')).toHaveLength(2)
     expect(stdout).toMatch(/^Daemon +not running/m)
     expect(stdout).toMatch(/^Config /m)
@@ -192,6 +218,32 @@ describe('usage', () => {
     const { stdout } = await user.run('usage')
     expect(stdout).toMatch(/^Copilot Free/m)
     expect(stdout).toMatch(/^chat +\[/m)
+  })
+
+  test('shows what is wrong with an invalid configuration, and everything else', async () => {
+    const { user } = await loggedIn()
+    await writeFile(join(user.home, 'config.yaml'), 'server:\n  prot: 1\nlog: { level: loud }\n')
+    const { code, stdout } = await user.run('status')
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/^Copilot +demo-user at/m)
+    expect(stdout).toMatch(/^Daemon +not running at /m)
+    expect(stdout).toMatch(/^Config +invalid; fix it with: copilot-proxy config edit$/m)
+    expect(stdout).toMatch(/^ +\S+config\.yaml:2:3 {2}server\.prot {2}unknown key `prot`, did you mean `port`\?$/m)
+    expect(stdout).toMatch(/^ +\S+config\.yaml:3:15 {2}log\.level {2}expected one of/m)
+    const asJson = await json(user, 'status')
+    expect(asJson).toMatchObject({
+      code: 2,
+      document: {
+        login: { account: 'demo-user' },
+        config: { exists: true, valid: false, problems: [{ key: 'server.prot' }, { key: 'log.level' }] },
+      },
+    })
+  })
+
+  test('does not call somebody logged out whose store an invalid configuration hides', async () => {
+    const user = await createUser()
+    await writeFile(join(user.home, 'config.yaml'), 'auth: { store: keychan }\n')
+    expect((await user.run('status')).stdout).toMatch(/^Copilot +unknown, because the configuration is invalid$/m)
   })
 
   test('is one JSON document', async () => {

@@ -1,6 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { curlText, requestsHead, requestsRows, requestText } from '../../src/commands/requests/requests-text.ts'
+import {
+  curlText,
+  layoutRequests,
+  requestsHead,
+  requestsRows,
+  requestText,
+} from '../../src/commands/requests/requests-text.ts'
 import { createStyle } from '../../src/terminal/output.ts'
 import type { RequestDetail } from '../../src/usage/requests.ts'
 import { openProxy } from '../http/harness.ts'
@@ -42,12 +48,16 @@ const request: RequestDetail = {
 }
 
 const screen = (columns: number) => ({ columns, style: createStyle(false) })
+const tableOf = (rows: readonly RequestDetail[], columns: number): string => {
+  const layout = layoutRequests(rows, otherDay, screen(columns))
+  return requestsHead(layout, screen(columns)) + requestsRows(rows, otherDay, layout, screen(columns))
+}
 const place = { url: 'http://127.0.0.1:4141', isKeyAsked: false }
 const otherDay = Date.parse('2026-12-24T12:00:00Z')
 
 test('a row fits a terminal of 80 columns, with the failure below it', () => {
   const refused = { ...request, status: 429, failed: true, error: `too many requests ${'x'.repeat(200)}`, model: null }
-  const text = requestsHead(screen(80)) + requestsRows([request, refused], otherDay, screen(80))
+  const text = tableOf([request, refused], 80)
   expect(text.split('\n').slice(0, 3)).toEqual([
     'TIME     ID       CLIENT     MODEL             STATUS    IN   OUT CREDITS   TOOK',
     'Nov 23   6f1c2a9b claude     claude-sonnet-4.5 200      34k   512   ~1.25  3.1 s',
@@ -65,16 +75,28 @@ test.each([40, 50, 60, 70, 80, 100, 120, 140, 200])('no line is wider than %d co
     key: 'k'.repeat(99),
     warnings: ['w'.repeat(500)],
   }
-  const text = requestsHead(screen(columns)) + requestsRows([request, wide], otherDay, screen(columns))
+  const text = tableOf([request, wide], columns)
   // A wide character takes two columns.
   for (const line of text.split('\n')) expect(line.replaceAll(/[漢字]/g, 'xx').length).toBeLessThanOrEqual(columns)
 })
 
 test('files and pipes get every column, uncut', () => {
-  const text =
-    requestsHead(screen(Infinity)) + requestsRows([{ ...request, model: 'm'.repeat(60) }], otherDay, screen(Infinity))
+  const text = tableOf([{ ...request, model: 'm'.repeat(60) }], Infinity)
   expect(text).toContain('ROUTE')
   expect(text).toContain('m'.repeat(60))
+})
+
+test.each([60, 80, 120, 160, Infinity])('a long name of a client shifts no column at %d columns', (columns) => {
+  const text = tableOf([request, { ...request, client: 'my-own-agent/1.0', key: 'k'.repeat(20) }], columns)
+  const [head = '', ...rows] = text.trimEnd().split('\n')
+  for (const row of rows) expect(row.indexOf('200 ')).toBe(head.indexOf('STATUS'))
+  if (columns >= 160) expect(text).toContain('my-own-agent/1.0')
+})
+
+test('a row that comes later keeps to the widths of the first ones', () => {
+  const layout = layoutRequests([request], otherDay, screen(Infinity))
+  const text = requestsRows([{ ...request, client: 'my-own-agent/1.0' }], otherDay, layout, screen(Infinity))
+  expect(text.indexOf('200 ')).toBe(requestsHead(layout, screen(Infinity)).indexOf('STATUS'))
 })
 
 test('values of others cannot control the terminal', () => {
@@ -89,7 +111,7 @@ test('values of others cannot control the terminal', () => {
     request_body: `{"a":"${hostile}"}`,
     answer_body: hostile,
   }
-  const text = requestsRows([odd], otherDay, screen(Infinity)) + requestText(odd, place, screen(80))
+  const text = tableOf([odd], Infinity) + requestText(odd, place, screen(80))
   // oxlint-disable-next-line no-control-regex
   expect(text).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u202E]/)
 })
@@ -174,7 +196,7 @@ test.each([
   ['requests', 1, 'copilot-proxy is not running. Run: copilot-proxy start'],
   ['requests --limit 0', 2, '--limit must be a whole number from 1 to 1000, got "0".'],
   ['requests --limit x', 2, 'got "x"'],
-  ['requests 6f1c2a9b --follow', 2, '--follow lists requests: leave out the ID.'],
+  ['requests 6f1c2a9b --follow', 2, '--follow cannot be used with an ID.'],
 ])('%s ends with %d where it cannot work', async (commandLine, code, message) => {
   const { run } = await createUser()
   const ended = await run(commandLine)
@@ -192,7 +214,7 @@ test('an unknown id and a wrong key are told apart', async () => {
   env['COPILOT_PROXY_API_KEY'] = 'another-key'
   expect(await run('requests')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('The key in COPILOT_PROXY_API_KEY is wrong'),
+    stderr: expect.stringContaining('refused the key in COPILOT_PROXY_API_KEY'),
   })
 })
 

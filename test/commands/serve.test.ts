@@ -75,9 +75,7 @@ describe('serve', () => {
     const user = await createUser()
     const { code, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect(code).toBe(1)
-    expect(stderr).toContain(
-      `copilot-proxy 1.2.3 is already running at http://127.0.0.1:${port}, with simulated answers`,
-    )
+    expect(stderr).toContain(`copilot-proxy 1.2.3 is already running at http://127.0.0.1:${port} with --demo`)
     const { stdout } = await user.run('status', { env: { ...user.env, COPILOT_PROXY_SERVER_PORT: String(port) } })
     expect(stdout).toMatch(/^Daemon .*, Copilot simulated \(--demo\)$/m)
   })
@@ -88,7 +86,9 @@ describe('serve', () => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(`serve --port ${port} --log-level silent`)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(new RegExp(`^Port ${port} is in use by .*; 0 picks a free one\\.\n$`))
+    expect(stderr).toMatch(
+      new RegExp(`^Port ${port} is in use by .*\\. Choose another port with --port or the setting server\\.port\\.\n$`),
+    )
     if (process.platform === 'linux') expect(stderr).toContain(`(process ${process.pid})`)
   })
 
@@ -96,7 +96,7 @@ describe('serve', () => {
     const port = await listenOn(createServer((_request, reply) => reply.end('something else')))
     const user = await createUser()
     const { stdout } = await user.run('status', { env: { ...user.env, COPILOT_PROXY_SERVER_PORT: String(port) } })
-    expect(stdout).toMatch(/^Daemon +not running at \S+, where .+ \(process \d+\) listens; choose another port/m)
+    expect(stdout).toMatch(/^Daemon +not running at \S+\. .+ \(process \d+\) uses this port; change server\.port$/m)
   })
 
   test('says when the address is not one of this machine', async () => {
@@ -107,7 +107,7 @@ describe('serve', () => {
     })
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: '192.0.2.1 is not an address of this machine (server.host, --host).\n',
+      stderr: '192.0.2.1 is not an address of this machine. Change --host or the setting server.host.\n',
     })
   })
 })

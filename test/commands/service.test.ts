@@ -116,7 +116,7 @@ describe('with systemd', () => {
     const first = await run(serviceInstall, machine)
     expect(first).toMatchObject({
       code: 0,
-      stdout: `copilot-proxy is a service now, listening on http://127.0.0.1:4141, process ${process.pid}\n`,
+      stdout: `Installed the service. copilot-proxy is running at http://127.0.0.1:4141 (process ${process.pid})\n`,
     })
     expect(first.stderr).toContain('loginctl enable-linger')
     expect(machine.ran).toEqual([
@@ -156,7 +156,7 @@ describe('with systemd', () => {
     const noManager = createMachine({ 'systemctl --user show-environment': { code: 1 } })
     const { stderr } = await run(serviceInstall, noManager)
     expect(stderr).toContain(
-      'does not have COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY of',
+      'does not get COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY from',
     )
   })
 
@@ -168,7 +168,7 @@ describe('with systemd', () => {
       expect(await run(serviceInstall, machine)).toMatchObject({
         code: 0,
         stdout:
-          `${unit} is written. systemd cannot be used from here; run where it can:\n` +
+          `Wrote ${unit}. systemd is not available here. Run these commands where it is:\n` +
           '  systemctl --user daemon-reload\n  systemctl --user enable --now copilot-proxy.service\n',
       })
       expect(machine.ran).toHaveLength(1)
@@ -189,7 +189,7 @@ describe('with systemd', () => {
     const { run, unit, user } = await createServiceUser()
     const proxy = await openProxy()
     user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.url).port
-    await expect(run(serviceInstall, createMachine())).rejects.toThrow(`runs at ${proxy.url}, in a terminal`)
+    await expect(run(serviceInstall, createMachine())).rejects.toThrow(`is running at ${proxy.url} in a terminal`)
     await expect(stat(unit)).rejects.toThrow('ENOENT')
   })
 
@@ -214,14 +214,14 @@ describe('with systemd', () => {
     const { run, pose, unit } = await createServiceUser()
     await run(serviceInstall, createMachine({}, pose))
     const machine = createMachine()
-    expect((await run(serviceUninstall, machine)).stdout).toBe(`The service is gone, and so is ${unit}\n`)
+    expect((await run(serviceUninstall, machine)).stdout).toBe(`Removed the service and ${unit}\n`)
     expect(machine.ran).toEqual([
       'systemctl --user show-environment',
       'systemctl --user disable --now copilot-proxy.service',
       'systemctl --user daemon-reload',
     ])
     await expect(stat(unit)).rejects.toThrow('ENOENT')
-    expect((await run(serviceUninstall, machine)).stdout).toBe('There is no service to remove.\n')
+    expect((await run(serviceUninstall, machine)).stdout).toBe('The service is not installed.\n')
     expect(machine.ran).toHaveLength(3)
   })
 
@@ -229,14 +229,14 @@ describe('with systemd', () => {
     const { run, pose, unit, user } = await createServiceUser()
     const shown = 'ActiveState=active\nSubState=running\nUnitFileState=enabled\nMainPID=4242\nResult=success\n'
     const machine = createMachine({ 'systemctl --user show ': { stdout: shown } }, pose)
-    expect((await run(serviceStatus, machine)).stdout).toContain('not a service')
+    expect((await run(serviceStatus, machine)).stdout).toContain('not installed')
     await run(serviceInstall, machine)
     expect((await run(serviceStatus, machine)).stdout).toBe(
       'Service  active (running), process 4242, starts with your session\n' +
         `Address  http://127.0.0.1:4141\nFile     ${unit}\n`,
     )
     Object.assign(user.env, { NODE_EXTRA_CA_CERTS: '/etc/ca.pem' })
-    expect((await run(serviceStatus, machine)).stdout).toContain('renew it with: copilot-proxy service install')
+    expect((await run(serviceStatus, machine)).stdout).toContain('Run: copilot-proxy service install')
     const { stdout } = await run(serviceStatus, machine, { json: true })
     expect(JSON.parse(stdout)).toMatchObject({ installed: true, current: false, running: true })
     const failed = 'ActiveState=failed\nSubState=failed\nUnitFileState=enabled\nMainPID=0\nResult=exit-code\n'
@@ -274,7 +274,7 @@ describe('with launchd', () => {
       return { ...result, code: looks < 3 ? 0 : 113 }
     }
     const install = run(serviceInstall, { ...slow, system: { ...slow.system, run: looking } })
-    await expect(install).rejects.toThrow('To see why: copilot-proxy logs')
+    await expect(install).rejects.toThrow('Run: copilot-proxy logs')
     expect(slow.ran.map((line) => line.split(' ')[1])).toEqual([
       'print',
       'bootout',
@@ -295,5 +295,5 @@ describe('with launchd', () => {
 
 test('a system without either gets a suggestion', async () => {
   const { run } = await createServiceUser({ platform: 'win32' })
-  await expect(run(serviceUninstall, createMachine())).rejects.toThrow('copilot-proxy serve --detach')
+  await expect(run(serviceUninstall, createMachine())).rejects.toThrow('copilot-proxy start')
 })

@@ -16,7 +16,7 @@ test.each(['models', 'usage', 'setup claude --yes', 'doctor --cache'])(
     const { run } = await userWithWrongKey()
     const { code, stdout, stderr } = await run(command)
     expect(code).toBe(1)
-    expect(stderr).toContain('The key in COPILOT_PROXY_API_KEY is wrong')
+    expect(stderr).toContain('refused the key in COPILOT_PROXY_API_KEY')
     expect(stdout + stderr).not.toMatch(/[Nn]obody is logged in|wrong-key-of-mine/)
   },
 )
@@ -24,6 +24,6 @@ test.each(['models', 'usage', 'setup claude --yes', 'doctor --cache'])(
 test('status and doctor show a wrong key', async () => {
   const { run } = await userWithWrongKey()
   expect((await run('doctor')).stdout).toContain('The key in COPILOT_PROXY_API_KEY is wrong')
-  expect((await run('status')).stdout).toContain('the key in COPILOT_PROXY_API_KEY is wrong')
+  expect((await run('status')).stdout).toContain('wrong key in COPILOT_PROXY_API_KEY')
   expect(JSON.parse((await run('status --json')).stdout)).toMatchObject({ daemon: { caller_key: 'wrong' } })
 })

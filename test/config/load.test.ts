@@ -159,19 +159,19 @@ describe('faults', () => {
 
 describe('syntax', () => {
   test.each([
-    ['a tab', 'server:\n\tport: 1', 'config.yaml:2:1  a tab is used as indentation; YAML takes spaces only'],
-    ['a key given twice', 'log: {}\nserver: {}\nlog: {}', 'config.yaml:3:1  log  this key is given twice'],
-    ['a nested key given twice', 'server:\n  port: 1\n  port: 2', 'config.yaml:3:3  port  this key is given twice'],
-    ['an open bracket', 'server: {port: 1\n', 'config.yaml:2:1  this line is not indented'],
-    ['an open quote', 'log: {level: "info}\n', 'a character is missing here'],
-    ['a second document', 'log: {}\n---\nlog: {}', 'a second document begins here'],
+    ['a tab', 'server:\n\tport: 1', 'config.yaml:2:1  indented with a tab; use spaces'],
+    ['a key given twice', 'log: {}\nserver: {}\nlog: {}', 'config.yaml:3:1  log  duplicate key'],
+    ['a nested key given twice', 'server:\n  port: 1\n  port: 2', 'config.yaml:3:3  port  duplicate key'],
+    ['an open bracket', 'server: {port: 1\n', 'config.yaml:2:1  wrong indentation'],
+    ['an open quote', 'log: {level: "info}\n', 'missing character'],
+    ['a second document', 'log: {}\n---\nlog: {}', 'a second document starts here'],
     ['an alias of nothing', 'log: *nothing', 'config.yaml:1:6  this alias (*name) has no anchor before it'],
-    ['a tag', 'log: {level: !custom info}', 'tags (!name) are not used here'],
+    ['a tag', 'log: {level: !custom info}', 'tags (!name) are not supported'],
     ['a list at the top', '- log', 'config.yaml:1:1  expected a table of settings, got a list'],
     ['a text at the top', 'port 5', 'config.yaml:1:1  expected a table of settings, got "port 5"'],
     ['a merge key', '<<: {log: {}}', 'config.yaml:1:1  <<  unknown key `<<`'],
     ['a key that is a list', '? [a]\n: 1', 'config.yaml:1:3  a key must be plain text'],
-    ['bad indentation', 'server:\n  port: 1\n host: a', 'config.yaml:3:1  this line is not indented'],
+    ['bad indentation', 'server:\n  port: 1\n host: a', 'config.yaml:3:1  wrong indentation'],
   ])('F06 %s is a fault with its line', (_, file, message) => {
     expect(refused({ file })).toContain(message)
   })

@@ -70,5 +70,5 @@ test.each(['proxy', './proxy', '../proxy', '~/proxy', ' /srv/proxy'])(
 test.each([undefined, '', 'ada', '.'])('a home that is %j is none, and the message says what to set', (home) => {
   const resolve = () => resolvePaths({}, () => home)
   expect(resolve).toThrow(PathsError)
-  expect(resolve).toThrow('set HOME, or COPILOT_PROXY_HOME')
+  expect(resolve).toThrow('Set HOME or COPILOT_PROXY_HOME')
 })

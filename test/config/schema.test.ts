@@ -81,7 +81,7 @@ describe('bounds', () => {
     ['server: {port: 80.5}', 'server.port  expected a whole number from 0 to 65535, got 80.5'],
     ['server: {port: .nan}', 'server.port  expected a whole number from 0 to 65535, got NaN'],
     ['server: {port: "4141"}', 'server.port  expected a whole number from 0 to 65535, got "4141"'],
-    ['server: {port: }', 'server.port  expected a whole number from 0 to 65535, got nothing'],
+    ['server: {port: }', 'server.port  expected a whole number from 0 to 65535, got no value'],
     ['server: {port: [1]}', 'server.port  expected a whole number from 0 to 65535, got a list'],
     ['server: {port: {a: 1}}', 'server.port  expected a whole number from 0 to 65535, got a table'],
     ['server: {host: "a b"}', 'server.host  expected a host name or an IP address'],

@@ -77,7 +77,7 @@ describe('A02 a wildcard, however it is spelt', () => {
     await cli.seen('stderr', /WARN other machines can reach copilot-proxy at 0\.0\.0\.0 \(server\.host\)/)
     await cli.seen(
       'stderr',
-      /WARN other machines must use an IP address; to allow a name, add it to server\.allowed-hosts/,
+      /WARN other machines must use an IP address; to use a name, add it to server\.allowed-hosts/,
     )
     const ask = (headers: Readonly<Record<string, string>>) => fetch(`http://127.0.0.1:${port}/v1/models`, { headers })
     for (const address of outsideAddresses().filter((each) => !each.includes(':'))) {
@@ -104,7 +104,7 @@ describe('A02 a wildcard, however it is spelt', () => {
 
   test('with a key that can be guessed, it says that too', async () => {
     const { cli } = await serve(['--host', '0.0.0.0'], { COPILOT_PROXY_SERVER_API_KEYS: 'pass' })
-    await cli.seen('stderr', /WARN a key of server\.api-keys is short enough to be guessed/)
+    await cli.seen('stderr', /WARN a key in server\.api-keys is short enough to guess/)
   })
 })
 

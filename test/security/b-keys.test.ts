@@ -115,7 +115,7 @@ async function serveWith(text: string, mode: number, change: Readonly<Record<str
 describe('B03 a configuration file that others can read', () => {
   const withKey = `server: { api-keys: [${right}] }\n`
   const exposed =
-    /config\.yaml holds server\.api-keys, and other users of this machine can read it: chmod 600 \S+config\.yaml/
+    /other users of this machine can read server\.api-keys in \S+config\.yaml\. Run: chmod 600 \S+config\.yaml/
 
   test('is warned of, and served', async () => {
     const cli = await serveWith(withKey, 0o644)
@@ -153,7 +153,7 @@ describe('B03 a configuration file that others can read', () => {
     const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
     await cli.seen('stdout', /listening on (\S+)/)
     await writeFile(file, 'codex: { api-key: "sk-made-up-0123456789" }\n')
-    await cli.seen('stderr', /config\.yaml holds codex\.api-key, and other users/)
+    await cli.seen('stderr', /other users of this machine can read codex\.api-key in \S+config\.yaml/)
   })
 })
 

@@ -25,7 +25,7 @@ test('F01 SIGTERM lets a stream finish, takes no new connection, and ends with 0
   const stream = await client.openChat(saying('[demo:long 10][demo:slow 50]'))
   expect(await stream.next()).toContain('data: ')
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping; a second signal does not wait for requests/)
+  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
   await expect(client.chat()).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   expect(dataOf(await stream.rest()).at(-1)).toBe('[DONE]')
   const { code, stderr } = await cli.ended
@@ -54,14 +54,14 @@ test(
     expect(await healthOf()).not.toHaveProperty('config')
 
     await writeFile(file, 'models: { hide: [gpt-4.1] }\nserver:\n  api-keys: [{ nmae: x }]\n')
-    await cli.seen('stderr', /not valid, the old settings stay: \S+config\.yaml:3:\d+ {2}server\.api-keys/)
+    await cli.seen('stderr', /is invalid, so the old settings stay in force: \S+config\.yaml:3:\d+ {2}server\.api-keys/)
     expect(await healthOf()).toMatchObject({ ok: true, config: 'invalid' })
     expect((await client.send('/readyz')).status).toBe(200)
     expect(await models()).toContain('"gpt-4.1"')
     expect((await client.chat()).status).toBe(200)
 
     await writeFile(file, 'models: { hide: [gpt-4.1] }\n')
-    await cli.seen('stderr', /the changed configuration is in force/)
+    await cli.seen('stderr', /configuration reloaded/)
     expect(await healthOf()).not.toHaveProperty('config')
     expect(await models()).not.toContain('"gpt-4.1"')
     await expectUnharmed(client)

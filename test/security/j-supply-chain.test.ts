@@ -280,8 +280,8 @@ describe('J06 a version', () => {
     ['v24.18.0', 'Node.js v24.18.0 has known vulnerabilities. Update to 24.18.1 or newer.'],
     ['v22.19.0', 'Node.js v22.19.0 has known vulnerabilities. Update to 22.23.2 or newer.'],
     ['v26.5.1-rc.1', undefined],
-    ['v23.11.1', 'Node.js 23 gets no security fixes any more. Install Node.js 24 or newer.'],
-    ['v25.9.0', 'Node.js 25 gets no security fixes any more. Install Node.js 24 or newer.'],
+    ['v23.11.1', 'Node.js 23 no longer gets security fixes. Install Node.js 24 or newer.'],
+    ['v25.9.0', 'Node.js 25 no longer gets security fixes. Install Node.js 24 or newer.'],
   ])('%s of Node.js is warned of: %s', (version, warning) => {
     expect(runtimeWarning(version)).toBe(warning)
   })

@@ -126,8 +126,8 @@ export async function removeDaemonRecord(path: string, { pid, process_start }: D
 
 export function runningText(record: DaemonRecord): string {
   return (
-    `copilot-proxy ${visible(record.version)} already runs in the background at ${visible(record.url)}, ` +
-    `process ${record.pid}${record.flags.demo ? ', with simulated answers (--demo)' : ''}.`
+    `copilot-proxy ${visible(record.version)} is already running at ${visible(record.url)} (process ${record.pid}` +
+    `${record.flags.demo ? ', with --demo' : ''}).`
   )
 }
 

@@ -26,8 +26,8 @@ export interface Background {
 
 /** A pid alone is not enough to stop a process safely. */
 const noProcessStart =
-  'This system does not say when a process started, so that a background one could not be told from others. ' +
-  'Use copilot-proxy serve.'
+  'copilot-proxy cannot run in the background, because this system does not report when a process started. ' +
+  'Run: copilot-proxy serve'
 
 /** @throws CommandFailure `failed` where another background daemon runs, or the state folder is unusable */
 export async function enterBackground(

@@ -23,7 +23,7 @@ import {
   findStateFiles,
 } from './background-daemon.ts'
 import type { DaemonRecord, StateFiles } from './background-daemon.ts'
-import { stopDaemon } from './stop.ts'
+import { stopDaemon, stoppingText } from './stop.ts'
 
 export interface StartedDaemon {
   /** It accepts connections at `record.url`. */
@@ -71,9 +71,9 @@ export async function startUnderLock(
 /** @throws CommandFailure `failed` */
 function refuseOther(running: DaemonRecord, settings: LoadedSettings, flags: ServeFlags): void {
   const { port } = settings.config.server
-  const isSamePort = port === 0 || Number(new URL(running.url).port || 80) === port
+  const isSamePort = flags.port === undefined || port === 0 || Number(new URL(running.url).port || 80) === port
   if (isSamePort && running.flags.demo === flags.demo) return
-  const message = `${runningText(running)} To start another one, end it first: copilot-proxy stop`
+  const message = `${runningText(running)} To start it with other options, stop it first: copilot-proxy stop`
   throw new CommandFailure(exitCode.failed, message)
 }
 
@@ -81,7 +81,7 @@ function refuseOther(running: DaemonRecord, settings: LoadedSettings, flags: Ser
 async function requireAnswer(context: CommandContext, { pid, url }: DaemonRecord): Promise<void> {
   if ((await askHealth(url, context.fetch, answerLimitMs)) !== undefined) return
   context.signal.throwIfAborted()
-  const message = `copilot-proxy at ${visible(url)}, process ${pid}, runs and does not answer. Try: copilot-proxy restart`
+  const message = `copilot-proxy at ${visible(url)} (process ${pid}) does not answer. Run: copilot-proxy restart`
   throw new CommandFailure(exitCode.failed, message)
 }
 
@@ -120,7 +120,7 @@ async function startProcess(
     child.kill()
     context.signal.throwIfAborted()
     const why = outcome.kind === 'failed' ? `: ${visible(outcome.message)}` : ''
-    throw new CommandFailure(exitCode.failed, `The daemon could not be started${why}. Its log: ${files.logFile}`)
+    throw new CommandFailure(exitCode.failed, `copilot-proxy did not start${why}. See its log: ${files.logFile}`)
   } finally {
     child.stdout?.destroy()
     child.unref()
@@ -171,10 +171,10 @@ async function messagesSince({ logFile }: StateFiles, start: number, code: numbe
   const text = bytes.subarray(bytes.length < start ? 0 : start).toString()
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'))
   if (lines.length > 0) return redactText(lines.join('\n'))
-  return `The daemon ended at its start, with ${code ?? 'a signal'}. Its log: ${logFile}`
+  return `copilot-proxy did not start: it ended with ${code === null ? 'a signal' : `exit code ${code}`}. See its log: ${logFile}`
 }
 
-/** `serve --detach`: starts the daemon in the background and prints its address. */
+/** `start`: starts the daemon in the background, unless it already runs, and prints its address. */
 export async function detach(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
   const started = await startBackgroundDaemon(context, settings, flags)
@@ -192,15 +192,16 @@ export async function reportStarted(
   if (json) {
     writeJson(context, { ...daemonDocument(record), was_running: wasRunning })
   } else {
-    const state = wasRunning ? 'is already' : 'is now'
     context.stdout.write(
-      visibleLines(`copilot-proxy ${state} listening on ${record.url} in the background, process ${record.pid}\n`),
+      visibleLines(
+        `copilot-proxy is ${wasRunning ? 'already ' : ''}running at ${record.url} (process ${record.pid})\n`,
+      ),
     )
     if (record.version !== context.version) {
-      const versions = `It is version ${visible(record.version)}, and this is ${context.version}.`
-      context.stderr.write(`${versions} To change to this one: copilot-proxy restart\n`)
+      const versions = `Version ${visible(record.version)} is running, but ${context.version} is installed.`
+      context.stderr.write(`${versions} Run: copilot-proxy restart\n`)
     }
-    context.stderr.write('Its log: copilot-proxy logs -f. To end it: copilot-proxy stop\n')
+    context.stderr.write('Show its log: copilot-proxy logs -f\nStop it: copilot-proxy stop\n')
   }
   if (advice !== undefined) context.stderr.write(visibleLines(`${advice}\n`))
 }
@@ -229,8 +230,7 @@ export async function restart(context: CommandContext, flags: ReportFlags): Prom
     const running = await findRunningDaemon(context, files)
     if (running?.starter === 'service') return restartService(context, files, running)
     if (running !== undefined) {
-      if (!flags.json)
-        context.stderr.write(`Stopping process ${running.pid}; answers on their way are finished first.\n`)
+      if (!flags.json) context.stderr.write(stoppingText(running))
       await stopDaemon(context, shutdownGraceSeconds, running)
     }
     return startUnderLock(context, files, settings, serveFlags)

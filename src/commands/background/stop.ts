@@ -23,7 +23,7 @@ export async function stop(context: CommandContext, flags: ReportFlags): Promise
   const stopped = await withBackgroundLock(context, files, graceSeconds, async () => {
     const record = await findRunningDaemon(context, files)
     if (record === undefined) return undefined
-    if (!flags.json) context.stderr.write(`Stopping process ${record.pid}; answers on their way are finished first.\n`)
+    if (!flags.json) context.stderr.write(stoppingText(record))
     return { record, ...(await stopDaemon(context, graceSeconds, record)) }
   })
   if (flags.json) {
@@ -32,13 +32,17 @@ export async function stop(context: CommandContext, flags: ReportFlags): Promise
     return exitCode.done
   }
   if (stopped === undefined) {
-    context.stdout.write(`copilot-proxy does not run in the background.${await otherDaemonText(context, settings)}\n`)
+    context.stdout.write(`copilot-proxy is not running in the background.${await otherDaemonText(context, settings)}\n`)
     return exitCode.done
   }
   const { record, killed } = stopped
-  const how = killed ? ' It did not end by itself and was killed.' : ''
-  context.stdout.write(`copilot-proxy at ${visible(record.url)} has stopped.${how}\n`)
+  const how = killed ? ' It did not stop in time and was killed.' : ''
+  context.stdout.write(`Stopped copilot-proxy at ${visible(record.url)}.${how}\n`)
   return exitCode.done
+}
+
+export function stoppingText({ pid }: DaemonRecord): string {
+  return `Stopping copilot-proxy (process ${pid}) after the running answers…\n`
 }
 
 /** The default of `server.shutdown-grace-seconds`. */
@@ -63,7 +67,7 @@ async function otherDaemonText(context: CommandContext, settings: LoadedSettings
   if (settings === undefined) return ''
   const url = daemonUrl(settings.config.server)
   const health = await askHealth(url, context.fetch)
-  return health === undefined ? '' : ` One at ${url} was started in a terminal or by a service; end it there.`
+  return health === undefined ? '' : ` The one at ${url} runs in a terminal or a container; stop it there.`
 }
 
 /** Polling interval: a process that is not a child sends no event. Ms. */
@@ -86,7 +90,7 @@ export async function stopDaemon(
   if (await ended(context, record, graceSeconds * 1000 + limits.endMs)) return { killed: false }
   send(record, 'SIGKILL')
   if (await ended(context, record, limits.killedMs)) return { killed: true }
-  throw new CommandFailure(exitCode.failed, `Process ${record.pid} does not end, not even when it is killed.`)
+  throw new CommandFailure(exitCode.failed, `Process ${record.pid} is still running after SIGKILL.`)
 }
 
 function send({ pid }: DaemonRecord, signal: NodeJS.Signals): void {
@@ -95,7 +99,9 @@ function send({ pid }: DaemonRecord, signal: NodeJS.Signals): void {
   } catch (error) {
     // It has ended by itself in the meantime.
     if (errnoOf(error) === 'ESRCH') return
-    throw new CommandFailure(exitCode.failed, `Process ${pid} could not be ended: ${errnoOf(error)}.`, { cause: error })
+    throw new CommandFailure(exitCode.failed, `Process ${pid} could not be stopped: ${errnoOf(error)}.`, {
+      cause: error,
+    })
   }
 }
 

@@ -6,9 +6,9 @@ import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
 
 type Screen = Pick<Output, 'columns' | 'style'>
 
-/** Widths are fixed, so that the rows of `--follow` line up. */
 interface Column {
   readonly title: string
+  /** The least width. */
   readonly width: number
   readonly align?: 'right'
   readonly cell: (request: RequestDocument, nowMs: number) => string
@@ -33,32 +33,51 @@ const columns: readonly Column[] = [
 /** Left out one after the other where the line does not fit. */
 const leastFirst = ['ROUTE', 'FIRST', 'CACHED', 'KEY', 'CREDITS', 'CLIENT', 'OUT', 'IN', 'TOOK', 'ID']
 
-function columnsFor({ columns: width }: Screen): readonly Column[] {
-  const lineLength = (shown: readonly Column[]): number => shown.reduce((sum, column) => sum + column.width + 1, -1)
-  return leastFirst.reduce(
+/** Made wider for long cells, one after the other, while the line fits. */
+const widened = ['MODEL', 'CLIENT', 'KEY', 'ROUTE']
+
+/** The columns that fit the screen, with their widths. Made once, so that the rows of `--follow` line up. */
+export type RequestsLayout = readonly Column[]
+
+/** @param rows whose cells the columns should hold */
+export function layoutRequests(
+  rows: readonly RequestDocument[],
+  nowMs: number,
+  { columns: width }: Screen,
+): RequestsLayout {
+  const lineLength = (shown: RequestsLayout): number => shown.reduce((sum, column) => sum + column.width + 1, -1)
+  const fitting = leastFirst.reduce(
     (shown, title) => (lineLength(shown) <= width ? shown : shown.filter((column) => column.title !== title)),
     columns,
   )
+  return widened.reduce<RequestsLayout>((shown, title) => {
+    const spare = width - lineLength(shown)
+    return shown.map((column) => {
+      if (column.title !== title) return column
+      const wanted = Math.max(column.width, ...rows.map((row) => textWidth(visible(column.cell(row, nowMs)))))
+      return { ...column, width: Math.min(wanted, column.width + spare) }
+    })
+  }, fitting)
 }
 
-export function requestsHead(screen: Screen): string {
-  const titles = columnsFor(screen).map(({ title, width, align }) => padText(title, width, align))
-  return `${screen.style.bold(titles.join(' ').trimEnd())}\n`
+export function requestsHead(layout: RequestsLayout, { style }: Screen): string {
+  const titles = layout.map(({ title, width, align }) => padText(title, width, align))
+  return `${style.bold(titles.join(' ').trimEnd())}\n`
 }
 
 /** A line for each request; below a failed one the error, below others their warnings. */
-export function requestsRows(rows: readonly RequestDocument[], nowMs: number, screen: Screen): string {
-  const shown = columnsFor(screen)
+export function requestsRows(
+  rows: readonly RequestDocument[],
+  nowMs: number,
+  layout: RequestsLayout,
+  screen: Screen,
+): string {
   return rows
     .map((request) => {
       const paint = paintOf(request, screen.style)
-      const cells = shown.map((column) => {
-        const text = visible(column.cell(request, nowMs))
-        const padded = padText(
-          screen.columns === Infinity ? text : clip(text, column.width),
-          column.width,
-          column.align,
-        )
+      const cells = layout.map((column) => {
+        const text = clip(visible(column.cell(request, nowMs)), column.width)
+        const padded = padText(text, column.width, column.align)
         return column.title === 'STATUS' ? paint(padded) : padded
       })
       return `${cells.join(' ').trimEnd()}\n${noteLine(request, screen)}`

@@ -8,7 +8,8 @@ import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
 import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
 import { loadSettings } from '../shared/settings.ts'
-import { requestText, requestsHead, requestsRows } from './requests-text.ts'
+import { layoutRequests, requestText, requestsHead, requestsRows } from './requests-text.ts'
+import type { RequestsLayout } from './requests-text.ts'
 
 const text = z.string().nullable().catch(null)
 const amount = z.number().nullable().catch(null)
@@ -61,7 +62,7 @@ const pollMs = 500
 export async function requests(context: CommandContext, flags: RequestsFlags): Promise<ExitCode> {
   const limit = parseLimit(flags.limit)
   if (flags.id !== undefined && flags.follow) {
-    throw new CommandFailure(exitCode.usage, '--follow lists requests: leave out the ID.')
+    throw new CommandFailure(exitCode.usage, '--follow cannot be used with an ID.')
   }
   const settings = await loadSettings(context, flags.config)
   const { key, isAsked } = requireCallerKey(context, settings.config)
@@ -81,16 +82,18 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
       ...(flags.failed && { failed: 'true' }),
       ...options,
     }).toString()}`
+  const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
   const first = await ask(context, address, query({ limit: String(limit) }))
+  const layout = layoutRequests(first, context.now(), context.stdout)
   if (!flags.follow) {
     if (flags.json) writeJson(context, { requests: first })
-    else if (first.length === 0) context.stdout.write('No requests yet.\n')
-    else printRows(context, first, { withHead: true })
+    else if (first.length === 0) context.stdout.write(isFiltered ? 'No matching requests.\n' : 'No requests yet.\n')
+    else writeRows(context, first, layout, { withHead: true })
     return exitCode.done
   }
-  if (!flags.json) context.stdout.write(requestsHead(context.stdout))
+  if (!flags.json) context.stdout.write(requestsHead(layout, context.stdout))
   const print = (newest: readonly RequestDocument[]): void => {
-    if (!flags.json) return printRows(context, newest, { withHead: false })
+    if (!flags.json) return writeRows(context, newest, layout, { withHead: false })
     context.stdout.write(
       newest
         .map((request) => `${JSON.stringify(request)}\n`)
@@ -137,13 +140,15 @@ async function follow(
   }
 }
 
-function printRows(
+function writeRows(
   { stdout, now }: CommandContext,
   newest: readonly RequestDocument[],
+  layout: RequestsLayout,
   { withHead }: { readonly withHead: boolean },
 ): void {
   // The newest is at the bottom, as in a log.
-  stdout.write(`${withHead ? requestsHead(stdout) : ''}${requestsRows(newest.toReversed(), now(), stdout)}`)
+  const rows = requestsRows(newest.toReversed(), now(), layout, stdout)
+  stdout.write(`${withHead ? requestsHead(layout, stdout) : ''}${rows}`)
 }
 
 async function showOne(
@@ -198,7 +203,7 @@ async function get(
 }
 
 function otherVersion(cause: unknown): CommandFailure {
-  const message = 'The running copilot-proxy is of another version. Run: copilot-proxy restart'
+  const message = 'The running copilot-proxy is another version. Run: copilot-proxy restart'
   return new CommandFailure(exitCode.failed, message, { cause })
 }
 

@@ -10,6 +10,7 @@ import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
+import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
 import { toConfigFlags, loadSettings } from '../shared/settings.ts'
@@ -20,8 +21,8 @@ import { toListenFailure, runtimeWarning, requireLoginsKept, exposedKeys, startW
 const flushMs = 1000
 
 const uncheckedCertificates =
-  'NODE_TLS_REJECT_UNAUTHORIZED=0: no certificate is checked, and whoever answers for GitHub or OpenAI gets the ' +
-  'credentials. To trust the certificate of a company, set NODE_EXTRA_CA_CERTS instead'
+  'NODE_TLS_REJECT_UNAUTHORIZED=0 turns off all certificate checks, so an attacker on the network can steal your ' +
+  'logins. To trust a company certificate, set NODE_EXTRA_CA_CERTS instead'
 
 /** Runs the daemon until a signal. Returns 0 after SIGTERM, the usual way to stop a service. */
 export async function serve(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
@@ -47,7 +48,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
     if (demo) {
-      log.info('answers come from a simulated Copilot and a simulated Codex; no account, no network')
+      log.info('demo: answers come from a simulated Copilot and Codex, without account and network')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
       if (level !== 'silent' && hasReader) {
         context.stderr.write(demoHint(daemon, config))
@@ -63,7 +64,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
         const isOpened = current.server.apiKeys.length > 0 && changed.server.apiKeys.length === 0
         current = changed
         reload(daemon, log, changed, config)
-        if (isOpened) log.warn('no key is asked for any more: every program on this machine is let in')
+        if (isOpened) log.warn('the last key was removed: every program on this machine can use copilot-proxy now')
         const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
         if (exposed !== undefined) log.warn(exposed)
       },
@@ -76,7 +77,10 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     if (!context.signal.aborted) await once(context.signal, 'abort')
     watch.close()
     const graceSeconds = current.server.shutdownGraceSeconds
-    log.info({ signal: context.signal.reason, graceSeconds }, 'stopping; a second signal does not wait for requests')
+    log.info(
+      { signal: context.signal.reason, graceSeconds },
+      'stopping after the running requests; a second signal stops at once',
+    )
     await daemon.close(graceSeconds * 1000)
     log.info('stopped')
     return context.signal.reason === 'SIGTERM' ? exitCode.done : exitCode.interrupted
@@ -149,7 +153,7 @@ function demoHint(daemon: Daemon, config: Config): string {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello' }] })
   const key = config.server.apiKeys.length === 0 ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
   return (
-    'The simulated Copilot answers. Try:\n' +
+    'Demo: a simulated Copilot answers. Try:\n' +
     `  curl ${daemon.url}/v1/chat/completions -H 'content-type: application/json'${key} -d '${body}'\n`
   )
 }
@@ -157,12 +161,12 @@ function demoHint(daemon: Daemon, config: Config): string {
 /** One log entry per problem. */
 function logInvalid(configFile: string, log: ProgramLog, error: ConfigError): void {
   if (isGone(configFile)) {
-    log.error({ file: configFile }, 'the configuration file is gone; the old settings stay')
+    log.error({ file: configFile }, 'the configuration file was deleted; the old settings stay in force')
     return
   }
   for (const problem of error.problems) {
     const where = formatConfigError({ problems: [problem] })
-    log.error(`the changed configuration is not valid, the old settings stay: ${where}`)
+    log.error(`the changed configuration is invalid, so the old settings stay in force: ${where}`)
   }
 }
 
@@ -179,20 +183,14 @@ function isGone(file: string): boolean {
 function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Config): void {
   log.setLevel(changed.log.level)
   daemon.reconfigure(changed)
-  log.info('the changed configuration is in force')
-  const waiting = [
-    ...(changed.server.host === atStart.server.host ? [] : ['server.host']),
-    ...(changed.server.port === atStart.server.port ? [] : ['server.port']),
-    ...(changed.log.format === atStart.log.format ? [] : ['log.format']),
-    ...(changed.auth.store === atStart.auth.store ? [] : ['auth.store']),
-    ...(changed.auth.strictPermissions === atStart.auth.strictPermissions ? [] : ['auth.strict-permissions']),
-  ]
-  if (waiting.length > 0) log.warn({ keys: waiting }, 'these keys take effect when copilot-proxy is restarted')
+  log.info('configuration reloaded')
+  const waiting = changedRestartKeys(atStart, changed)
+  if (waiting.length > 0) log.warn({ keys: waiting }, 'these settings need a restart: copilot-proxy restart')
 }
 
 /** `copilot-proxy` without a command: logs in to Copilot if no login exists, then serves. */
-export async function start(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
-  const settings = await loadSettings(context, flags.config)
+export async function loginAndServe(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
   if (!flags.demo) await ensureLogin(context, settings, flags.config)
   return serve(context, flags)
 }

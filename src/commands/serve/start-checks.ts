@@ -30,7 +30,7 @@ export function exposedKeys(
     ...(config.codex.apiKey === '' ? [] : ['codex.api-key']),
   ].filter((key) => sources[key]?.kind === 'file')
   if (held.length === 0 || !isReadableByOthers(configFile)) return undefined
-  return `${configFile} holds ${held.join(' and ')}, and other users of this machine can read it: chmod 600 ${configFile}`
+  return `other users of this machine can read ${held.join(' and ')} in ${configFile}. Run: chmod 600 ${configFile}`
 }
 
 /** Warnings about the configuration in force. */
@@ -46,13 +46,13 @@ export function startWarnings(settings: Settings, platform: CommandContext['plat
     ...(isLoopbackHost(host)
       ? []
       : [
-          `other machines can reach copilot-proxy at ${host} (server.host); they need one of server.api-keys, which ` +
-            'travels unencrypted',
+          `other machines can reach copilot-proxy at ${host} (server.host) with one of server.api-keys; keys and ` +
+            'prompts travel unencrypted',
           ...(allowedHosts.length === 0 && isIP(host) !== 0
-            ? ['other machines must use an IP address; to allow a name, add it to server.allowed-hosts']
+            ? ['other machines must use an IP address; to use a name, add it to server.allowed-hosts']
             : []),
           ...(isShort
-            ? ['a key of server.api-keys is short enough to be guessed; copilot-proxy key add makes one that is not']
+            ? ['a key in server.api-keys is short enough to guess. Create a better one: copilot-proxy key add']
             : []),
         ]),
   ]
@@ -78,7 +78,7 @@ export async function requireLoginsKept(context: CommandContext, settings: Loade
     const findings = await inspectAuthFolder(dir)
     if (findings.length > 0) {
       const lines = findings.map(({ detail, fix }) => `  ${detail}. Run: ${fix}\n`)
-      const message = `Stored logins are not private (auth.strict-permissions):\n${lines.join('')}`
+      const message = `Other users can access your stored logins (auth.strict-permissions):\n${lines.join('')}`
       throw new CommandFailure(exitCode.failed, message.trimEnd())
     }
   }
@@ -108,7 +108,7 @@ export function runtimeWarning(version: string): string | undefined {
   if (floor === undefined) {
     return major > newestLine
       ? undefined
-      : `Node.js ${major} gets no security fixes any more. Install Node.js ${recommended} or newer.`
+      : `Node.js ${major} no longer gets security fixes. Install Node.js ${recommended} or newer.`
   }
   const isPatched = minor > floor[0] || (minor === floor[0] && patch >= floor[1])
   return isPatched
@@ -132,10 +132,10 @@ export async function toListenFailure(
     case 'EADDRINUSE':
       return fail(await portInUse(context, server))
     case 'EACCES':
-      return fail(`This user may not listen on port ${port}; ports below 1024 often need more rights.`)
+      return fail(`Permission denied to listen on port ${port}. Choose a port above 1023, e.g. --port 4141.`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return fail(`${host} is not an address of this machine (server.host, --host).`)
+      return fail(`${host} is not an address of this machine. Change --host or the setting server.host.`)
     default:
       return undefined
   }
@@ -144,13 +144,13 @@ export async function toListenFailure(
 async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
   const { port } = server
   const holder = await findPortHolder(context.fetch, server)
-  const choose = 'Choose another with --port or the setting server.port; 0 picks a free one.'
+  const choose = 'Choose another port with --port or the setting server.port.'
   switch (holder.kind) {
     case 'copilot-proxy':
       return (
         `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
-        `${holder.demo ? ', with simulated answers (--demo)' : ''}. ` +
-        'Use that one, end it, or choose another port: --port, or the setting server.port.'
+        `${holder.demo ? ' with --demo' : ''}. ` +
+        'Use it, stop it, or choose another port with --port or the setting server.port.'
       )
     case 'process':
       return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`

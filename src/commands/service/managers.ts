@@ -139,7 +139,7 @@ export function systemd({ home, xdgConfigHome }: Folders): ServiceManager {
     show: systemctl('show', unitName, '--property=ActiveState,SubState,UnitFileState,MainPID,Result'),
     parseState: parseUnitState,
     look: `journalctl --user -u ${unitName}`,
-    note: 'It runs while you are logged in. To have it run without that: loginctl enable-linger',
+    note: 'The service runs while you are logged in. To keep it running after you log out: loginctl enable-linger',
   }
 }
 

@@ -40,7 +40,7 @@ export async function serviceInstall(
   const { definition, leftOut } = defineService(context, settings)
   const text = manager.text(definition)
   if (flags.dryRun) {
-    context.stderr.write(`${visible(manager.file)} would be:\n`)
+    context.stderr.write(`Would write ${visible(manager.file)}:\n`)
     context.stdout.write(text)
     return exitCode.done
   }
@@ -72,9 +72,9 @@ export async function serviceInstall(
   }
   context.stdout.write(
     record === undefined
-      ? `${visible(manager.file)} is written. ${manager.name} cannot be used from here; run where it can:\n` +
+      ? `Wrote ${visible(manager.file)}. ${manager.name} is not available here. Run these commands where it is:\n` +
           manager.activateByHand.map((line) => `  ${line}\n`).join('')
-      : `copilot-proxy is a service now, listening on ${visible(record.url)}, process ${record.pid}\n`,
+      : `Installed the service. copilot-proxy is running at ${visible(record.url)} (process ${record.pid})\n`,
   )
   for (const note of installNotes(context, manager, leftOut)) context.stderr.write(`${note}\n`)
   return exitCode.done
@@ -89,8 +89,12 @@ function installNotes(
   return [
     ...(leftOut.length === 0
       ? []
-      : [`The service does not have ${leftOut.join(', ')} of this terminal: use login and the configuration file.`]),
-    ...(isTemporary ? ['This copilot-proxy is in the cache of npx, which npm may empty. Install it first.'] : []),
+      : [
+          `The service does not get ${leftOut.join(', ')} from this terminal. Use a login and the configuration file instead.`,
+        ]),
+    ...(isTemporary
+      ? ['This copilot-proxy is in the npx cache, which npm may delete. Install it, then run this again.']
+      : []),
     ...(note === undefined ? [] : [note]),
   ]
 }
@@ -114,7 +118,7 @@ export async function serviceUninstall(
   if (flags.json) writeJson(context, { file: manager.file, removed: isInstalled })
   else {
     context.stdout.write(
-      isInstalled ? `The service is gone, and so is ${visible(manager.file)}\n` : 'There is no service to remove.\n',
+      isInstalled ? `Removed the service and ${visible(manager.file)}\n` : 'The service is not installed.\n',
     )
   }
   return exitCode.done
@@ -145,14 +149,17 @@ export async function serviceStatus(
     return exitCode.done
   }
   if (text === undefined) {
-    context.stdout.write('copilot-proxy is not a service. To make it one: copilot-proxy service install\n')
+    context.stdout.write('The service is not installed. Run: copilot-proxy service install\n')
     return exitCode.done
   }
   const pairs = [
-    ['Service', visible(state?.detail ?? `not known; ${manager.name} cannot be used from here, or has not loaded it`)],
+    [
+      'Service',
+      visible(state?.detail ?? `unknown: ${manager.name} is not available here, or has not loaded the service`),
+    ],
     ['Address', daemon === undefined ? '' : visible(daemon.url)],
     ['File', visible(manager.file)],
-    ['', isCurrent ? '' : 'made for other paths or settings; renew it with: copilot-proxy service install'],
+    ['', isCurrent ? '' : 'outdated: the paths or settings have changed. Run: copilot-proxy service install'],
   ] as const
   context.stdout.write(formatPairs(pairs, context.stdout.style))
   return exitCode.done
@@ -163,7 +170,7 @@ async function refuseOther(context: CommandContext, settings: LoadedSettings, fi
   if ((await findRunningDaemon(context, files)) !== undefined) return
   const { url, health } = await findDaemon(context, settings)
   if (health === undefined) return
-  const message = `copilot-proxy ${visible(health.version)} runs at ${url}, in a terminal. End it there first.`
+  const message = `copilot-proxy ${visible(health.version)} is running at ${url} in a terminal. Stop it there first (Ctrl-C).`
   throw new CommandFailure(exitCode.failed, message)
 }
 
@@ -171,7 +178,7 @@ async function refuseOther(context: CommandContext, settings: LoadedSettings, fi
 async function refuseForeign(manager: ServiceManager): Promise<void> {
   const text = await readText(manager)
   if (text === undefined || text.includes(marker)) return
-  const message = `${manager.file} was not written by copilot-proxy. Move it away, and try again.`
+  const message = `${manager.file} was not written by copilot-proxy. Move it away, then try again.`
   throw new CommandFailure(exitCode.failed, message)
 }
 
@@ -231,7 +238,7 @@ export function findManager(context: CommandContext, system: ServiceSystem): Ser
   const { env, platform } = context
   const managers = { linux: systemd, darwin: launchd } as const
   if (platform !== 'linux' && platform !== 'darwin') {
-    const message = 'Services are made for Linux (systemd) and macOS (launchd). Here: copilot-proxy serve --detach'
+    const message = 'Services need systemd (Linux) or launchd (macOS). Run instead: copilot-proxy start'
     throw new CommandFailure(exitCode.failed, message)
   }
   return managers[platform]({ home: homeOf(context), xdgConfigHome: env['XDG_CONFIG_HOME'], uid: system.uid() })
@@ -241,7 +248,7 @@ export function findManager(context: CommandContext, system: ServiceSystem): Ser
 export async function runOrFail(context: CommandContext, system: ServiceSystem, command: CommandLine): Promise<void> {
   const { code, stderr, stdout } = await system.run(command, context.env)
   if (code === 0) return
-  const output = (stderr.trim() || stdout.trim() || `it ended with ${code ?? 'no exit code'}`).slice(0, 1000)
+  const output = (stderr.trim() || stdout.trim() || `exit code ${code ?? 'unknown'}`).slice(0, 1000)
   throw new CommandFailure(exitCode.failed, visibleLines(`${command.join(' ')} failed: ${output}`))
 }
 
@@ -288,7 +295,7 @@ export async function awaitService(
     const record = await findRunningDaemon(context, files)
     if (record !== undefined && record.process_start !== before?.process_start) return record
     if (performance.now() > untilMs) {
-      const message = `The service was started and does not accept connections. To see why: ${manager.look}`
+      const message = `The service does not accept connections. Run: ${manager.look}`
       throw new CommandFailure(exitCode.failed, message)
     }
     await context.sleep(pollMs, context.signal)

@@ -24,8 +24,8 @@ import type { LoadedSettings } from './settings.ts'
 /** For one request to GitHub, headers and body. Ms. */
 export const githubTimeoutMs = 30_000
 
-export const loginAdvice = 'Nobody is logged in. Log in first: copilot-proxy login, or: copilot-proxy login codex'
-const copilotLoginAdvice = 'Nobody is logged in to Copilot. Log in first: copilot-proxy login'
+export const loginAdvice = 'Not logged in. Run: copilot-proxy login (for ChatGPT: copilot-proxy login codex)'
+const copilotLoginAdvice = 'Not logged in to Copilot. Run: copilot-proxy login'
 
 const ignore = (): void => {}
 
@@ -83,7 +83,7 @@ export async function removeFromOtherStore<Stored extends StoredRecord>(
   const other = openRecordStore(kind, otherStoreLocation(recordPlace(context, settings)), silentLog)
   try {
     const removed = await other.remove(id, { signal: context.signal })
-    if (removed) context.stdout.write(`The earlier one was removed: ${other.locationOf(id)}\n`)
+    if (removed) context.stdout.write(`Removed the earlier login: ${other.locationOf(id)}\n`)
   } catch (error) {
     if (!(error instanceof RecordStoreError)) throw error
     writeNote(context, error.message)
@@ -93,8 +93,8 @@ export async function removeFromOtherStore<Stored extends StoredRecord>(
 /** Completes the sentence “the login is stored in …”. */
 export function describePlace(location: string, { config }: AuthSettings): string {
   return config.auth.store === 'keychain'
-    ? `${location}, sealed with a key in the keychain of this system`
-    : `${location}, readable by you alone`
+    ? `${location}, encrypted with a key in the system keychain`
+    : `${location} (only you can read it)`
 }
 
 export function tokenOfEnvironment(context: CommandContext): string | undefined {
@@ -189,8 +189,5 @@ export const providerNames: Readonly<Record<ProviderId, string>> = { copilot: 'C
 /** @throws CommandFailure `usage` for an unknown name */
 export function parseProvider(name: string): ProviderId {
   if (name === 'copilot' || name === 'codex') return name
-  throw new CommandFailure(
-    exitCode.usage,
-    `copilot-proxy does not know the provider ${JSON.stringify(name)}; it can log in to copilot and to codex.`,
-  )
+  throw new CommandFailure(exitCode.usage, `Unknown provider ${JSON.stringify(name)}. Use copilot or codex.`)
 }

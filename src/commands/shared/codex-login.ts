@@ -43,7 +43,7 @@ export async function readCodexState(context: CommandContext, settings: LoadedSe
 async function readStoredState(context: CommandContext, settings: LoadedSettings): Promise<CodexState> {
   try {
     const record = await findCodexRecord(context, settings)
-    if (record === undefined) return { kind: 'nobody', detail: 'nobody; log in with: copilot-proxy login codex' }
+    if (record === undefined) return { kind: 'nobody', detail: 'not logged in. Run: copilot-proxy login codex' }
     const nowMs = context.now()
     return {
       kind: 'login',
@@ -62,7 +62,7 @@ async function readCliState(context: CommandContext): Promise<CodexState> {
   const { now, signal } = context
   const codexHome = findCodexHome(context)
   if (codexHome === undefined) {
-    return { kind: 'problem', problem: 'The folder of Codex CLI is not known: set CODEX_HOME to an absolute path' }
+    return { kind: 'problem', problem: 'The folder of Codex CLI is unknown. Set CODEX_HOME to an absolute path' }
   }
   const sleep = (ms: number): Promise<void> => context.sleep(ms, signal).catch(() => {})
   // Its status reports the same failure.
@@ -99,17 +99,17 @@ export function codexLines(
 ): readonly (readonly [label: string, value: string])[] {
   switch (state.kind) {
     case 'off':
-      return [['Codex login', 'off; codex.enabled is false']]
+      return [['Codex', 'off (codex.enabled: false)']]
     case 'nobody':
-      return [['Codex login', style.yellow(state.detail)]]
+      return [['Codex', style.yellow(visible(state.detail))]]
     case 'problem':
-      return [['Codex login', style.red(visible(state.problem))]]
+      return [['Codex', style.red(visible(state.problem))]]
     case 'api-key':
-      return [['Codex login', 'the API key in codex.api-key']]
+      return [['Codex', 'API key from codex.api-key']]
     case 'login':
     case 'codex-cli':
       return [
-        ['Codex login', describeLogin(state)],
+        ['Codex', describeLogin(state)],
         ['Codex token', describeToken(state, nowMs)],
         [state.kind === 'login' ? 'Stored in' : 'Read from', visible(state.location)],
       ]
@@ -123,20 +123,18 @@ function describeLogin({ kind, account, plan }: CodexLogin): string {
 
 function describeToken({ kind, untilMs }: CodexLogin, nowMs: number): string {
   if (untilMs <= nowMs) {
-    return kind === 'login'
-      ? 'expired; the next request renews it'
-      : 'expired; start codex once, which renews it (nothing here does)'
+    return kind === 'login' ? 'expired; the next request renews it' : 'expired. Start codex once to renew it'
   }
-  const life = untilMs === Infinity ? 'good until OpenAI refuses it' : `good for ${lengthOf(untilMs - nowMs)}`
-  return `${life}; ${kind === 'login' ? 'renewed by itself' : 'renewed by Codex CLI alone'}`
+  const life = untilMs === Infinity ? 'valid until OpenAI revokes it' : `valid for ${lengthOf(untilMs - nowMs)}`
+  return `${life}, then renewed ${kind === 'login' ? 'automatically' : 'by Codex CLI'}`
 }
 
 /** In the largest unit of which there are at least two. */
 function lengthOf(ms: number): string {
   const minutes = Math.ceil(ms / 60_000)
-  if (minutes < 120) return `${minutes} more minutes`
+  if (minutes < 120) return `${minutes} minutes`
   const hours = Math.floor(minutes / 60)
-  return hours < 48 ? `${hours} more hours` : `${Math.floor(hours / 24)} more days`
+  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
 }
 
 export function codexDocument(state: CodexState, nowMs: number): object {

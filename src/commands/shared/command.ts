@@ -113,7 +113,9 @@ export interface KeyFlags extends ReportFlags {
 
 export interface LogsFlags extends ReportFlags {
   readonly follow?: true
-  readonly lines: string
+  readonly lines?: string
+  readonly since?: string
+  readonly level?: string
 }
 
 export interface ServiceFlags extends ReportFlags {
@@ -148,7 +150,7 @@ export interface ServeFlags extends GlobalFlags {
   readonly background?: BackgroundStarter
 }
 
-/** This program itself (`serve --detach`), or the service manager of the system. */
+/** This program itself (`start`), or the service manager of the system. */
 export type BackgroundStarter = 'detach' | 'service'
 
 export interface LaunchFlags extends GlobalFlags {

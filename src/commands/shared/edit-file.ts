@@ -58,12 +58,12 @@ async function changeLocked(
   const changed = change(text ?? '')
   if (Buffer.byteLength(changed) > maxConfigBytes) {
     // This program would refuse to read a larger file.
-    throw failure(`Nothing is changed: ${target} would be larger than 64 KiB, and not be read any more.`)
+    throw failure(`${target} was not changed, because it would become larger than 64 KiB.`)
   }
   await beforeReplace?.()
   // Editors ignore the lock.
   if ((await readText(target)) !== text || !(await lock.isHeld())) {
-    throw failure(`Another program has changed ${target} in this very moment; nothing was done. Try again.`)
+    throw failure(`${target} was not changed, because another program changed it at the same time. Try again.`)
   }
   await replaceFile(nodeFs, target, changed)
 }
@@ -97,7 +97,7 @@ export async function targetOf(path: string): Promise<string> {
       () => true,
       () => false,
     )
-    if (isLink) throw failure(`${path} is a link to a file that does not exist. Create that file, or remove the link.`)
+    if (isLink) throw failure(`${path} links to a file that does not exist. Create that file, or remove the link.`)
     return path
   }
 }

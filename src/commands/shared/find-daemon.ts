@@ -143,10 +143,10 @@ export async function getFromDaemon(
   return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
 }
 
-export const wrongKeyFix = `Set ${callerKeyVariable} to one of its keys; copilot-proxy key add makes one`
+export const wrongKeyFix = `Set ${callerKeyVariable} to a valid key, or create one: copilot-proxy key add`
 
 function wrongKey(url: string): CommandFailure {
-  const problem = `The key in ${callerKeyVariable} is wrong: copilot-proxy at ${url} does not know it.`
+  const problem = `Wrong key: copilot-proxy at ${url} refused the key in ${callerKeyVariable}.`
   return new CommandFailure(exitCode.failed, `${problem} ${wrongKeyFix}.`)
 }
 
@@ -275,7 +275,7 @@ export function requireCallerKey(context: CommandContext, config: Config): Calle
   if (callerKey !== undefined) return callerKey
   throw new CommandFailure(
     exitCode.failed,
-    'copilot-proxy asks for a key, and its configuration holds keys only as hashes. Set ' +
-      `${callerKeyVariable} to one of them, or make one: export ${callerKeyVariable}=$(copilot-proxy key add)`,
+    `copilot-proxy requires a key. Set ${callerKeyVariable} to one of its keys, or create one: ` +
+      `export ${callerKeyVariable}=$(copilot-proxy key add)`,
   )
 }

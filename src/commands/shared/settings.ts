@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path'
 import { loadConfig } from '../../config/load.ts'
 import type { Flag, Sources } from '../../config/load.ts'
 import { PathsError, resolvePaths, resolveStateDir } from '../../config/paths.ts'
-import { formatConfigError } from '../../config/problem.ts'
+import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { ConfigError } from '../../config/problem.ts'
 import { readConfigFile } from '../../config/read-config-file.ts'
 import type { Config } from '../../config/schema.ts'
@@ -72,14 +72,14 @@ export function homeOf(context: CommandContext): string {
   } catch {
     // A relative home is as useless as none.
   }
-  throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME or COPILOT_PROXY_HOME.')
+  throw new CommandFailure(exitCode.failed, 'You have no home folder. Set HOME or COPILOT_PROXY_HOME.')
 }
 
 function workingDirOf(context: CommandContext): string {
   try {
     return context.workingDir()
   } catch (cause) {
-    const message = 'The working directory has been deleted: give --config a path that starts at the root.'
+    const message = 'The working directory was deleted. Use an absolute path for --config.'
     throw new CommandFailure(exitCode.failed, message, { cause })
   }
 }
@@ -110,7 +110,13 @@ export async function loadSettings(
 ): Promise<LoadedSettings> {
   const result = await readSettings(context, configFlag, flags)
   if (result.ok) return result.settings
-  throw new CommandFailure(exitCode.usage, `The configuration is not valid:\n${formatConfigError(result.error)}`)
+  const { problems } = result.error
+  // Then the configuration itself is valid.
+  const isUsage = problems.every(({ source }) => source.kind === 'flag')
+  const message = isUsage
+    ? problems.map(({ source, detail }) => `${formatSource(source)}: ${detail}`).join('\n')
+    : `The configuration is invalid:\n${formatConfigError(result.error)}`
+  throw new CommandFailure(exitCode.usage, message)
 }
 
 /** The options of `serve` that override settings. */

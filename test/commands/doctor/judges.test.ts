@@ -373,7 +373,7 @@ test.each<readonly [string | undefined, PortHolder, RegExp]>([
 test.each([
   ['v24.21.0', /^ok: Node\.js v24\.21\.0$/],
   ['v24.0.0', /^warning: Node\.js v24\.0\.0 has known vulnerabilities \/ Update to 24\.[\d.]+ or newer$/],
-  ['v20.20.2', /^warning: Node\.js 20 gets no security fixes any more \/ Install Node\.js 24 or newer$/],
+  ['v20.20.2', /^warning: Node\.js 20 no longer gets security fixes \/ Install Node\.js 24 or newer$/],
 ])('Node.js %s', (version, expected) => {
   expect(only(judgeRuntime(version))).toMatch(expected)
 })

@@ -316,8 +316,8 @@ describe('logout', () => {
     const user = await bothLogins([sam, kim])
     const { code, stdout, stderr } = await user.run('logout codex')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('Logged out kim@example.com; removed ')
-    expect(stdout).toContain('The Codex account in use is now sam@example.com.')
+    expect(stdout).toContain('Logged out kim@example.com and deleted ')
+    expect(stdout).toContain('Now using the Codex account sam@example.com.')
     expect(stdout).toContain('https://chatgpt.com/#settings/Security')
     expect(stdout).not.toContain('GitHub')
     expect(await recordsOf(user)).toEqual(['codex-acc-0001.json', expect.stringMatching(/^copilot-/)])
@@ -337,11 +337,11 @@ describe('logout', () => {
     const { code, stdout } = await user.run('logout')
     expect(code).toBe(0)
     expect(stdout).toContain('Logged out demo-user')
-    expect(stdout).toContain('The Codex login of sam@example.com stays; to remove it: copilot-proxy logout codex')
+    expect(stdout).toContain('Still logged in to Codex as sam@example.com. To log out: copilot-proxy logout codex')
     expect(await recordsOf(user)).toEqual(['codex-acc-0001.json'])
     expect((await user.run('logout')).stdout).toBe(
-      'Nobody is logged in to Copilot; there is nothing to remove.\n' +
-        'The Codex login of sam@example.com stays; to remove it: copilot-proxy logout codex\n',
+      'Not logged in to Copilot.\n' +
+        'Still logged in to Codex as sam@example.com. To log out: copilot-proxy logout codex\n',
     )
   })
 
@@ -370,7 +370,7 @@ describe('logout', () => {
     const user = await createUser()
     expect(await user.run('logout codex')).toEqual({
       code: 0,
-      stdout: 'Nobody is logged in to Codex; there is nothing to remove.\n',
+      stdout: 'Not logged in to Codex.\n',
       stderr: '',
     })
   })
@@ -384,7 +384,7 @@ describe('logout', () => {
     for (const commandLine of ['logout codex', 'logout --all']) {
       const { code, stdout } = await user.run(commandLine)
       expect(code).toBe(0)
-      expect(stdout).toContain('codex.use-cli-login is on: the login of Codex CLI was left alone')
+      expect(stdout).toContain('codex.use-cli-login is on, so copilot-proxy still uses the login of Codex CLI')
     }
     expect(await readFile(file, 'utf8')).toBe('{"tokens":{}}')
   })
@@ -393,7 +393,7 @@ describe('logout', () => {
     const user = await createUser()
     user.env['COPILOT_PROXY_CODEX_API_KEY'] = 'sk-example-key'
     const { stdout } = await user.run('logout codex')
-    expect(stdout).toContain('codex.api-key is still set, and still used.')
+    expect(stdout).toContain('codex.api-key is set, so copilot-proxy still uses it.')
     expect(stdout).not.toContain('sk-example-key')
   })
 

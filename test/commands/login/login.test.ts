@@ -218,7 +218,7 @@ describe('login with a token from standard input', () => {
         'copilot-integration-id': 'copilot-developer-cli',
       })
 
-      expect((await user.run('status')).stdout).toMatch(/Token +the login itself is sent to Copilot/)
+      expect((await user.run('status')).stdout).toMatch(/Token +the login itself, valid until you revoke it/)
       expect(JSON.parse((await user.run('status --json')).stdout)).toMatchObject({
         token: { state: 'direct', expires_at: null },
       })
@@ -401,7 +401,7 @@ describe('logout', () => {
     await user.run('login')
     const { code, stdout } = await user.run('logout')
     expect(code).toBe(0)
-    expect(stdout).toContain('Logged out demo-user; removed ')
+    expect(stdout).toContain('Logged out demo-user and deleted ')
     expect(await recordsOf(user.home)).toEqual([])
   })
 
@@ -411,7 +411,7 @@ describe('logout', () => {
     await user.run('login', { now: () => Date.now() - 60_000 })
     github.configure({ login: 'second-user' })
     await user.run('login')
-    expect((await user.run('logout')).stdout).toContain('The Copilot account in use is now demo-user.')
+    expect((await user.run('logout')).stdout).toContain('Now using the Copilot account demo-user.')
     await user.run('login')
     const { stdout } = await user.run('logout --all')
     expect(stdout).toContain('Logged out demo-user')
@@ -423,7 +423,7 @@ describe('logout', () => {
     const user = await createUser()
     expect(await user.run('logout')).toEqual({
       code: 0,
-      stdout: 'Nobody is logged in; there is nothing to remove.\n',
+      stdout: 'Not logged in.\n',
       stderr: '',
     })
   })
@@ -435,7 +435,7 @@ describe('logout', () => {
     await writeFile(path, '{"id":', { mode: 0o600 })
     const { code, stdout } = await user.run('logout')
     expect(code).toBe(0)
-    expect(stdout).toContain(`they may hold a token, so delete them:\n  ${path}.corrupt-1\n`)
+    expect(stdout).toContain(`These unreadable logins may contain tokens. Delete them:\n  ${path}.corrupt-1\n`)
     expect(await readdir(join(user.home, 'auth'))).toEqual(['copilot-broken.json.corrupt-1'])
   })
 
@@ -444,7 +444,7 @@ describe('logout', () => {
     const { code, stdout, stderr } = await user.run('logout')
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain(`${link} is not a plain file`)
-    expect(stderr).toContain('Nothing was removed: the stored login cannot be read.')
+    expect(stderr).toContain('The stored login cannot be read.')
     expect(stderr).toContain('copilot-proxy logout copilot --all')
   })
 
@@ -454,7 +454,9 @@ describe('logout', () => {
     const { code, stdout, stderr } = await user.run('logout --all')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('Logged out demo-user')
-    expect(stdout).toContain(`Removed ${link}, a link; what it leads to was left alone and may hold a token: ${target}`)
+    expect(stdout).toContain(
+      `Deleted ${link} (a link; the file it points to was kept and may contain a token: ${target})`,
+    )
     expect(await recordsOf(user.home)).toEqual([])
     expect(await readFile(target, 'utf8')).toBe('{}')
   })
@@ -481,6 +483,6 @@ describe('logout', () => {
     Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: 'x', COPILOT_GITHUB_TOKEN: 'ghu_example' })
     const { code, stdout } = await user.run('logout')
     expect(code).toBe(0)
-    expect(stdout).toContain('COPILOT_GITHUB_TOKEN is still set')
+    expect(stdout).toContain('COPILOT_GITHUB_TOKEN is set')
   })
 })

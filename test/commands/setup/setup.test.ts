@@ -418,7 +418,7 @@ describe('a daemon that asks for a key', () => {
     user.env['COPILOT_PROXY_API_KEY'] = 'wrong'
     expect(await user.run('setup claude --yes')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('The key in COPILOT_PROXY_API_KEY is wrong'),
+      stderr: expect.stringContaining('refused the key in COPILOT_PROXY_API_KEY'),
     })
   })
 })

@@ -72,16 +72,16 @@ describe('a login of its own', () => {
     const user = await codexUser()
     const { code, stdout, stderr } = await user.run('status')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^Login +nobody; log in with: copilot-proxy login$/m)
-    expect(stdout).toMatch(/^Codex login +sam@example\.com, ChatGPT plan plus$/m)
-    expect(stdout).toMatch(/^Codex token +good for (?:9|10) more days; renewed by itself$/m)
+    expect(stdout).toMatch(/^Copilot +not logged in\. Run: copilot-proxy login$/m)
+    expect(stdout).toMatch(/^Codex +sam@example\.com, ChatGPT plan plus$/m)
+    expect(stdout).toMatch(/^Codex token +valid for (?:9|10) days, then renewed automatically$/m)
     expect(stdout).toContain(user.path)
     expect(stdout).not.toMatch(/eyJ|example-refresh/)
   })
 
   test.each([
-    [30 * 60_000, /good for 30 more minutes;/],
-    [5 * hourMs, /good for [45] more hours;/],
+    [30 * 60_000, /valid for 30 minutes,/],
+    [5 * hourMs, /valid for [45] hours,/],
     [-1000, /^Codex token +expired; the next request renews it$/m],
   ])('with %i ms left', async (lifeMs, words) => {
     const user = await codexUser(lifeMs)
@@ -114,7 +114,7 @@ describe('a login of its own', () => {
     await symlink('/nowhere.json', join(user.home, 'auth', 'codex-linked.json'))
     const { code, stdout, stderr } = await user.run('status')
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
-    expect(stdout).toMatch(/^Codex login +.*codex-linked\.json is not a plain file/m)
+    expect(stdout).toMatch(/^Codex +.*codex-linked\.json is not a plain file/m)
     expect(await json(user)).toMatchObject({
       code: 1,
       document: { problem: null, codex: { login: null, problem: expect.stringContaining('codex-linked.json') } },
@@ -138,8 +138,8 @@ describe('the login of Codex CLI', () => {
     const { mtimeMs } = await stat(user.path)
     const { code, stdout } = await user.run('status')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^Codex login +kim@example\.com, ChatGPT plan plus \(login of Codex CLI, read-only\)$/m)
-    expect(stdout).toMatch(/^Codex token +good for .*; renewed by Codex CLI alone$/m)
+    expect(stdout).toMatch(/^Codex +kim@example\.com, ChatGPT plan plus \(login of Codex CLI, read-only\)$/m)
+    expect(stdout).toMatch(/^Codex token +valid .*, then renewed by Codex CLI$/m)
     expect(stdout).toContain(`Read from    ${user.path}`)
     expect(stdout).not.toMatch(/eyJ|example-refresh/)
     expect((await stat(user.path)).mtimeMs).toBe(mtimeMs)
@@ -166,7 +166,7 @@ describe('the login of Codex CLI', () => {
     const user = await cliUser(undefined)
     const { code, stdout } = await user.run('status')
     expect(code).toBe(3)
-    expect(stdout).toMatch(/^Codex login +Codex CLI keeps no login in a file: .*copilot-proxy login codex/m)
+    expect(stdout).toMatch(/^Codex +Codex CLI keeps no login in a file: .*copilot-proxy login codex/m)
   })
 
   test('that is cut short is a problem: exit 1, and nothing of it is repeated', async () => {
@@ -182,7 +182,7 @@ describe('the login of Codex CLI', () => {
     for (const change of [{ homeDir }, { homeDir: () => '' }]) {
       const { code, stdout } = await user.run('status', change)
       expect(code).toBe(1)
-      expect(stdout).toMatch(/^Codex login +The folder of Codex CLI is not known: set CODEX_HOME/m)
+      expect(stdout).toMatch(/^Codex +The folder of Codex CLI is unknown\. Set CODEX_HOME/m)
     }
   })
 })
@@ -192,7 +192,7 @@ test('an API key is named and never shown', async () => {
   user.env['COPILOT_PROXY_CODEX_API_KEY'] = 'sk-example-key'
   const { code, stdout } = await user.run('status')
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^Codex login +the API key in codex\.api-key$/m)
+  expect(stdout).toMatch(/^Codex +API key from codex\.api-key$/m)
   expect(stdout).not.toContain('sk-example-key')
   expect((await json(user)).document.codex.login).toMatchObject({ source: 'api-key' })
 })
@@ -202,7 +202,7 @@ test('reports Codex as switched off, and ignores its login', async () => {
   user.env['COPILOT_PROXY_CODEX_ENABLED'] = 'false'
   const { code, stdout } = await user.run('status')
   expect(code).toBe(3)
-  expect(stdout).toMatch(/^Codex login +off; codex\.enabled is false$/m)
+  expect(stdout).toMatch(/^Codex +off \(codex\.enabled: false\)$/m)
   expect((await json(user)).document.codex).toMatchObject({ enabled: false, login: null })
 })
 
@@ -210,8 +210,8 @@ test('without any login it says how to get either, and exits with 3', async () =
   const user = await createUser()
   const { code, stdout } = await user.run('status')
   expect(code).toBe(3)
-  expect(stdout).toMatch(/^Login +nobody; log in with: copilot-proxy login$/m)
-  expect(stdout).toMatch(/^Codex login +nobody; log in with: copilot-proxy login codex$/m)
+  expect(stdout).toMatch(/^Copilot +not logged in\. Run: copilot-proxy login$/m)
+  expect(stdout).toMatch(/^Codex +not logged in\. Run: copilot-proxy login codex$/m)
 })
 
 /** Something that answers like a daemon, on a port of its own until the test ends. */

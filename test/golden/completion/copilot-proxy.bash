@@ -12,7 +12,7 @@ _copilot_proxy() {
   while [ "$at" -lt "$COMP_CWORD" ]; do
     case "${COMP_WORDS[at]}" in
       --) return 0 ;;
-      --config|--host|--log-level)
+      --config|--host|--log-level|--model)
         # Bash takes "--option=value" for three words.
         if [ "${COMP_WORDS[at+1]}" = "=" ]; then at=$((at + 1)); fi
         at=$((at + 1))
@@ -38,6 +38,7 @@ _copilot_proxy() {
     " login --host") return 0 ;;
     " login --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
     " serve --log-level") COMPREPLY=($(compgen -W "trace debug info warn error silent" -- "$current")); return 0 ;;
+    " serve --model") COMPREPLY=($(compgen -W "$(copilot-proxy __complete models 2>/dev/null)" -- "$current")); return 0 ;;
     " serve --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
     " key --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
     " key add --config") compopt -o default 2>/dev/null || { IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); }; return 0 ;;
@@ -48,7 +49,7 @@ _copilot_proxy() {
       case "$path" in
         "") words="--config --help -h" ;;
         " login") words="--host --help -h --config" ;;
-        " serve") words="--log-level --follow -f --help -h --config" ;;
+        " serve") words="--log-level --follow -f --model --help -h --config" ;;
         " key") words="--help -h --config" ;;
         " key add") words="--help -h --config" ;;
         " key help") words="" ;;
@@ -62,7 +63,7 @@ _copilot_proxy() {
         " login 0") words="copilot codex" ;;
         " key 0") words="add help" ;;
         " completion 0") words="bash zsh" ;;
-        " help 0") words="login serve key completion" ;;
+        " help 0") words="login serve key completion help" ;;
       esac
       ;;
   esac

@@ -12,7 +12,7 @@ function __copilot_proxy_at
         switch $word
             case --
                 return 1
-            case --config --host --log-level
+            case --config --host --log-level --model
                 set skip 1
             case '-*'
             case '*'
@@ -43,6 +43,7 @@ complete -c copilot-proxy -n "__copilot_proxy_at 'login'" -l help -s h -d 'displ
 complete -c copilot-proxy -n "__copilot_proxy_at 'login'" -l config -r -F -d 'read this [file]: "yours"'
 complete -c copilot-proxy -n "__copilot_proxy_at 'serve'" -l log-level -x -a 'trace debug info warn error silent' -d 'how much'
 complete -c copilot-proxy -n "__copilot_proxy_at 'serve'" -l follow -s f -d 'go on'
+complete -c copilot-proxy -n "__copilot_proxy_at 'serve'" -l model -x -a '(copilot-proxy __complete models 2>/dev/null)' -d 'which model'
 complete -c copilot-proxy -n "__copilot_proxy_at 'serve'" -l help -s h -d 'display help for command'
 complete -c copilot-proxy -n "__copilot_proxy_at 'serve'" -l config -r -F -d 'read this [file]: "yours"'
 complete -c copilot-proxy -n "__copilot_proxy_at 'key' 0" -a add -d 'make one'
@@ -54,4 +55,4 @@ complete -c copilot-proxy -n "__copilot_proxy_at 'key add'" -l config -r -F -d '
 complete -c copilot-proxy -n "__copilot_proxy_at 'completion' 0" -a 'bash zsh'
 complete -c copilot-proxy -n "__copilot_proxy_at 'completion'" -l help -s h -d 'display help for command'
 complete -c copilot-proxy -n "__copilot_proxy_at 'completion'" -l config -r -F -d 'read this [file]: "yours"'
-complete -c copilot-proxy -n "__copilot_proxy_at 'help' 0" -a 'login serve key completion'
+complete -c copilot-proxy -n "__copilot_proxy_at 'help' 0" -a 'login serve key completion help'

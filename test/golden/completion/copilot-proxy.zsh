@@ -1,6 +1,12 @@
 #compdef copilot-proxy
 # zsh completion for copilot-proxy. In ~/.zshrc, after compinit:
 #   source <(copilot-proxy completion zsh)
+_copilot-proxy-values() {
+  local -a values
+  values=(${(f)"$(copilot-proxy __complete $@[-1] 2>/dev/null)"})
+  compadd "${(@)@[1,-2]}" -a values
+}
+
 _copilot-proxy() {
   local curcontext="$curcontext" state line
   local -a commands
@@ -48,6 +54,7 @@ _copilot-proxy-serve() {
     '--log-level=[how much]: :(trace debug info warn error silent)' \
     '(--follow -f)--follow[go on]' \
     '(--follow -f)-f[go on]' \
+    '--model=[which model]: :_copilot-proxy-values models' \
     '(--help -h)--help[display help for command]' \
     '(--help -h)-h[display help for command]' \
     '--config=[read this \[file\]\: "yours"]: :_files' \
@@ -106,7 +113,7 @@ _copilot-proxy-completion() {
 
 _copilot-proxy-help() {
   _arguments -s -S \
-    '1: :(login serve key completion)' \
+    '1: :(login serve key completion help)' \
     && return 0
 }
 

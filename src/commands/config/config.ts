@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises'
-import { showConfig } from '../config/secrets.ts'
-import { formatConfigError, formatSource } from '../config/problem.ts'
-import { checkAliasTargets } from './shared/alias-targets.ts'
-import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
-import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { findFiles, loadSettings, readSettings } from './shared/settings.ts'
+import { showConfig } from '../../config/secrets.ts'
+import { formatConfigError, problemDocument } from '../../config/problem.ts'
+import { checkAliasTargets } from '../shared/alias-targets.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
+import { findFiles, loadSettings, readSettings } from '../shared/settings.ts'
 
 export async function configPath(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { configFile } = findFiles(context, flags.config)
@@ -30,7 +30,7 @@ export async function configCheck(context: CommandContext, flags: ReportFlags): 
     writeJson(context, {
       valid: problems.length === 0,
       path,
-      problems: problems.map(({ source, key, detail }) => ({ source: formatSource(source), key, detail })),
+      problems: problems.map(problemDocument),
       ...(targets?.isComplete === false && { alias_targets_checked: false }),
     })
     return problems.length === 0 ? exitCode.done : exitCode.usage
@@ -39,15 +39,15 @@ export async function configCheck(context: CommandContext, flags: ReportFlags): 
   context.stdout.write(
     result.settings.hasFile
       ? `${path} is valid.\n`
-      : `There is no file at ${path}; defaults and environment are valid.\n`,
+      : `No configuration file at ${path}. The defaults and environment variables are valid.\n`,
   )
   if (targets?.isComplete === false) context.stderr.write(uncheckedTargets)
   return exitCode.done
 }
 
 const uncheckedTargets =
-  'Note: the targets of models.aliases were not checked, because no running copilot-proxy has the model list of the ' +
-  'account. Start it, then run this again.\n'
+  'Note: the models in models.aliases were not checked, because only a running copilot-proxy knows your models. ' +
+  'Run copilot-proxy start, then check again.\n'
 
 /** Prints the values in force and their sources, secrets masked. */
 export async function configShow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openProxy } from '../http/harness.ts'
-import { createUser } from './harness.ts'
+import { openProxy } from '../../http/harness.ts'
+import { createUser } from '../harness.ts'
 
 async function userWith(yaml: string) {
   const user = await createUser()
@@ -27,7 +27,7 @@ describe('config check', () => {
     const other = await createUser()
     expect(await other.run('config check')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('There is no file'),
+      stdout: expect.stringContaining('No configuration file at'),
     })
   })
 
@@ -87,7 +87,7 @@ describe('the targets of aliases', () => {
     user.env['COPILOT_PROXY_SERVER_PORT'] = '1'
     const { code, stderr } = await user.run('config check')
     expect(code).toBe(0)
-    expect(stderr).toMatch(/^Note: the targets of models\.aliases were not checked/)
+    expect(stderr).toMatch(/^Note: the models in models\.aliases were not checked/)
     const json = JSON.parse((await user.run('config check --json')).stdout)
     expect(json).toMatchObject({ valid: true, problems: [], alias_targets_checked: false })
   })

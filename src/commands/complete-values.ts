@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { namedApiKeys } from '../config/api-keys.ts'
+import { isLoopbackHost } from '../config/loopback.ts'
+import { exitCode } from './shared/command.ts'
+import type { CommandContext, ExitCode } from './shared/command.ts'
+import { daemonUrl, findCallerKey, findDaemon, getFromDaemon } from './shared/find-daemon.ts'
+import { readSettings } from './shared/settings.ts'
+import type { LoadedSettings } from './shared/settings.ts'
+
+/** What a completion script asks for while the user types. */
+export type ValueKind = 'models' | 'keys'
+
+/** For each of at most three requests on this machine: the user waits at the prompt. Ms. */
+const timeoutMs = 300
+
+/** `compgen -W` of bash expands its words, so anything that a shell could interpret is left out. */
+const plainWord = /^[\w.:/@+-]+$/
+
+/** Prints one value per line; nothing if they are unknown. Never fails. */
+export async function completeValues(context: CommandContext, kind: ValueKind): Promise<ExitCode> {
+  const values = await findValues(context, kind).catch(() => [])
+  const words = [...new Set(values)].filter((value) => plainWord.test(value))
+  context.stdout.write(words.map((word) => `${word}\n`).join(''))
+  return exitCode.done
+}
+
+async function findValues(context: CommandContext, kind: ValueKind): Promise<readonly string[]> {
+  const read = await readSettings(context, undefined)
+  if (!read.ok) return []
+  const { server, models } = read.settings.config
+  if (kind === 'keys') return namedApiKeys(server.apiKeys).map(({ name }) => name)
+  return [...(await listModels(context, read.settings).catch(() => [])), ...Object.keys(models.aliases)]
+}
+
+const modelList = z.object({ data: z.array(z.object({ id: z.string() })) })
+
+async function listModels(context: CommandContext, settings: LoadedSettings): Promise<readonly string[]> {
+  const { hostname } = new URL(daemonUrl(settings.config.server))
+  if (!isLoopbackHost(hostname)) return []
+  const { url, health } = await findDaemon(context, settings, { timeoutMs })
+  if (health === undefined) return []
+  const key = findCallerKey(context, settings.config)?.key
+  const { body } = await getFromDaemon(context, { url, key }, '/v1/models', timeoutMs)
+  return modelList.parse(body).data.map(({ id }) => id)
+}

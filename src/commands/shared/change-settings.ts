@@ -1,0 +1,66 @@
+import { loadConfig } from '../../config/load.ts'
+import type { Sources } from '../../config/load.ts'
+import { formatConfigError } from '../../config/problem.ts'
+import type { Config, SettingKey } from '../../config/schema.ts'
+import { camelKey } from '../../config/settings-tree.ts'
+import { valueAt } from '../../json/value-at.ts'
+import { CommandFailure, exitCode } from './command.ts'
+import type { CommandContext } from './command.ts'
+import { changeConfigFile } from './edit-file.ts'
+
+/** Settings that a running daemon takes over when it is restarted; it takes over all others at once. */
+const restartKeys = [
+  'server.host',
+  'server.port',
+  'log.format',
+  'auth.store',
+  'auth.strict-permissions',
+] as const satisfies readonly SettingKey[]
+
+export function needsRestart(key: string): boolean {
+  return restartKeys.some((each) => each === key)
+}
+
+/** The settings that need a restart and differ. */
+export function changedRestartKeys(before: Config, after: Config): readonly SettingKey[] {
+  return restartKeys.filter((key) => {
+    const path = key.split('.').map(camelKey)
+    return valueAt(before, path) !== valueAt(after, path)
+  })
+}
+
+interface Change {
+  readonly path: string
+  /** The setting that `edit` changes. */
+  readonly key: string
+  /** Returns undefined if only a person can edit the file. */
+  readonly edit: (text: string) => string | undefined
+  /** Runs before the file changes; the file stays as it is if this throws. */
+  readonly beforeReplace?: (() => Promise<void>) | undefined
+}
+
+/**
+ * Writes the edited configuration file, if the configuration remains valid.
+ * @returns the sources of the values in force then
+ * @throws CommandFailure
+ */
+export async function changeSettings(context: CommandContext, change: Change): Promise<Sources> {
+  const { path, key, edit, beforeReplace } = change
+  let sources: Sources = {}
+  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
+    const changed = edit(text)
+    const loaded = loadConfig({ file: { path, text: changed ?? text }, env: context.env, flags: [] })
+    if (!loaded.ok) {
+      const problems = formatConfigError(loaded.error)
+      const message = `${path} was not changed, because the configuration would be invalid:\n${problems}`
+      throw new CommandFailure(exitCode.usage, message)
+    }
+    if (changed === undefined) {
+      const advice = `${key} uses YAML that only you can edit. Run: copilot-proxy config edit`
+      throw new CommandFailure(exitCode.failed, `${path} was not changed: ${advice}`)
+    }
+    sources = loaded.sources
+    return changed
+  })
+  return sources
+}
