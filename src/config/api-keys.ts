@@ -25,8 +25,8 @@ const hashPhrase = 'expected a plain key, or NAME:sha256: followed by 64 hexadec
 
 /** Why a name is not acceptable, or undefined. Never repeats the name: it may be a misplaced key. */
 export function keyNameFault(name: string): string | undefined {
-  if (!keyName.test(name)) return 'a name is made of at most 64 letters, digits, dots, dashes and underscores'
-  return positionName.test(name) ? 'names such as plain-1 stand for keys without a name' : undefined
+  if (!keyName.test(name)) return 'a name has at most 64 letters, digits, dots, dashes and underscores'
+  return positionName.test(name) ? 'names such as plain-1 are reserved for keys without a name' : undefined
 }
 
 /** Undefined for an invalid entry; `apiKeyEntryFault` says why. */

@@ -58,7 +58,7 @@ function ownHomeIn(env: Environment, path: PlatformPath): string | undefined {
   const ownHome = env['COPILOT_PROXY_HOME']
   if (ownHome === undefined || ownHome === '') return undefined
   if (path.isAbsolute(ownHome)) return ownHome
-  throw new PathsError('COPILOT_PROXY_HOME must be an absolute path, one that does not depend on where you are.')
+  throw new PathsError('COPILOT_PROXY_HOME must be an absolute path.')
 }
 
 function baseFolder(

@@ -92,7 +92,7 @@ function holdsNothing(text: string): boolean {
 }
 
 function emptied(path: string): ConfigError {
-  const detail = 'holds no settings any more; for the defaults, write {} into it'
+  const detail = 'is empty; for the defaults, write {} to it'
   return { problems: [{ source: { kind: 'file', path }, key: '', detail }] }
 }
 

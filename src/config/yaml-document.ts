@@ -44,27 +44,27 @@ const syntaxDetails: Record<ErrorCode, string> = {
   ALIAS_PROPS: 'an alias (*name) cannot have an anchor or a tag',
   BAD_ALIAS: 'an anchor (&name) or alias (*name) needs a name',
   BAD_COLLECTION_TYPE: 'this tag (!name) does not fit the value',
-  BAD_DIRECTIVE: 'this % line is not understood; remove it',
+  BAD_DIRECTIVE: 'this % line is not valid; remove it',
   BAD_DQ_ESCAPE: 'unknown escape after \\ in a double-quoted text; use single quotes to write \\ as it is',
   BAD_INDENT: 'this line is not indented as the lines around it require, or a bracket before it is not closed',
-  BAD_PROP_ORDER: 'an anchor or tag stands in the wrong place',
-  BAD_SCALAR_START: 'a text that begins with @ or ` needs quotes',
+  BAD_PROP_ORDER: 'an anchor or tag is in the wrong place',
+  BAD_SCALAR_START: 'a text that starts with @ or ` needs quotes',
   BLOCK_AS_IMPLICIT_KEY:
     'two keys on one line, or a line before it is not indented far enough; a text with a colon needs quotes',
   BLOCK_IN_FLOW: 'a bracket is not closed before this line',
-  DUPLICATE_KEY: 'this key is given twice',
+  DUPLICATE_KEY: 'this key appears twice',
   IMPOSSIBLE: 'this is not YAML',
   KEY_OVER_1024_CHARS: 'this key is too long; is a colon missing?',
   MISSING_CHAR: 'a character is missing here: a closing quote or bracket, a comma, or a colon with a space after it',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line; is a colon missing?',
   MULTIPLE_ANCHORS: 'a value can have one anchor (&name) only',
-  MULTIPLE_DOCS: 'a second document begins here (---); only one is read',
+  MULTIPLE_DOCS: 'a second document starts here (---); only one is allowed',
   MULTIPLE_TAGS: 'a value can have one tag (!name) only',
   NON_STRING_KEY: 'a key must be plain text',
   RESOURCE_EXHAUSTION: 'too deeply nested',
-  TAB_AS_INDENT: 'a tab is used as indentation; YAML takes spaces only',
-  TAG_RESOLVE_FAILED: 'tags (!name) are not used here; a text that begins with ! needs quotes',
-  UNEXPECTED_TOKEN: 'this cannot stand here; check the indentation, quotes and brackets around it',
+  TAB_AS_INDENT: 'tabs cannot indent YAML; use spaces',
+  TAG_RESOLVE_FAILED: 'tags (!name) are not used here; a text that starts with ! needs quotes',
+  UNEXPECTED_TOKEN: 'unexpected text; check the indentation, quotes and brackets around it',
 }
 
 type At = (offset: number) => Position
@@ -164,7 +164,7 @@ export function readYaml(text: string): YamlResult {
     return readDocument(text, at, lines)
   } catch {
     // The library throws if aliases unfold into too much or nesting exhausts the stack.
-    return { ok: false, fault: { position: at(0), key: '', detail: 'aliases or nesting unfold into too much' } }
+    return { ok: false, fault: { position: at(0), key: '', detail: 'too many aliases or nested values' } }
   }
 }
 

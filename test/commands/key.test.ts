@@ -412,7 +412,7 @@ test('P24 a running daemon still asks for keys when its configuration file is em
   const statusOf = async () => (await fetch(`${url}/v1/models`)).status
   expect(await statusOf()).toBe(401)
   await writeFile(file, '')
-  await cli.seen('stderr', /the old settings stay: \S+config\.yaml +holds no settings any more/)
+  await cli.seen('stderr', /the old settings stay: \S+config\.yaml +is empty/)
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ config: 'invalid' })
   expect(await statusOf()).toBe(401)
   await writeFile(file, 'server: { api-keys: [] }\n')

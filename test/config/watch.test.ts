@@ -266,7 +266,7 @@ describe('a file that is not valid', () => {
 })
 
 describe('P24 a file that is emptied changes nothing', () => {
-  const fault = 'config.yaml  holds no settings any more; for the defaults, write {} into it'
+  const fault = 'config.yaml  is empty; for the defaults, write {} to it'
 
   test.each([
     ['cut to nothing', ''],
