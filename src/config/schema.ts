@@ -174,7 +174,7 @@ const timeouts = section({
 const copilot = section({
   'base-url': optionalBaseUrl
     .default('')
-    .describe('Copilot endpoint. Must be a host of GitHub or this machine. ' + 'Empty: the endpoint of the login.'),
+    .describe('Copilot endpoint. Must be a host of GitHub or this machine. Empty: the endpoint of the login.'),
   auth: oneOf(['exchange', 'direct'])
     .default('exchange')
     .describe(

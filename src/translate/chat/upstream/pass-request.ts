@@ -26,7 +26,7 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
 }
 
 /** What the reply to a passed request needs of it. */
-export interface ChatReplyNotes {
+interface ChatReplyNotes {
   readonly reasoningContent: boolean
 }
 
