@@ -33,8 +33,8 @@ export function fixedHeaders(table: Readonly<Record<string, string>>): Record<st
 const headerName = z
   .string()
   .regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/i, 'expected a header name')
-  .refine((name) => name === name.toLowerCase(), 'this header is given twice')
-  .refine((name) => !reservedNames.has(name), 'this header is set by copilot-proxy itself')
+  .refine((name) => name === name.toLowerCase(), 'this header appears twice')
+  .refine((name) => !reservedNames.has(name), 'copilot-proxy sets this header itself')
 
 /** RFC 9110 §5.5: visible characters, with spaces and tabs between them only. */
 const legalValue = /^(?:[!-~\u{80}-\u{ff}](?:[\t -~\u{80}-\u{ff}]*[!-~\u{80}-\u{ff}])?)?$/u
@@ -42,7 +42,7 @@ const legalValue = /^(?:[!-~\u{80}-\u{ff}](?:[\t -~\u{80}-\u{ff}]*[!-~\u{80}-\u{
 const headerValue = z
   .string({ error: textPhrase })
   // Not repeated in the message: a header may carry a key.
-  .refine((value) => legalValue.test(value), 'expected a legal header value: one line of plain characters')
+  .refine((value) => legalValue.test(value), 'expected a valid header value: one line of plain characters')
   .nullable()
 
 /** A table of request headers over `defaults`; an empty or null entry removes a default. Expects names in lower case. */

@@ -17,7 +17,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EISDIR: 'this is a folder',
   ENXIO: 'this is not a file',
-  ELOOP: 'the symbolic links go in a circle',
+  ELOOP: 'the symbolic links form a loop',
 }
 
 function codeOf(error: unknown): string {

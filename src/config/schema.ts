@@ -63,45 +63,42 @@ const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictO
 const server = section({
   host: bindHost
     .default('127.0.0.1')
-    .describe('Address to listen on. Addresses beyond this machine, such as 0.0.0.0, need api-keys.'),
-  port: port.default(4141).describe('Port to listen on. 0 picks a free one.'),
+    .describe('Host name or IP address to listen on. Any address other than loopback requires api-keys.'),
+  port: port.default(4141).describe('TCP port. 0: a free port.'),
   'api-keys': apiKeyList.default([]).meta({
-    description:
-      'Keys of callers, as plain text or NAME:sha256:<hash>. Create one with: copilot-proxy key add. Empty: callers need no key.',
+    description: 'API keys that callers must use, in plain text or as NAME:sha256:<hash>. Empty: no key is required.',
     secret: true,
   }),
   'allowed-hosts': hostList
     .default([])
-    .describe('Host names that callers may use, besides those of this machine. With keys, IP addresses need no entry.'),
+    .describe('Host names that callers may use besides localhost. With keys, IP addresses are always allowed.'),
   'allowed-origins': originList
     .default([])
-    .describe('Web origins whose pages may call copilot-proxy, e.g. https://app.example.'),
-  'body-limit-mb': positiveNumber(512).default(64).describe('Largest request body, after decompression. MB.'),
+    .describe('Web origins whose pages may call copilot-proxy, for example https://app.example.'),
+  'body-limit-mb': positiveNumber(512).default(64).describe('Maximum size of a request body after decompression. MB.'),
   'max-concurrent-requests': wholeNumber(1, 100_000)
     .default(64)
-    .describe('Requests to serve at the same time. More requests wait in a queue.'),
+    .describe('Maximum number of concurrent requests. Further requests wait in a queue.'),
   'max-queued-requests': wholeNumber(0, 100_000)
     .default(256)
-    .describe('Requests that may wait. More requests get 429 with Retry-After.'),
+    .describe('Maximum number of queued requests. Further requests get a 429 with Retry-After.'),
   'max-requests-per-minute': wholeNumber(0, 1_000_000)
     .default(0)
     .describe(
-      'Requests per minute for each key, or for each address without a key. More requests get 429. 0: no limit.',
+      'Maximum requests a minute per key, or per address without a key. Further requests get a 429. 0: no limit.',
     ),
   'rate-limit': oneOf(['refuse', 'wait'])
     .default('refuse')
-    .describe('Requests over the limit per minute. refuse: they get 429. wait: they wait in the queue.'),
+    .describe('Requests above the limit per minute. refuse: answer with 429. wait: put them in the queue.'),
   'key-limits': keyLimitTable
     .default({})
-    .describe(
-      'Limits of single keys, by name: requests-per-minute, credits-per-day, models (names or patterns with *).',
-    ),
+    .describe('Limits per key name: requests-per-minute, credits-per-day, models (names or patterns with *).'),
   'max-connections': wholeNumber(1, 100_000)
     .default(4096)
-    .describe('Open connections. More connections are closed at once.'),
+    .describe('Maximum number of open connections. Further connections are closed.'),
   'shutdown-grace-seconds': graceSeconds
     .default(30)
-    .describe('Time for running answers to finish after a stop signal. Seconds.'),
+    .describe('Time that running requests get to finish after a stop signal. Seconds.'),
 }).superRefine((settings, context) => {
   const names = namedApiKeys(settings['api-keys']).map(({ name }) => name)
   const known = new Set(names.map((name) => name.toLowerCase()))
@@ -113,7 +110,7 @@ const server = section({
       continue
     }
     const keys = names.length === 0 ? '`server.api-keys` is empty' : `the keys are ${names.join(', ')}`
-    const message = seen.has(lower) ? 'this key has limits already' : `no key has this name; ${keys}`
+    const message = seen.has(lower) ? 'this key already has limits' : `no key has this name; ${keys}`
     context.addIssue({ code: 'custom', path: ['key-limits', name], message, params: { part: 'key' } })
   }
   if (isLoopbackHost(settings.host) || settings['api-keys'].length > 0) return
@@ -130,121 +127,114 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
 export const logFormats = ['auto', 'pretty', 'json'] as const
 
 const log = section({
-  level: oneOf(logLevels)
-    .default('info')
-    .describe('Log lines of this level and above: trace, debug, info, warn, error or silent.'),
+  level: oneOf(logLevels).default('info').describe('Minimum level of the lines to log.'),
   format: oneOf(logFormats)
     .default('auto')
     .describe('pretty: lines for people. json: one JSON object per line. auto: pretty on a terminal, json otherwise.'),
-  bodies: onOff
-    .default(false)
-    .describe('Also log prompts and answers. They are private; turn this on only to find a problem.'),
+  bodies: onOff.default(false).describe('Log prompts and answers. For debugging only.'),
   'cache-diagnostics': onOff
     .default(false)
-    .describe('Keep hashes of the parts of each prompt in memory, so that `doctor --cache` can explain missed caches.'),
+    .describe('Keep hashes of the parts of each prompt, so that `doctor --cache` can explain cache misses.'),
 })
 
 /** The credentials of one provider never go to the other, whatever is configured. */
 const chatgptUrl = baseUrl.refine(
   takesChatgptLogin,
-  'a ChatGPT login may not be sent there: expected a host of openai.com or chatgpt.com, or this machine',
+  'ChatGPT logins must not be sent there: expected a host of openai.com or chatgpt.com, or this machine',
 )
-const keyUrl = baseUrl.refine(takesOpenaiKey, 'an OpenAI key may not be sent there: that is the host of another login')
+const keyUrl = baseUrl.refine(takesOpenaiKey, 'OpenAI keys must not be sent there: the host belongs to another login')
 const githubUrl = endpointUrl.refine(
   takesGithubLogin,
-  'a GitHub login may not be sent there: that is a host of OpenAI’s',
+  'GitHub logins must not be sent there: the host belongs to OpenAI',
 )
 
 // No defaults: `sanitizeCopilotOAuth` has filled in every key before.
 const copilotOauth = section({
-  'auth-url': githubUrl.describe('Browser login: where the user is sent.'),
-  'token-url': githubUrl.describe('Browser login: where the code is exchanged.'),
-  'client-id': text.describe('Browser login: client id. Empty: only the device login is offered.'),
-  'redirect-port': port.describe('Browser login: port on this machine that GitHub sends the browser back to.'),
-  scope: filledText.describe('Browser login: scopes asked for.'),
-  'github-base-url': githubUrl.describe('Where the device login happens.'),
-  'github-api-base-url': githubUrl.describe('GitHub API that gives out Copilot tokens.'),
+  'auth-url': githubUrl.describe('Browser login: authorization URL.'),
+  'token-url': githubUrl.describe('Browser login: token URL.'),
+  'client-id': text.describe('Browser login: client id. Empty: device login only.'),
+  'redirect-port': port.describe('Browser login: local port for the redirect.'),
+  scope: filledText.describe('Browser login: requested scopes.'),
+  'github-base-url': githubUrl.describe('GitHub base URL for the device login.'),
+  'github-api-base-url': githubUrl.describe('Base URL of the GitHub API, which issues Copilot tokens.'),
   'github-client-id': filledText.describe('Device login: client id.'),
-  'github-scope': filledText.describe('Device login: scopes asked for.'),
+  'github-scope': filledText.describe('Device login: requested scopes.'),
 })
 
 const timeouts = section({
-  'connect-seconds': positiveSeconds.default(10).describe('To open a connection. Seconds.'),
-  'headers-seconds': positiveSeconds.default(300).describe('From the request to the first byte of the reply. Seconds.'),
+  'connect-seconds': positiveSeconds.default(10).describe('Timeout for opening a connection. Seconds.'),
+  'headers-seconds': positiveSeconds
+    .default(300)
+    .describe('Timeout from the request to the first byte of the reply. Seconds.'),
   'idle-seconds': positiveSeconds
     .default(300)
-    .describe('Between two events of a running stream; its total length has no limit. Seconds.'),
+    .describe('Timeout between two events of a stream. The stream as a whole has no timeout. Seconds.'),
 })
 
 const copilot = section({
   'base-url': optionalBaseUrl
     .default('')
-    .describe(
-      'Copilot endpoint to use instead of the one that the login names; a host of GitHub’s or this machine. ' +
-        'Empty: the one that the login names.',
-    ),
+    .describe('Copilot endpoint. Must be a host of GitHub or this machine. Empty: the endpoint of the login.'),
   auth: oneOf(['exchange', 'direct'])
     .default('exchange')
     .describe(
-      'exchange: the GitHub login is traded for short-lived Copilot tokens. direct: it is sent to Copilot itself. ' +
-        'Tokens that GitHub does not exchange are sent directly either way.',
+      'exchange: get short-lived Copilot tokens for the GitHub login. direct: send the GitHub login to Copilot. ' +
+        'Tokens that GitHub cannot exchange are always sent directly.',
     ),
   'refresh-safety-margin-seconds': positiveSeconds.describe(
-    'Renew the Copilot token this long before it is due. Seconds. Blank, 0 or less: 60.',
+    'Renew the Copilot token this many seconds before it is due. Blank, 0 or less: 60.',
   ),
   'refresh-on-unauthorized': onOff.default(true).describe('After a 401, renew the token and repeat the request once.'),
   initiator: oneOf(['history', 'last-message'])
     .default('history')
-    .describe(
-      'Requests that count as agent requests. history: all after the first answer. last-message: decided by the last message.',
-    ),
+    .describe('How copilot-proxy decides whether a request counts as made by the user or by an agent.'),
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
-    .describe('auto: what the model supports. chat: Chat Completions wherever the model has it.'),
+    .describe('auto: an API that the model supports. chat: Chat Completions where the model supports it.'),
   headers: headerTable(copilotHeaders)
     .prefault({})
     .meta({
       description:
-        'Headers of every Copilot request, laid over the defaults; an empty entry removes one. ' +
-        'auto: by what the request is.',
+        'Headers of Copilot requests, merged with the defaults. An empty value removes a header. ' +
+        'auto: set by the kind of request.',
       caseless: true,
     }),
   'client-ids': onOff
     .default(false)
-    .describe('Send session, machine and device ids, made at random and kept per install, as GitHub’s editors do.'),
+    .describe('Send random session, machine and device ids, stored for this installation, as GitHub’s editors do.'),
   timeouts: timeouts.prefault({}),
 })
 
 const codex = section({
-  enabled: onOff.default(true).describe('Offer OpenAI Codex models if you have a login or key for them.'),
+  enabled: onOff.default(true).describe('Offer OpenAI Codex models if there is a Codex login or key.'),
   'base-url': chatgptUrl.default('https://chatgpt.com/backend-api/codex').describe('Endpoint for a ChatGPT login.'),
   'api-base-url': keyUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
   'api-key': text.default('').meta({ description: 'OpenAI API key. Empty: the ChatGPT login is used.', secret: true }),
-  issuer: chatgptUrl.default('https://auth.openai.com').describe('Where the ChatGPT login happens.'),
+  issuer: chatgptUrl.default('https://auth.openai.com').describe('Base URL of the ChatGPT login.'),
   'client-id': filledText
     .default('app_EMoamEEZ73f0CkXaXp7hrann')
-    .describe('ChatGPT login: client id. The one of OpenAI’s own Codex CLI, which is public.'),
+    .describe('ChatGPT login: client id. Default: the public id of Codex CLI.'),
   'use-cli-login': onOff
     .default(false)
-    .describe(
-      'Use the login that Codex CLI keeps in its auth.json, read-only: it is never renewed or changed from here.',
-    ),
+    .describe('Use the login in Codex CLI’s auth.json. copilot-proxy never renews or changes it.'),
   originator: headerText
     .default('copilot-proxy')
-    .describe('Who the program says it is to the ChatGPT backend (header originator, and the start of user-agent).'),
+    .describe('Name of this program for the ChatGPT backend (header originator and start of user-agent).'),
   'client-version': versionText
     .default('0.169.0')
-    .describe('Version of Codex CLI whose model list is asked for; models newer than it are not listed.'),
+    .describe('Codex CLI version for the model list. Newer models are not listed.'),
   'responses-lite': oneOf(['auto', 'never'])
     .default('auto')
-    .describe('auto: when a model is not found in the standard form, ask once more in the “lite” form.'),
+    .describe('auto: if a model is not found, retry in the “lite” request form.'),
   timeouts: timeouts.prefault({}),
 })
 
 const auth = section({
   store: oneOf(['file', 'keychain'])
     .default('file')
-    .describe('Where logins are kept: files that only you can read, or such files sealed with a key in the keychain.'),
+    .describe(
+      'Storage of logins. file: files that only you can read. keychain: such files, encrypted with a key in the keychain.',
+    ),
   'strict-permissions': onOff
     .default(false)
     .describe('Refuse to start if other users can read the configuration or a stored login.'),
@@ -254,31 +244,31 @@ const models = section({
   aliases: aliasTable
     .default({})
     .describe(
-      'Other names for models, e.g. {fast: gpt-5-mini}. Names may have *. With a list of models, the next model answers ' +
+      'Other names for models: the alias (may have *), then the model. With a list of models, the next one is tried ' +
         'after 429, 402 or 5xx.',
     ),
-  hide: textList.default([]).describe('Models to hide from the list.'),
+  hide: textList.default([]).describe('Models to hide from the model list.'),
 })
 
 const chat = section({
   'history-window': wholeNumber(0, 1_000_000)
     .default(0)
-    .describe('Of Chat Completions requests: keep system text and this many last turns; 0 keeps everything.'),
+    .describe('Chat Completions requests: keep the system text and this many last turns. 0: keep everything.'),
   'reasoning-content': oneOf(['auto', 'always'])
     .default('auto')
     .describe(
-      'Repeat reasoning_text of Chat Completions as reasoning_content. auto: for clients known to read it. always: for every client.',
+      'Chat Completions answers: repeat reasoning_text as reasoning_content. auto: for clients known to read it. always: for every client.',
     ),
   strict: onOff
     .default(false)
-    .describe('In all three APIs: refuse with 400 what would otherwise be adapted or left out with a warning.'),
+    .describe('All three APIs: refuse a request with 400 instead of dropping or changing a part of it with a warning.'),
 })
 
 const messages = section({
   'web-search-model': text
     .default('auto')
     .describe(
-      'The Copilot model that searches the web for models that cannot, behind /responses. auto: the cheapest GPT model. ' +
+      'Copilot model on /responses that runs web searches for models without web search. auto: the cheapest GPT model. ' +
         'Empty: no searches.',
     ),
 })
@@ -310,7 +300,7 @@ export const configSchema = section({
   {
     path: ['copilot', 'base-url'],
     error:
-      'a Copilot token may not be sent there: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub ' +
+      'Copilot tokens must not be sent there: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub ' +
       'host of copilot-oauth or a subdomain of one (https, no port), or this machine',
     when: ({ issues }) => !issues.some((issue) => hostSettings.some((key) => concerns(issue, key))),
   },

@@ -84,7 +84,7 @@ export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((en
     if (entry?.form !== 'hash') continue
     const name = entry.name.toLowerCase()
     if (seen.has(name)) {
-      context.addIssue({ code: 'custom', path: [index], message: `there are two keys of the name ${entry.name}` })
+      context.addIssue({ code: 'custom', path: [index], message: `two keys have the name ${entry.name}` })
     }
     seen.add(name)
   }
@@ -110,7 +110,7 @@ export const aliasTable = z
   })
 
 function targetFault(name: string, target: string, names: ReadonlySet<string>): string | undefined {
-  if (target.includes('*')) return `the target "${target}" has a *: expected the name of a model`
+  if (target.includes('*')) return `the target "${target}" must be a model name without *`
   if (!names.has(target)) return undefined
   const subject = target === name ? 'this alias is its own target' : `the target "${target}" is another alias`
   return `${subject}: expected the name of a model, such as copilot/${target.replace(/^.*\//, '')}`

@@ -163,7 +163,7 @@ export function readYaml(text: string): YamlResult {
     return readDocument(text, at, lines)
   } catch {
     // The library throws if aliases unfold into too much or nesting exhausts the stack.
-    return { ok: false, fault: { position: at(0), key: '', detail: 'aliases or nesting unfold into too much' } }
+    return { ok: false, fault: { position: at(0), key: '', detail: 'too many aliases or nested values' } }
   }
 }
 

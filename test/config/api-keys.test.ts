@@ -38,7 +38,7 @@ describe('an entry of server.api-keys', () => {
   test('may not have the name of another one, whatever the case', () => {
     const other = 'fedcba9876543210'.repeat(4)
     const message = refused({ file: `server: {api-keys: ["laptop:sha256:${hash}", "Laptop:sha256:${other}"]}` })
-    expect(message).toBe('config.yaml:1:103  server.api-keys.1  there are two keys of the name Laptop')
+    expect(message).toBe('config.yaml:1:103  server.api-keys.1  two keys have the name Laptop')
   })
 
   test('is shown by its name and the end of its hash', () => {

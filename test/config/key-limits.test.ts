@@ -10,7 +10,7 @@ test.each([
   ['laptop: { credits-per-day: 0 }', 'expected a number above 0, got 0'],
   ['laptop: { models: [] }', 'expected at least one model, got a list'],
   ['laptop: { requests: 3 }', 'unknown key `requests`'],
-  ['laptop: {}\n    Laptop: {}', 'this key has limits already'],
+  ['laptop: {}\n    Laptop: {}', 'this key already has limits'],
 ])('key-limits: %s is refused with its line', (limits, detail) => {
   const text = `server:\n  api-keys: ["laptop:sha256:${hash}", plain]\n  key-limits:\n    ${limits}\n`
   const result = loadConfig({ file: { path: 'config.yaml', text }, env: {}, flags: [] })

@@ -78,7 +78,7 @@ describe('a file', () => {
     writeFileSync(join(folder, 'file'), '')
     expect(await refusal(join(folder, 'file', 'config.yaml'))).toBe('cannot be read: part of the path is not a folder')
     symlinkSync('loop', join(folder, 'loop'))
-    expect(await refusal(join(folder, 'loop'))).toBe('cannot be read: the symbolic links go in a circle')
+    expect(await refusal(join(folder, 'loop'))).toBe('cannot be read: the symbolic links form a loop')
   })
 
   // The superuser may read everything.

@@ -45,7 +45,7 @@ test('every setting has a description', () => {
 test('describes what 0 or less means', () => {
   const margin = leaves.find(({ key }) => key === 'copilot.refresh-safety-margin-seconds')
   expect(margin?.description).toContain('0 or less: 60')
-  expect(readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')).toContain('0 or less means 60')
+  expect(readFileSync(new URL('../../config.example.yaml', import.meta.url), 'utf8')).toContain('0 or less: 60')
 })
 
 test('keys are the secret settings', () => {
@@ -135,7 +135,7 @@ describe('bounds', () => {
       'models.aliases.a  the target "b" is another alias: expected the name of a model',
     ],
     ['models: {aliases: {a: [c, b], b: c}}', 'config.yaml:1:27  models.aliases.a.1  the target "b" is another alias'],
-    ['models: {aliases: {a: "b*"}}', 'models.aliases.a  the target "b*" has a *: expected the name of a model'],
+    ['models: {aliases: {a: "b*"}}', 'models.aliases.a  the target "b*" must be a model name without *'],
     ['models: {aliases: {a: []}}', 'models.aliases.a  expected at least one model, got a list'],
     [
       'models: {aliases: {a: [5]}}',
@@ -160,7 +160,7 @@ describe('bounds', () => {
 })
 
 describe('copilot.base-url', () => {
-  const elsewhere = 'copilot.base-url  a Copilot token may not be sent there'
+  const elsewhere = 'copilot.base-url  Copilot tokens must not be sent there'
 
   test.each([
     'https://api.githubcopilot.com',
@@ -237,16 +237,16 @@ describe('copilot.headers', () => {
   test.each([
     ['"a b": x', 'expected a header name'],
     ['"": x', 'expected a header name'],
-    ['user-agent: x, User-Agent: y', 'config.yaml:1:36  copilot.headers.User-Agent  this header is given twice'],
-    ['X-A: x, X-a: y', 'config.yaml:1:29  copilot.headers.X-a  this header is given twice'],
-    ['Authorization: x', 'config.yaml:1:21  copilot.headers.authorization  this header is set by copilot-proxy itself'],
+    ['user-agent: x, User-Agent: y', 'config.yaml:1:36  copilot.headers.User-Agent  this header appears twice'],
+    ['X-A: x, X-a: y', 'config.yaml:1:29  copilot.headers.X-a  this header appears twice'],
+    ['Authorization: x', 'config.yaml:1:21  copilot.headers.authorization  copilot-proxy sets this header itself'],
     ['X-A: 5', 'config.yaml:1:26  copilot.headers.x-a  expected text (a number needs quotes), got 5'],
-    ['authorization: x', 'copilot.headers.authorization  this header is set by copilot-proxy itself'],
-    ['x-initiator: user', 'copilot.headers.x-initiator  this header is set by copilot-proxy itself'],
-    ['x-a: "b\\r\\nx-c: d"', 'copilot.headers.x-a  expected a legal header value'],
-    ['x-a: "b\\0"', 'expected a legal header value'],
-    ['x-a: " b"', 'expected a legal header value'],
-    ['x-a: "\\u4e2d"', 'expected a legal header value'],
+    ['authorization: x', 'copilot.headers.authorization  copilot-proxy sets this header itself'],
+    ['x-initiator: user', 'copilot.headers.x-initiator  copilot-proxy sets this header itself'],
+    ['x-a: "b\\r\\nx-c: d"', 'copilot.headers.x-a  expected a valid header value'],
+    ['x-a: "b\\0"', 'expected a valid header value'],
+    ['x-a: " b"', 'expected a valid header value'],
+    ['x-a: "\\u4e2d"', 'expected a valid header value'],
     ['x-a: 5', 'copilot.headers.x-a  expected text (a number needs quotes), got 5'],
   ])('refuse {%s}', (entry, message) => {
     expect(refused({ file: `copilot: {headers: {${entry}}}` })).toContain(message)

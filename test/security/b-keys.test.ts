@@ -270,7 +270,8 @@ describe('B05 what anybody may know', () => {
       503,
       {
         error: {
-          message: 'Neither Copilot nor Codex is available. Run: copilot-proxy status',
+          message:
+            'Neither Copilot nor Codex is available. Log in with copilot-proxy login, or run: copilot-proxy status',
           type: 'service_unavailable_error',
           code: 'copilot_unavailable',
           param: null,

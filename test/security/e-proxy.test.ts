@@ -184,19 +184,19 @@ test.each([
   [
     'is down',
     502,
-    /the proxy http:\/\/127\.0\.0\.1:9 on the way failed: the connection was refused/,
+    /the HTTP proxy http:\/\/127\.0\.0\.1:9 failed: the connection was refused/,
     async () => 'http://ada:secret@127.0.0.1:9',
   ],
   [
     'wants a password that it does not get',
     502,
-    /proxy on the way did not let the connection through/,
+    /HTTP proxy refused the connection/,
     async () => `http://${(await openConnectProxy({}, { login: 'ada:secret' })).address}`,
   ],
   [
     'cannot reach the upstream',
     502,
-    /proxy on the way did not let the connection through/,
+    /HTTP proxy refused the connection/,
     async () => `http://${(await openConnectProxy({})).address}`,
   ],
   [

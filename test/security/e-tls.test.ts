@@ -59,7 +59,7 @@ const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[
   [
     'the host name was not found',
     502,
-    /name is not known|could not be looked up/,
+    /host name was not found|could not be resolved/,
     // A label of 64 letters is none: the resolver says so without asking anybody.
     async () => ({ url: `https://${'a'.repeat(64)}.chatgpt.com`, received: nothing }),
   ],
@@ -85,7 +85,7 @@ const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[
   [
     'its certificate is of an authority that nobody trusts',
     502,
-    /not trusted; NODE_EXTRA_CA_CERTS/,
+    /not trusted; set NODE_EXTRA_CA_CERTS/,
     () => front({ authority: createAuthority('Nobody') }),
   ],
   [
@@ -100,7 +100,7 @@ const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[
   [
     'it cuts the handshake',
     502,
-    /was cut/,
+    /was closed/,
     async () => ({
       url: `https://127.0.0.1:${await openListener((socket) => socket.once('data', () => socket.destroy()))}`,
       received: nothing,

@@ -235,7 +235,7 @@ describe('logins that are of no use any more', () => {
     user.env['COPILOT_PROXY_CODEX_USE_CLI_LOGIN'] = 'true'
     const { failed, of } = await ask(user)
     expect(failed).toContain('login/codex')
-    expect(of('login', 'codex')[0]?.detail).toMatch(/^Codex CLI keeps no login in a file/)
+    expect(of('login', 'codex')[0]?.detail).toMatch(/^Codex CLI has no login in a file/)
   })
 })
 

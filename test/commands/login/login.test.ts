@@ -227,7 +227,7 @@ describe('login with a token from standard input', () => {
         code: 0,
         stdout: 'No request has gone through copilot-proxy in the last 30 days.\n',
         stderr: expect.stringMatching(
-          /^Note: GitHub does not show plan and quota to this kind of token\. A login with a code/,
+          /^Note: GitHub does not show plan and quota to this kind of token\. To see them, log in with a code/,
         ),
       })
     },
@@ -358,7 +358,7 @@ test.each([
 })
 
 test.each([
-  ['models', '/models', 'access denied by Copilot policy. Ask who administers'],
+  ['models', '/models', 'access denied by Copilot policy. Ask the administrator'],
   ['usage', '/copilot_internal/user', 'GitHub refused Copilot for this account'],
 ] as const)('%s says how GitHub calls a request that it refuses', async (command, route, words) => {
   const github = await openGithub()

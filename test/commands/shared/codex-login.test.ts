@@ -166,7 +166,7 @@ describe('the login of Codex CLI', () => {
     const user = await cliUser(undefined)
     const { code, stdout } = await user.run('status')
     expect(code).toBe(3)
-    expect(stdout).toMatch(/^Codex +Codex CLI keeps no login in a file: .*copilot-proxy login codex/m)
+    expect(stdout).toMatch(/^Codex +Codex CLI has no login in a file: .*copilot-proxy login codex/m)
   })
 
   test('that is cut short is a problem: exit 1, and nothing of it is repeated', async () => {
