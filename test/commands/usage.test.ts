@@ -190,7 +190,7 @@ describe('usage without a daemon', () => {
     const { code, stdout, stderr } = await user.run('usage')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^premium requests/m)
-    expect(stderr).toMatch(/^Note: The totals in .*usage\.sqlite cannot be used/)
+    expect(stderr).toMatch(/^Note: Cannot use the usage totals in .*usage\.sqlite/)
   })
 
   test('--line has the totals of today and asks nobody', async () => {

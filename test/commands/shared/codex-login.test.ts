@@ -159,7 +159,7 @@ describe('the login of Codex CLI', () => {
 
   test('that has run out names who renews it', async () => {
     const { stdout } = await (await cliUser(cliFile(-hourMs))).run('status')
-    expect(stdout).toMatch(/^Codex token +expired; start codex once, which renews it/m)
+    expect(stdout).toMatch(/^Codex token +expired. Start codex once to renew it/m)
   })
 
   test('is missing: nobody is logged in, and the output says why', async () => {
