@@ -120,6 +120,7 @@ Asks the running daemon, or the providers themselves when none is running.
 
 Examples:
   copilot-proxy models
+  copilot-proxy models gpt-5-mini
   copilot-proxy models --json
 `
 
@@ -178,6 +179,7 @@ configuration; only hashes of prompts are kept, and only in memory.
 
 Examples:
   copilot-proxy doctor
+  copilot-proxy doctor --verbose
   copilot-proxy doctor --json
   copilot-proxy doctor --cache
 `

@@ -99,6 +99,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--no-browser', 'only show what to open, open nothing')
     .option('--device', 'codex: with a code, on a machine without a browser')
     .option('--token-stdin', 'copilot: read a GitHub token from standard input')
+    .option('--yes', 'do not ask if you are logged in already')
     .option('--host <host>', 'copilot: GitHub Enterprise host, as octocorp.ghe.com')
     .addOption(
       new Option('--web', 'copilot: without a code; needs copilot-oauth.client-id').conflicts(['tokenStdin', 'host']),
@@ -177,9 +178,14 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'status', 'show the logins, their tokens and the daemon', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
-  add(program, 'models', 'list the models and what they can do', helpText.models)
+  add(program, 'models', 'list the models, or show one', helpText.models)
+    .argument('[name]', 'show this model in full')
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./models/models.ts')).models(context, flags)))
+    .action(
+      run(async (flags: ReportFlags, name: string | undefined) =>
+        (await import('./models/models.ts')).models(context, { ...flags, name }),
+      ),
+    )
   add(program, 'usage', 'show what is left of the quota, and what was used', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
@@ -200,6 +206,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(program, 'doctor', 'check what could keep it from working, and say what helps', helpText.doctor)
     .option('--json', 'print JSON')
+    .option('--verbose', 'show skipped checks too')
     .option('--cache', 'tell why prompts were not read from the cache')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 
