@@ -92,7 +92,7 @@ async function sketchModels(
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
     const isLoggedOut = error.exitCode === exitCode.notLoggedIn
-    context.stderr.write(isLoggedOut ? `Note: ${builtInModels} ${error.message}\n` : builtInNote)
+    context.stderr.write(isLoggedOut ? loggedOutNote : builtInNote)
     return builtIn(settings).flatMap(toClientModels)
   }
 }
@@ -153,8 +153,10 @@ async function fetchClientModels(
   }
 }
 
-const builtInModels = 'The models are from a built-in list and may differ from those of your account.'
-const builtInNote = `Note: ${builtInModels} To find out why: copilot-proxy doctor\n`
+const loggedOutNote =
+  'Note: Not logged in, so the models are from a built-in list and may not be yours. Run: copilot-proxy login\n'
+const builtInNote =
+  'Note: Could not get the models of your account, so they are from a built-in list. Find the cause: copilot-proxy doctor\n'
 
 /**
  * Writes a note that the list is built in.

@@ -114,10 +114,11 @@ async function liveTarget(context: CommandContext, flags: SetupFlags, client: Cl
 }
 
 async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
-  requirePerson(context, flags)
   const { name } = clients[client]
-  const file = await readClientFile(await findClientFile(context, client))
   const settings = await loadSettings(context, flags.config)
+  await planDaemon(context, settings)
+  requirePerson(context, flags)
+  const file = await readClientFile(await findClientFile(context, client))
   const target = flags.dryRun
     ? await sketchTarget(context, settings, client, flags.model, { needsLogin: true })
     : await liveTarget(context, flags, client)
@@ -236,9 +237,9 @@ async function writeStartHint(context: CommandContext, client: SnippetId, { url 
   if (daemon?.starter === 'service' && daemon.url === url) return
   const hasServices = context.platform === 'linux' || context.platform === 'darwin'
   const how = hasServices
-    ? 'Start it with your session: copilot-proxy service install'
-    : 'Start it in the background: copilot-proxy serve --detach'
-  context.stderr.write(`${snippets[client].name} needs a running copilot-proxy. ${how}\n`)
+    ? 'To start it with your session: copilot-proxy service install'
+    : 'To start it in the background: copilot-proxy serve --detach'
+  context.stderr.write(`${snippets[client].name} works only while copilot-proxy runs. ${how}\n`)
 }
 
 /** A client's settings outlive a daemon on a temporary port. */

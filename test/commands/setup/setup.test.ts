@@ -526,8 +526,14 @@ describe('a client whose settings are only printed', () => {
 })
 
 test.each([
-  ['linux', 'Claude Code needs a running copilot-proxy. Start it with your session: copilot-proxy service install'],
-  ['win32', 'Claude Code needs a running copilot-proxy. Start it in the background: copilot-proxy serve --detach'],
+  [
+    'linux',
+    'Claude Code works only while copilot-proxy runs. To start it with your session: copilot-proxy service install',
+  ],
+  [
+    'win32',
+    'Claude Code works only while copilot-proxy runs. To start it in the background: copilot-proxy serve --detach',
+  ],
 ] as const)('after setup on %s, it says how copilot-proxy starts', async (platform, sentence) => {
   const { user } = await openUser()
   expect((await user.run('setup claude --yes', { platform })).stderr).toContain(`\n${sentence}\n`)
@@ -621,7 +627,7 @@ const asDemo: typeof fetch = async (resource, init) => {
 }
 
 describe('without a login', () => {
-  test.each(['setup claude --yes', 'setup claude --dry-run', 'setup cursor', 'setup cursor --yes'])(
+  test.each(['setup claude', 'setup claude --yes', 'setup claude --dry-run', 'setup cursor', 'setup cursor --yes'])(
     '%s says to log in, starts nothing and writes nothing',
     async (commandLine) => {
       const user = await createUser()
@@ -650,7 +656,7 @@ describe('without a login', () => {
   test('--print says that the models are built in', async () => {
     const user = await createUser()
     const { code, stderr } = await user.run('setup --print cursor')
-    expect(stderr).toMatch(/^Note: The models are from a built-in list .* copilot-proxy login/)
+    expect(stderr).toMatch(/^Note: Not logged in, so the models are from a built-in list .* copilot-proxy login\n/)
     expect(code).toBe(0)
   })
 })
