@@ -49,7 +49,7 @@ test('runs the client with everything after --, and ends with its exit code', as
   const { code, stdout, stderr } = await launch('claude', '--demo', '--', '--print', '', 'two words', '--', '$HOME')
     .ended
   expect(stderr).toBe(
-    'Starting Claude Code with claude-sonnet-5, and with claude-haiku-4.5 for small tasks. All answers are simulated.\n',
+    'Starting Claude Code with claude-sonnet-5; small tasks use claude-haiku-4.5. All answers are simulated.\n',
   )
   const { args, env } = startedOf(stdout)
   expect(args).toEqual(['--settings', expect.any(String), '--print', '', 'two words', '--', '$HOME'])

@@ -23,7 +23,7 @@ test.each(['models', 'usage', 'setup claude --yes', 'doctor --cache'])(
 
 test('status and doctor show a wrong key', async () => {
   const { run } = await userWithWrongKey()
-  expect((await run('doctor')).stdout).toContain('Wrong key in COPILOT_PROXY_API_KEY')
+  expect((await run('doctor')).stdout).toContain('The key in COPILOT_PROXY_API_KEY is wrong')
   expect((await run('status')).stdout).toContain('the key in COPILOT_PROXY_API_KEY is wrong')
   expect(JSON.parse((await run('status --json')).stdout)).toMatchObject({ daemon: { caller_key: 'wrong' } })
 })

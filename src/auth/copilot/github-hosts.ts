@@ -38,6 +38,6 @@ export function parseGithubHost(input: string): GithubHostsResult {
 function refuse(text: string): GithubHostsResult {
   return {
     ok: false,
-    detail: `${JSON.stringify(text)} is not a GitHub host. Use the host of your enterprise, e.g. octocorp.ghe.com, or leave out --host for github.com`,
+    detail: `${JSON.stringify(text)} is not a GitHub host: give SUB.ghe.com, where SUB is the name of your enterprise, or leave it out for github.com`,
   }
 }

@@ -192,7 +192,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     }),
     settled({ id: 'port', title: 'Port' }, async ({ port }) => {
       const found = await port()
-      const wrongKey = failed('Wrong key in COPILOT_PROXY_API_KEY', wrongKeyFix)
+      const wrongKey = failed('The key in COPILOT_PROXY_API_KEY is wrong', wrongKeyFix)
       return found.isKeyRight === false ? [...judgePort(found), ...wrongKey] : judgePort(found)
     }),
     {

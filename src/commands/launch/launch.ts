@@ -60,7 +60,7 @@ const demoKey: CallerKey = { key: anyKey, isAsked: false }
 async function run(context: CommandContext, flags: LaunchFlags, file: string, target: Target): Promise<number> {
   const { client, args } = flags
   const { main, small } = target.chosen
-  const forSmall = small.id === main.id || client === 'codex' ? '' : `, and with ${small.id} for small tasks`
+  const forSmall = small.id === main.id || client === 'codex' ? '' : `; small tasks use ${small.id}`
   const simulated = flags.demo ? ' All answers are simulated.' : ''
   context.stderr.write(visibleLines(`Starting ${clients[client].name} with ${main.id}${forSmall}.${simulated}\n`))
   const { claude, opencode } = await readUserSettings(context, folderOrNone(context))

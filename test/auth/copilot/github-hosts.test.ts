@@ -35,5 +35,5 @@ test.each([
   'github.example.com',
 ])('refuses %j and says what is expected', (input) => {
   const result = parseGithubHost(input)
-  expect(result).toMatchObject({ ok: false, detail: expect.stringContaining('octocorp.ghe.com') })
+  expect(result).toMatchObject({ ok: false, detail: expect.stringContaining('SUB.ghe.com') })
 })
