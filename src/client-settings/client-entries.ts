@@ -82,7 +82,7 @@ const claude: EntryFormat = {
   ...claudeJson,
   // It ignores a whole file with comments or trailing commas (seen with Claude Code 2.1.329).
   read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? claudeJson.read(text) : undefined),
-  limit: 'Claude Code reads JSON without comments only.',
+  limit: 'Claude Code ignores a settings file with comments or trailing commas.',
   wanted: (target) =>
     Object.fromEntries(Object.entries(claudeVariables(target)).map(([name, value]) => [name, JSON.stringify(value)])),
   areOurs: ({ ANTHROPIC_BASE_URL: address, ANTHROPIC_AUTH_TOKEN: token }, url) =>
@@ -131,8 +131,7 @@ const codex: EntryFormat = {
   write(text, { table, ...root }) {
     const withRoot = setTomlRoot(text, root)
     if (withRoot === undefined || table === undefined) return withRoot && removeTomlTable(withRoot, codexTable)
-    // Proof of the cast: `read` and `wanted` make it of such pairs.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `read` and `wanted` make it of such pairs
     return setTomlTable(withRoot, codexTable, JSON.parse(table) as TomlPairs)
   },
   wanted(target) {

@@ -8,8 +8,10 @@ import type { Target } from './target.ts'
 /** Settings of a client, for a person to copy. */
 export interface Snippet {
   readonly name: string
-  /** For people: where the text belongs. */
-  readonly place: string
+  /** What to do with the text, as a clause. */
+  readonly instruction: string
+  /** What else to do, in sentences. */
+  readonly note?: string
   readonly language: 'json' | 'toml' | 'yaml' | 'shell'
   /** The API that the client will use. */
   readonly dialect: 'chat' | 'responses' | 'messages'
@@ -43,14 +45,14 @@ const yamlText = JSON.stringify
 export const snippets = {
   claude: {
     name: 'Claude Code',
-    place: '~/.claude/settings.json',
+    instruction: 'add this to ~/.claude/settings.json',
     language: 'json',
     dialect: 'messages',
     text: (target) => json({ env: claudeVariables(target) }),
   },
   codex: {
     name: 'Codex CLI',
-    place: '~/.codex/config.toml',
+    instruction: 'add this to ~/.codex/config.toml',
     language: 'toml',
     dialect: 'responses',
     text: (target) => {
@@ -60,7 +62,7 @@ export const snippets = {
   },
   opencode: {
     name: 'opencode',
-    place: '~/.config/opencode/opencode.json',
+    instruction: 'add this to ~/.config/opencode/opencode.json',
     language: 'json',
     dialect: 'chat',
     text: (target) => {
@@ -70,9 +72,10 @@ export const snippets = {
   },
   cursor: {
     name: 'Cursor',
-    place:
-      'Settings, Models, API Keys. Cursor calls from its own servers, which reach no address of this machine: it needs ' +
-      'one that the internet can reach, and server.api-keys',
+    instruction: 'enter this in Settings > Models > API Keys',
+    note:
+      'Cursor sends requests from its own servers. Replace the address with one that the internet can reach, and use ' +
+      'a key (copilot-proxy key add).',
     language: 'yaml',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
@@ -82,7 +85,7 @@ export const snippets = {
   },
   continue: {
     name: 'Continue',
-    place: '~/.continue/config.yaml',
+    instruction: 'add this to ~/.continue/config.yaml',
     language: 'yaml',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
@@ -98,7 +101,7 @@ export const snippets = {
   },
   cline: {
     name: 'Cline',
-    place: 'its settings, API Configuration',
+    instruction: 'enter this in Settings > API Configuration',
     language: 'yaml',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
@@ -107,7 +110,7 @@ export const snippets = {
   },
   aider: {
     name: 'aider',
-    place: '~/.aider.conf.yml',
+    instruction: 'add this to ~/.aider.conf.yml',
     language: 'yaml',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
@@ -116,7 +119,8 @@ export const snippets = {
   },
   zed: {
     name: 'Zed',
-    place: '~/.config/zed/settings.json; its key goes into the agent settings, or the variable COPILOT_PROXY_API_KEY',
+    instruction: 'add this to ~/.config/zed/settings.json',
+    note: 'Enter the key in the agent settings of Zed, or set COPILOT_PROXY_API_KEY.',
     language: 'json',
     dialect: 'chat',
     text: ({ url, chosen, models }) =>
@@ -140,7 +144,10 @@ export const snippets = {
   },
   'open-webui': {
     name: 'Open WebUI',
-    place: 'a shell. In a container the daemon is not at 127.0.0.1: it has to listen beyond this machine, with a key',
+    instruction: 'run this in a shell',
+    note:
+      'In a container, 127.0.0.1 is the container itself. Set server.host to 0.0.0.0, create a key (copilot-proxy key ' +
+      'add), and use the address of this machine.',
     language: 'shell',
     dialect: 'chat',
     text: ({ url, key }) =>
@@ -149,7 +156,7 @@ export const snippets = {
   },
   'openai-sdk': {
     name: 'OpenAI SDKs',
-    place: 'the shell or the profile that starts your program',
+    instruction: 'run this in the shell that starts your program',
     language: 'shell',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
@@ -157,7 +164,7 @@ export const snippets = {
   },
   'anthropic-sdk': {
     name: 'Anthropic SDKs',
-    place: 'the shell or the profile that starts your program',
+    instruction: 'run this in the shell that starts your program',
     language: 'shell',
     dialect: 'messages',
     text: ({ url, key, chosen }) =>
@@ -165,7 +172,7 @@ export const snippets = {
   },
   curl: {
     name: 'curl',
-    place: 'a shell',
+    instruction: 'run this in a shell',
     language: 'shell',
     dialect: 'chat',
     text: ({ url, key, chosen }) => {

@@ -125,6 +125,7 @@ Asks the running copilot-proxy, or the providers if it is not running.
 
 Examples:
   copilot-proxy models
+  copilot-proxy models gpt-5-mini
   copilot-proxy models --json
 `
 
@@ -180,6 +181,7 @@ hashes of prompts in memory.
 
 Examples:
   copilot-proxy doctor
+  copilot-proxy doctor --verbose
   copilot-proxy doctor --json
   copilot-proxy doctor --cache
 `

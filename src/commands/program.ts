@@ -102,6 +102,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--no-browser', 'print the address instead of opening a browser')
     .option('--device', 'codex: log in with a code, for machines without a browser')
     .option('--token-stdin', 'copilot: read a GitHub token from standard input')
+    .option('--yes', 'do not ask if you are already logged in')
     .option('--host <host>', 'copilot: GitHub Enterprise host, e.g. octocorp.ghe.com')
     .addOption(
       new Option('--web', 'copilot: log in without a code; needs copilot-oauth.client-id').conflicts([
@@ -189,9 +190,14 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
-  add(program, 'models', 'list the models of your account', helpText.models)
+  add(program, 'models', 'list the models of your account, or show one', helpText.models)
+    .argument('[name]', 'show this model in full')
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await import('./models/models.ts')).models(context, flags)))
+    .action(
+      run(async (flags: ReportFlags, name: string | undefined) =>
+        (await import('./models/models.ts')).models(context, { ...flags, name }),
+      ),
+    )
   add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
@@ -212,6 +218,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(program, 'doctor', 'find problems and how to fix them', helpText.doctor)
     .option('--json', 'print JSON')
+    .option('--verbose', 'also show skipped checks')
     .option('--cache', 'explain missed prompt caches')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 

@@ -117,6 +117,7 @@ const exposedHeaders = [
   'x-copilot-proxy-warnings',
   'x-copilot-proxy-token-count',
   'x-copilot-proxy-credits',
+  'x-copilot-proxy-models',
 ].join(', ')
 
 /** Request headers that a web page may send: those of the three APIs and of their SDKs. */

@@ -25,6 +25,7 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
     app.get(path, (request, reply) => {
       const isAllowed = (entry: ListedModel) => keyRefusal(config(), request.keyName, entry.id, entry) === undefined
       const models = registry.list().filter(isAllowed)
+      markSeeds(reply, models)
       switch (shapeFor(request)) {
         case 'codex':
           return withEtag(reply, JSON.stringify(renderCodexCatalogue(models)))
@@ -43,16 +44,22 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
     })
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
-    app.get(`${path}/*`, (request: ModelRequest) => {
+    app.get(`${path}/*`, (request: ModelRequest, reply) => {
       const resolved = registry.resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
       const refusal = keyRefusal(config(), request.keyName, request.params['*'], resolved.value)
       if (refusal !== undefined) throw refusal
+      markSeeds(reply, [resolved.value])
       return shapeFor(request) === 'anthropic'
         ? renderAnthropicModel(resolved.value)
         : renderModel(resolved.value, config().copilot.upstreamDialect)
     })
   }
+}
+
+/** Says in a header that the list of an account is unknown, so that some models are built in. */
+function markSeeds(reply: FastifyReply, models: readonly ListedModel[]): void {
+  if (models.some(({ model }) => model.source === 'seed')) reply.header('x-copilot-proxy-models', 'seeds')
 }
 
 function shapeFor(request: FastifyRequest): ListShape {

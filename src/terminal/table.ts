@@ -78,14 +78,39 @@ function formatBlocks<Row>(
     .join('')
 }
 
-/** Lines `label   value` with aligned values; empty values are left out. */
+/** Lines `label   value` with aligned values, which are wrapped; empty values are left out. */
 export function formatPairs(
   pairs: readonly (readonly [label: string, value: string])[],
   style: Output['style'],
+  columns = Infinity,
 ): string {
   const shown = pairs.filter(([, value]) => value !== '')
   const width = shown.reduce((widest, [label]) => Math.max(widest, textWidth(label)), 0)
-  return shown.map(([label, value]) => `${style.dim(padText(label, width))}  ${value}\n`).join('')
+  const indent = ' '.repeat(width + 2)
+  return shown
+    .map(
+      ([label, value]) =>
+        `${style.dim(padText(label, width))}  ${wrapText(indent + value, columns, indent).trimStart()}`,
+    )
+    .join('')
+}
+
+/**
+ * Wraps a line at spaces; a longer word stays whole. Each line ends with a line break.
+ * @param indent of all lines but the first
+ */
+export function wrapText(text: string, columns: number, indent = ''): string {
+  const start = /^ */.exec(text)?.[0] ?? ''
+  const lines: string[] = []
+  let line = start
+  for (const word of text.slice(start.length).split(' ')) {
+    const isEmpty = line.trim() === ''
+    if (!isEmpty && textWidth(line) + 1 + textWidth(word) > columns) {
+      lines.push(line)
+      line = indent + word
+    } else line = isEmpty ? line + word : `${line} ${word}`
+  }
+  return [...lines, line].map((each) => `${each}\n`).join('')
 }
 
 /**

@@ -109,9 +109,9 @@ describe('certificates', () => {
       'expired',
       { notBefore: new Date(Date.now() - 9 * dayMs), notAfter: new Date(Date.now() - dayMs) },
       /expired/,
-      /set the clock/,
+      /Set the clock/,
     ],
-    ['of another host', { hosts: ['other.example'] }, /for another host/, /answers in place of/],
+    ['of another host', { hosts: ['other.example'] }, /for another host/, /answers instead of/],
   ])('E20 one that is %s', async (_what, options, detail, fix) => {
     const authority = createAuthority()
     const { env } = await openSecured(createCertificate({ ...options, authority }))
@@ -127,7 +127,7 @@ describe('certificates', () => {
     const { code, of } = await ask({ ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' })
     expect(code).toBe(0)
     expect(of('trust')).toMatchObject([
-      { status: 'warning', fix: expect.stringMatching(/ Run: unset NODE_TLS_REJECT_UNAUTHORIZED$/) },
+      { status: 'warning', fix: expect.stringMatching(/, then run: unset NODE_TLS_REJECT_UNAUTHORIZED$/) },
     ])
   })
 
@@ -135,7 +135,7 @@ describe('certificates', () => {
     const { env } = await openSecured(createCertificate())
     const { of } = await ask({ ...env, NODE_EXTRA_CA_CERTS: '/nowhere/authority.pem' })
     expect(of('trust')).toMatchObject([
-      { status: 'failed', detail: 'NODE_EXTRA_CA_CERTS names /nowhere/authority.pem, which cannot be read' },
+      { status: 'failed', detail: 'NODE_EXTRA_CA_CERTS: /nowhere/authority.pem is not readable' },
     ])
   })
 })
@@ -154,7 +154,7 @@ describe('E22 a proxy on the way', () => {
     const proxy = await startConnectProxy(port, `Basic ${Buffer.from('user:example-password').toString('base64')}`)
     const { code, of } = await ask({ ...env, HTTPS_PROXY: `http://user:example-password@127.0.0.1:${proxy.port}` })
     expect(of('network', 'copilot')).toMatchObject([
-      { status: 'ok', detail: `${host} can be reached through the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)` },
+      { status: 'ok', detail: `${host} reachable through the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)` },
     ])
     expect(code).toBe(0)
     expect(new Set(proxy.asked)).toEqual(new Set([`${host}:443`]))
@@ -168,7 +168,7 @@ describe('E22 a proxy on the way', () => {
     expect(of('network', 'copilot')).toMatchObject([
       {
         detail: expect.stringContaining('it answered 407'),
-        fix: expect.stringContaining('into HTTPS_PROXY, before the host: USER:PASSWORD@. To try: curl -vI '),
+        fix: expect.stringContaining('to HTTPS_PROXY, as USER:PASSWORD@ before the host. To test: curl -vI '),
       },
     ])
     expect(of('tls', 'copilot')).toMatchObject([{ status: 'skipped' }])
@@ -178,7 +178,7 @@ describe('E22 a proxy on the way', () => {
     const { env } = await open()
     const { of } = await ask({ ...env, HTTPS_PROXY: 'http://user:example-password@127.0.0.1:1' })
     expect(of('network', 'copilot')).toMatchObject([
-      { status: 'failed', fix: 'Set HTTPS_PROXY to a proxy that answers, or run: unset HTTPS_PROXY' },
+      { status: 'failed', fix: 'Set HTTPS_PROXY to a working proxy, or run: unset HTTPS_PROXY' },
     ])
   })
 
@@ -204,8 +204,8 @@ describe('exit codes', () => {
     })
     const { code, stdout } = await cli.ended
     expect(code).toBe(3)
-    expect(stdout).toMatch(/^failed +Login, Copilot +Nobody is logged in\n +Run: copilot-proxy login\n/m)
-    expect(stdout).toMatch(/\n1 failed: begin with the first/)
+    expect(stdout).toMatch(/^failed +Login, Copilot +Not logged in\n +Run: copilot-proxy login\n/m)
+    expect(stdout).toMatch(/\n1 check failed(?:, \d warnings?)?\.\n$/)
   })
 
   test('configuration that is not valid: 2', async () => {

@@ -48,7 +48,9 @@ test('runs the client with everything after --, and ends with its exit code', as
   const { launch } = await openMachine('claude', 'process.exit(7)')
   const { code, stdout, stderr } = await launch('claude', '--demo', '--', '--print', '', 'two words', '--', '$HOME')
     .ended
-  expect(stderr).toBe('Claude Code with claude-sonnet-5, claude-haiku-4.5 for small tasks, simulated.\n')
+  expect(stderr).toBe(
+    'Starting Claude Code with claude-sonnet-5; small tasks use claude-haiku-4.5. All answers are simulated.\n',
+  )
   const { args, env } = startedOf(stdout)
   expect(args).toEqual(['--settings', expect.any(String), '--print', '', 'two words', '--', '$HOME'])
   expect(env['ANTHROPIC_BASE_URL']).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -127,13 +129,17 @@ test('a model may be named in any of its ways', async () => {
   expect(startedOf(stdout).env['ANTHROPIC_MODEL']).toBe('claude-opus-4.8')
 })
 
-test('nobody is logged in: exit code 3 and the command', async () => {
-  const { launch, env } = await openMachine()
-  env['COPILOT_PROXY_SERVER_PORT'] = '1'
-  const { code, stdout, stderr } = await launch('claude').ended
-  expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-  expect(stderr).toContain('copilot-proxy login')
-})
+test.each(['claude', 'something-else'])(
+  'without a login: exit code 3, how to log in, and how to try it, with %s installed',
+  async (installed) => {
+    const { launch, env } = await openMachine(installed)
+    env['COPILOT_PROXY_SERVER_PORT'] = '1'
+    const { code, stdout, stderr } = await launch('claude').ended
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain('copilot-proxy login')
+    expect(stderr).toContain('\nTo try it without an account: copilot-proxy launch claude --demo\n')
+  },
+)
 
 describe('a daemon that runs', () => {
   test('is used, with its key, which no command line shows', async () => {
@@ -168,7 +174,7 @@ describe('a daemon that runs', () => {
     Object.assign(env, { COPILOT_PROXY_SERVER_PORT: new URL(proxy.url).port, COPILOT_GITHUB_TOKEN: 'ghu_somebody' })
     const { code, stdout, stderr } = await launch('claude').ended
     expect(stdout).toBe('')
-    expect(stderr).toMatch(/no model can be used now\. GitHub does not accept the token/)
+    expect(stderr).toMatch(/cannot use any model\. GitHub does not accept the token/)
     expect(code).toBe(1)
   })
 
@@ -210,9 +216,7 @@ test('starts a daemon that stays, waits for the account’s own models, and find
     await startCli(['stop'], env).ended
   })
   const first = await launch('claude').ended
-  expect(first.stderr).toMatch(
-    /copilot-proxy now runs in the background at http:\S+\. To stop it: copilot-proxy stop\n/,
-  )
+  expect(first.stderr).toMatch(/Started copilot-proxy in the background at http:\S+\. To stop it: copilot-proxy stop\n/)
   expect(startedOf(first.stdout).env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5')
   const second = await launch('claude').ended
   expect(second.stderr).not.toContain('in the background')

@@ -1,4 +1,6 @@
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { onTestFinished, describe, expect, test } from 'vitest'
 import { modelSources, modelList } from '../../src/commands/models/fetch-models.ts'
 import type { ModelSource } from '../../src/commands/models/fetch-models.ts'
@@ -88,7 +90,7 @@ describe('models without a daemon', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex /m)
     expect(stdout).toMatch(/^grok-code-fast-1 +\w+ +copilot /m)
-    expect(stdout).toMatch(/^The models of copilot are a built-in list; /m)
+    expect(stdout).toMatch(/^The models of copilot are from a built-in list\. /m)
   })
 
   test('shows one provider’s models while the other refuses, says so and exits with 1', async () => {
@@ -96,13 +98,13 @@ describe('models without a daemon', () => {
     const { code, stdout, stderr } = await list(await copilotUser(), codex)
     expect(code).toBe(1)
     expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot /m)
-    expect(stdout).toMatch(/^The models of codex are a built-in list; /m)
-    expect(stderr).toBe('Note: The models of Codex could not be fetched: Region is not supported\n')
+    expect(stdout).toMatch(/^The models of codex are from a built-in list\. /m)
+    expect(stderr).toBe('Note: Could not get the models of Codex: Region is not supported\n')
     expect(codex.closed()).toBe(1)
   })
 
   test.each([
-    ['a list that is none', () => Promise.resolve({ hello: 'there' }), /Codex answered with something that is not/],
+    ['a list that is none', () => Promise.resolve({ hello: 'there' }), /Codex did not answer with a model list/],
     [
       'a failure of its own',
       () => Promise.reject(new CommandFailure(1, 'The login is broken.')),
@@ -205,11 +207,19 @@ describe('the table of models', () => {
     sample('text-embedding-3-small', { type: 'embeddings', endpoints: ['/embeddings'], supports: {} }),
   )
 
-  test.each([Infinity, 100, 80, 60])('fits %d columns, and leaves out first what matters least', async (columns) => {
-    const text = modelsText(...lists, { columns, style: createStyle(false) })
-    await expect(text).toMatchFileSnapshot(`../golden/models/${columns}.txt`)
-    const table = text.slice(0, text.indexOf('\n\n'))
-    for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+  test.each([Infinity, 160, 100, 80, 60])(
+    'fits %d columns, and leaves out first what matters least',
+    async (columns) => {
+      const text = modelsText(...lists, { columns, style: createStyle(false) })
+      await expect(text).toMatchFileSnapshot(`../golden/models/${columns}.txt`)
+      for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+      expect(text).toMatch(/^MODEL /)
+    },
+  )
+
+  test('cuts a long name where even that column does not fit', () => {
+    const text = modelsText(...lists, { columns: 20, style: createStyle(false) })
+    expect(text).toMatch(/^MODEL\nclaude-sonnet-4\.5-f…\ngpt-5\.4\n/)
   })
 
   test('shows an alias as a row of its own that names its model', () => {
@@ -221,7 +231,7 @@ describe('the table of models', () => {
     expect(text).toMatch(/^best -> gpt-5\.4 +Anthropic +272k/m)
     expect(text).toMatch(/^best\[1m\] -> gpt-5\.4\[1m\] +922k/m)
     expect(text).toMatch(/^gpt -> gpt-4\.1 /m)
-    expect(text).toContain('NAME -> MODEL: an alias (models.aliases).')
+    expect(text).toContain('NAME -> MODEL: your alias (models.aliases).')
     expect(text.match(/Ends soon/g)).toHaveLength(1)
   })
 
@@ -243,7 +253,7 @@ describe('the table of models', () => {
     const { stdout } = await user.run('models')
     expect(stdout).toMatch(/^claude-opus-4\.5 .* disabled$/m)
     expect(stdout).toMatch(
-      /^Switched off for this account: claude-opus-4\.5, gemini-3\.1-pro-preview \(pending\), grok-4\.5 \(requires_consent\)\. Enable at https:/m,
+      /^Disabled for your account: claude-opus-4\.5, gemini-3\.1-pro-preview \(pending\), grok-4\.5 \(requires_consent\)\. Enable them at https:/m,
     )
     const { data, disabled } = JSON.parse((await user.run('models --json')).stdout)
     expect(idsOf(disabled)).toEqual(['claude-opus-4.5', 'gemini-3.1-pro-preview', 'grok-4.5'])
@@ -258,10 +268,83 @@ describe('the table of models', () => {
     const { stdout } = await user.run('models')
     expect(stdout).toMatch(/^gpt-5\.2 +OpenAI +272k +128k +175\/1400 +tools/m)
     expect(stdout).toMatch(/^gpt-5\.2\[1m\] +922k +128k +350\/2100$/m)
-    expect(stdout).toMatch(/^Warning on gemini-2\.5-pro: This simulated model is retired/m)
+    expect(stdout).toMatch(/^Warning for gemini-2\.5-pro: This simulated model is retired/m)
     const { data } = JSON.parse((await user.run('models --json')).stdout)
     expect(data.find(({ id }: { id: string }) => id === 'claude-haiku-4.5')).toMatchObject({
       copilot_proxy: { prices: { default: { input: 100, output: 500, cache_read: 10, cache_write: 125 } } },
     })
+  })
+})
+
+describe('one model', () => {
+  const aliases = { fast: 'gpt-5-mini', 'claude-*-latest': 'claude-sonnet-4.5', best: ['gpt-5.4', 'gpt-5-mini'] }
+
+  async function openUser(file = `models: { aliases: ${JSON.stringify(aliases)} }`): Promise<TestUser> {
+    const { port, chat } = await openProxy({ file })
+    await chat({ model: 'claude-sonnet-4.5' })
+    const user = await createUser()
+    await writeFile(join(user.home, 'config.yaml'), file)
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(port)
+    return user
+  }
+
+  test('is shown with its limits, prices, APIs and aliases', async () => {
+    const user = await openUser()
+    const { code, stdout, stderr } = await user.run('models gpt-5-mini')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    await expect(stdout).toMatchFileSnapshot('../golden/models/gpt-5-mini.txt')
+  })
+
+  test('is wrapped at the edge of the screen', async () => {
+    const user = await openUser(`${tieredFile}\nmodels: { aliases: ${JSON.stringify(aliases)} }`)
+    const screen = recordOutput(60)
+    expect(await user.run('models gpt-5.2', { stdout: screen })).toMatchObject({ code: 0 })
+    const text = screen.text()
+    expect(text).toMatch(/^Long context +gpt-5\.2\[1m\], up to 922k tokens$/m)
+    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
+  })
+
+  test.each([
+    ['gpt-5-mini', 'gpt-5-mini', { resolved_by: 'id', aliases: ['fast'], fallback_of: ['best'] }, ''],
+    ['copilot/gpt-5-mini', 'gpt-5-mini', { resolved_by: 'id' }, ''],
+    ['fast', 'fast', { resolved_by: 'alias', copilot_proxy: { alias_of: 'gpt-5-mini' } }, '"fast" is your alias for'],
+    [
+      'claude-x-latest',
+      'claude-sonnet-4.5',
+      { resolved_by: 'alias_pattern', alias_pattern: 'claude-*-latest' },
+      '"claude-x-latest" matches your alias claude-*-latest for claude-sonnet-4.5.',
+    ],
+    [
+      'openai/GPT-5-Mini',
+      'gpt-5-mini',
+      { resolved_by: 'spelling' },
+      '"openai/GPT-5-Mini" is another spelling of gpt-5-mini.',
+    ],
+    [
+      'claude-opus-4.5',
+      'claude-opus-4.5',
+      { copilot_proxy: { policy: 'disabled' } },
+      'disabled; enable it at https://',
+    ],
+  ])('%s is found, and how', async (name, id, facts, sentence) => {
+    const user = await openUser()
+    expect(JSON.parse((await user.run(`models ${name} --json`)).stdout)).toMatchObject({
+      id,
+      requested_name: name,
+      ...facts,
+    })
+    expect((await user.run(`models ${name}`)).stdout).toContain(sentence)
+  })
+
+  test.each(['', 'without a daemon'])('that does not exist: similar ones are named %s', async (how) => {
+    const user = how === '' ? await openUser() : await copilotUser()
+    const { code, stdout, stderr } = await user.run('models gpt-5-mimi')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/'gpt-5-mimi' does not exist.*gpt-5-mini/)
+  })
+
+  test('is found without a daemon too', async () => {
+    const { stdout } = await (await copilotUser()).run('models claude-haiku-4-5-20251001')
+    expect(stdout).toContain('"claude-haiku-4-5-20251001" is another spelling of claude-haiku-4.5.')
   })
 })

@@ -193,7 +193,7 @@ describe('usage', () => {
     expect(stdout).toMatch(/^Copilot Pro of demo-user$/m)
     expect(stdout).toMatch(/^premium requests +\[#+-*\] \d+ % {2}[\d.]+ of \d+ left$/m)
     expect(stdout).toMatch(/^chat +unlimited$/m)
-    expect(stdout).toMatch(/^Starts over on \d{4}-\d\d-\d\d/m)
+    expect(stdout).toMatch(/^Resets on \d{4}-\d\d-\d\d/m)
   })
 
   test('counts credits where the account is billed so', async () => {
@@ -210,7 +210,7 @@ describe('usage', () => {
     expect(await json(user, 'usage')).toMatchObject({
       document: { quotas: [{ id: 'premium_interactions', unlimited: false, remaining: 0, percent_remaining: 0 }] },
     })
-    expect((await user.run('doctor')).stdout).toContain('Copilot Business: the premium requests are spent')
+    expect((await user.run('doctor')).stdout).toContain('Copilot Business: the premium requests are used up')
   })
 
   test('shows the free plan', async () => {
@@ -287,8 +287,8 @@ describe('models', () => {
     const { user } = await loggedIn()
     const output = recordOutput(40)
     await user.run('models', { stdout: output })
-    expect(output.text()).toMatch(/^gpt-5-mini\n {2}VENDOR +OpenAI\n {2}CONTEXT +264k\n/m)
-    expect(output.text()).not.toContain('MODEL')
+    expect(output.text()).toMatch(/^MODEL +CONTEXT +CREDITS\n/)
+    expect(output.text()).toMatch(/^gpt-5-mini +264k +25\/200$/m)
   })
 
   test('is one JSON document of the shape of /v1/models', async () => {

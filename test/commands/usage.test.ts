@@ -92,7 +92,7 @@ describe('usage without a daemon', () => {
         '',
         'This month, since MONTH-01: 25 requests, ~12.8 credits, 5 premium requests.',
         '',
-        '~ GitHub stated no credits with some answers: these are reckoned from prices.',
+        '~ means estimated: GitHub did not report the credits of some answers.',
         '',
       ].join('\n'),
     )
@@ -138,7 +138,7 @@ describe('usage without a daemon', () => {
   })
 
   test('says that nothing was counted', async () => {
-    expect((await (await loggedIn()).run('usage')).stdout).toMatch(/^No request has gone through copilot-proxy/m)
+    expect((await (await loggedIn()).run('usage')).stdout).toMatch(/^No requests through copilot-proxy/m)
   })
 
   test('has the totals in its JSON', async () => {
@@ -279,7 +279,7 @@ describe('usage of a ChatGPT plan', () => {
     await proxy.chat({ model: 'codex/gpt-5.5' })
     const { code, stdout, stderr } = await user.run('usage')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^Codex, plan plus\n\n5 h +\[[#-]{20}\] \d+ % left, starts over at 2\d{3}-.* UTC\n7 d +\[/)
+    expect(stdout).toMatch(/^Codex, plan plus\n\n5 h +\[[#-]{20}\] \d+ % left, resets at 2\d{3}-.* UTC\n7 d +\[/)
     expect(stdout).toMatch(/^codex\/gpt-5\.5 +1 /m)
     const { account, codex } = JSON.parse((await user.run('usage --json')).stdout)
     expect({ account, codex }).toMatchObject({

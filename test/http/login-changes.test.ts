@@ -50,6 +50,14 @@ test('without a login requests are a 503 that names the command, and the seeds a
   expect([health.status, health.json()]).toEqual([200, { ok: true, copilot: 'unavailable', version: '0.0.0-test' }])
   expect(Object.keys(await sourcesOf(proxy))).toEqual(expect.arrayContaining(seeds))
   expect(new Set(Object.values(await sourcesOf(proxy)))).toEqual(new Set(['seed']))
+  for (const path of [
+    '/v1/models',
+    '/v1/models?limit=5',
+    '/v1/models?client_version=0.169.0',
+    '/v1/models/gpt-5-mini',
+  ]) {
+    expect((await send(path)).headers['x-copilot-proxy-models']).toBe('seeds')
+  }
   expect(demo.exchanges()).toBe(0)
 })
 

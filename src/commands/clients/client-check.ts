@@ -39,10 +39,7 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
   }
   const findings = [
     ...(claude?.isPassedOver === true
-      ? warn(
-          `Claude Code passes over ${claude.path}, which is no plain JSON`,
-          'Make it plain JSON: no comments, no last commas',
-        )
+      ? warn(`Claude Code ignores ${claude.path}, because it is not plain JSON`, 'Remove comments and trailing commas')
       : []),
     ...judgeKeys(variableOf),
     ...claudeDetours.flatMap((name) => judgeCloud(variableOf(name))),
@@ -56,7 +53,7 @@ export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undef
           ...judgeProxyExemption(env, daemon),
         ]),
   ]
-  return findingsOr(findings, ok('Nothing is set that would go past copilot-proxy'))
+  return findingsOr(findings, ok('No settings bypass copilot-proxy'))
 }
 
 const anthropicUrls = ['ANTHROPIC_BASE_URL']
@@ -78,14 +75,14 @@ function judgeKeys(variableOf: (name: string) => Variable | undefined): readonly
   const key = variableOf('ANTHROPIC_API_KEY')
   if (key === undefined || variableOf('ANTHROPIC_AUTH_TOKEN') === undefined) return []
   return warn(
-    `${placeOf(key)} is set beside ANTHROPIC_AUTH_TOKEN: Claude Code takes one of them, and not always the one you mean`,
+    `${placeOf(key)} and ANTHROPIC_AUTH_TOKEN are both set, and Claude Code may use the wrong one`,
     unset(key),
   )
 }
 
 function judgeCloud(variable: Variable | undefined): readonly Finding[] {
   if (variable === undefined || /^(?:0|false|no|off)$/i.test(variable.value)) return []
-  return warn(`${placeOf(variable)} sends Claude Code to another service, past copilot-proxy`, unset(variable))
+  return warn(`${placeOf(variable)} makes Claude Code use another service instead of copilot-proxy`, unset(variable))
 }
 
 /**
@@ -95,9 +92,9 @@ function judgeCloud(variable: Variable | undefined): readonly Finding[] {
  */
 function judgeUrl(value: string, daemon: DaemonUrl, place: string, who: string, fix: string): readonly Finding[] {
   const url = URL.parse(value)
-  if (url === null) return warn(`${place} is not an address`, fix)
-  if (!leadsTo(url, daemon)) return warn(`${place} leads ${who} to ${url.host}, past copilot-proxy`, fix)
-  return url.protocol === 'https:' ? warn(`${place} says https; copilot-proxy speaks http`, fix) : []
+  if (url === null) return warn(`${place} is not a URL`, fix)
+  if (!leadsTo(url, daemon)) return warn(`${place} sends ${who} to ${url.host} instead of copilot-proxy`, fix)
+  return url.protocol === 'https:' ? warn(`${place} uses https, but copilot-proxy uses http`, fix) : []
 }
 
 /** Anthropic's clients add `/v1/messages` themselves. */
@@ -109,7 +106,7 @@ function judgeAnthropicUrl(variable: Variable | undefined, daemon: DaemonUrl): r
   const who = file === undefined ? 'Anthropic’s clients' : 'Claude Code'
   const findings = judgeUrl(value, daemon, place, who, fix)
   if (findings.length > 0) return findings
-  return endsInV1(value) ? warn(`${place} ends in /v1, which Anthropic’s clients add themselves`, fix) : []
+  return endsInV1(value) ? warn(`${place} ends in /v1, but Anthropic’s clients add /v1 themselves`, fix) : []
 }
 
 function endsInV1(address: string): boolean {
@@ -130,8 +127,8 @@ function judgeCodexCli(
   const findings = judgeUrl(baseUrl, daemon, `${key} in ${path}`, 'Codex CLI', `Set ${key} to ${daemon}/v1 in ${path}`)
   if (findings.length > 0 || envKey === undefined || env[envKey]) return findings
   return warn(
-    `Codex CLI wants a key in ${envKey} for its provider ${provider} (${path}), and none is set`,
-    `Set ${envKey} to a key of copilot-proxy, or to any text if it asks for none`,
+    `Codex CLI needs a key in ${envKey} for its provider ${provider} (${path}), but ${envKey} is not set`,
+    `Set ${envKey} to a key of copilot-proxy, or to any text if no key is required`,
   )
 }
 
@@ -144,22 +141,19 @@ function judgeOpencode(
   const url = URL.parse(baseUrl)
   if (url === null || !leadsTo(url, daemon)) return []
   if (disabled?.names.includes(name) === true) {
-    return warn(
-      `disabled_providers in ${disabled.path} names ${name}: opencode ignores it`,
-      `Remove ${name} from that list`,
-    )
+    return warn(`disabled_providers in ${disabled.path} turns off ${name}`, `Remove ${name} from that list`)
   }
   if (enabled?.names.includes(name) === false) {
     return warn(
-      `enabled_providers in ${enabled.path} does not name ${name}: opencode ignores what is not there`,
+      `enabled_providers in ${enabled.path} turns off ${name}, because it is not in the list`,
       `Add ${name} to that list`,
     )
   }
   const fix = `Set provider.${name}.options.baseURL to ${daemon}/v1 in ${path}`
-  if (url.protocol === 'https:') return warn(`Provider ${name} in ${path} says https; copilot-proxy speaks http`, fix)
+  if (url.protocol === 'https:') return warn(`Provider ${name} in ${path} uses https, but copilot-proxy uses http`, fix)
   const isAnthropic = npm === '@ai-sdk/anthropic' || (npm === undefined && name === 'anthropic')
   return isAnthropic && !endsInV1(baseUrl)
-    ? warn(`The address of provider ${name} in ${path} lacks /v1, which opencode does not add`, fix)
+    ? warn(`The baseURL of provider ${name} in ${path} must end in /v1`, fix)
     : []
 }
 
@@ -171,7 +165,7 @@ function judgeProxyExemption(env: ClientSettings['env'], daemon: DaemonUrl): rea
   if (name === undefined || isExempt(url, env)) return []
   const exemptions = [env['no_proxy'] ?? env['NO_PROXY'], '127.0.0.1', 'localhost'].filter(Boolean)
   return warn(
-    `${name} is set and NO_PROXY does not name ${url.hostname}: clients may look for copilot-proxy at that proxy`,
+    `${name} is set, but NO_PROXY does not include ${url.hostname}, so clients may send requests for copilot-proxy to that proxy`,
     `Set NO_PROXY=${exemptions.join(',')}`,
   )
 }
@@ -188,7 +182,7 @@ function leadsTo(url: URL, daemon: DaemonUrl): boolean {
 /** @throws CommandFailure `failed` without a home folder */
 export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
   const path = clientFiles(homesOf(context))[client]
-  if (path === undefined) throw new CommandFailure(exitCode.failed, 'This user has no home folder: set HOME.')
+  if (path === undefined) throw new CommandFailure(exitCode.failed, 'You have no home folder. Set HOME.')
   if (client !== 'opencode' || context.env['OPENCODE_CONFIG']) return path
   // opencode reads both files, and this one takes precedence.
   const commented = `${path}c`
@@ -278,9 +272,9 @@ function keyNotes({ key, token }: SdkVariables, env: CommandContext['env'], targ
   const isForeign = (name: string): boolean => Boolean(env[name]) && env[name] !== target.key
   // Without a required key any text works; if our key is unknown, theirs may be it.
   const isKeyWrong = target.isKeyAsked && target.key !== '' && isForeign(key)
-  const wrongKey = `${key} is not the key that setup knows, and copilot-proxy asks for one of its own`
+  const wrongKey = `${key} is not the key in the configuration of copilot-proxy`
   // SDKs differ, also by version: @anthropic-ai/sdk 1.11 takes the key and warns.
-  const twoKeys = `${token} is set: beside ${key}, the SDKs take one of them or send both`
+  const twoKeys = `${token} and ${key} are both set, and the SDKs may use the wrong one`
   return [
     ...(isKeyWrong ? [`${wrongKey}. Set ${key} to a key of copilot-proxy.`] : []),
     ...(token !== undefined && isForeign(token) ? [`${twoKeys}. Unset ${token}.`] : []),

@@ -22,7 +22,8 @@ import {
 import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { ensureLogin } from '../shared/codex-login.ts'
+import { loginAdvice } from '../shared/accounts.ts'
+import { findLogins } from '../shared/codex-login.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 /**
@@ -41,54 +42,57 @@ export async function pickTarget(
   const models = await fetchClientModels(context, address, providers)
   const main = wanted === undefined ? undefined : await fetchClientModel(context, address, wanted)
   const chosen = chooseModels(client, models, main)
-  if (chosen === undefined) throw new CommandFailure(exitCode.failed, 'copilot-proxy offers no chat model.')
+  if (chosen === undefined)
+    throw new CommandFailure(exitCode.failed, 'No chat models are available. See: copilot-proxy models')
   const { id, tools } = chosen.main
   if (!tools) {
-    context.stderr.write(
-      visibleLines(`Note: ${id} calls no tools, without which ${clients[client].name} does little.\n`),
-    )
+    context.stderr.write(visibleLines(`Note: ${id} cannot call tools, and ${clients[client].name} needs them.\n`))
   }
   // A hidden model is not in the list.
   const isListed = models.some((model) => model.id === id)
   return { url, key, isKeyAsked: isAsked, chosen, models: isListed ? models : [...models, chosen.main] }
 }
 
-/** As `pickTarget`, but works without a daemon: starts nothing and needs no login. */
+/**
+ * As `pickTarget`, but starts no daemon.
+ * @throws CommandFailure `notLoggedIn` without a login if `needsLogin`; else the models are built in
+ */
 export async function sketchTarget(
   context: CommandContext,
   settings: LoadedSettings,
   client: ClientId,
   wanted: string | undefined,
+  { needsLogin }: { readonly needsLogin: boolean },
 ): Promise<Target> {
   const { config } = settings
   const { key, isAsked } = findCallerKey(context, config) ?? { key: '', isAsked: true }
-  const daemon = await findDaemon(context, settings)
-  const models = await listModels(context, settings, daemon, key)
+  const daemon = await (needsLogin ? planDaemon : findDaemon)(context, settings)
+  const models = await sketchModels(context, settings, daemon, key)
   const main = wanted === undefined ? undefined : requireModel(models, wanted)
   const chosen = chooseModels(client, models, main)
-  if (chosen === undefined)
-    throw new CommandFailure(exitCode.failed, 'There is no chat model. See: copilot-proxy models')
+  if (chosen === undefined) {
+    throw new CommandFailure(exitCode.failed, 'No chat models are available. See: copilot-proxy models')
+  }
   return { url: daemon.url, key, isKeyAsked: isAsked, chosen, models }
 }
 
-async function listModels(
+async function sketchModels(
   context: CommandContext,
   settings: LoadedSettings,
   { url, health }: FoundDaemon,
   key: string,
 ): Promise<readonly ClientModel[]> {
   try {
-    if (health !== undefined) {
-      return await fetchClientModels(
-        context,
-        { url, key },
-        allProviders.filter((provider) => health[provider] === 'ok'),
-      )
+    await requireLogins(context, settings, health)
+    if (health === undefined) {
+      return (await fetchFromProviders(context, settings, modelSources)).models.flatMap(toClientModels)
     }
-    return (await fetchFromProviders(context, settings, modelSources)).models.flatMap(toClientModels)
+    const usable = allProviders.filter((provider) => health[provider] === 'ok')
+    return await fetchClientModels(context, { url, key }, usable)
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    context.stderr.write(builtInNote)
+    const isLoggedOut = error.exitCode === exitCode.notLoggedIn
+    context.stderr.write(isLoggedOut ? loggedOutNote : builtInNote)
     return builtIn(settings).flatMap(toClientModels)
   }
 }
@@ -108,8 +112,9 @@ function requireModel(models: readonly ClientModel[], wanted: string): ClientMod
     wanted,
     models.map(({ id }) => id),
   )
-  const meant = near.length === 0 ? 'See: copilot-proxy models' : `Near it are: ${near.join(', ')}`
-  throw new CommandFailure(exitCode.usage, `There is no model ${visible(wanted)}. ${meant}`)
+  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`
+  const message = `Unknown model ${JSON.stringify(visible(wanted))}.${meant} All models: copilot-proxy models`
+  throw new CommandFailure(exitCode.usage, message)
 }
 
 /** Polling interval and number of polls for a complete list. */
@@ -139,14 +144,19 @@ async function fetchClientModels(
       if (live.length === 0) await explainBuiltIn(context, address, asked)
       const models = (live.length > 0 ? live : list.data.data).flatMap(toClientModels)
       if (models.length > 0) return models
-      const cause = 'It offers no chat model. See: copilot-proxy models'
-      throw new CommandFailure(exitCode.failed, `copilot-proxy runs at ${address.url}. ${cause}`)
+      throw new CommandFailure(
+        exitCode.failed,
+        `copilot-proxy at ${address.url} has no chat models. See: copilot-proxy models`,
+      )
     }
     await context.sleep(pollMs, context.signal)
   }
 }
 
-const builtInNote = 'Note: the models are of a built-in list; those of your account could not be asked for.\n'
+const loggedOutNote =
+  'Note: Not logged in, so the models are from a built-in list and may not be yours. Run: copilot-proxy login\n'
+const builtInNote =
+  'Note: Could not get the models of your account, so they are from a built-in list. Find the cause: copilot-proxy doctor\n'
 
 /**
  * Writes a note that the list is built in.
@@ -164,10 +174,10 @@ async function explainBuiltIn(
   }
   const reply = await ask(context, address, '/usage?partial=true')
   const problem = asked.includes('copilot') ? usageReply.safeParse(reply.body).data?.problem : undefined
-  const why = problem ?? 'To find out why: copilot-proxy doctor'
+  const why = problem ?? 'Find the cause: copilot-proxy doctor'
   throw new CommandFailure(
     exitCode.failed,
-    visibleLines(`copilot-proxy runs at ${address.url}, and no model can be used now. ${why}`),
+    visibleLines(`copilot-proxy runs at ${address.url}, but cannot use any model. ${why}`),
   )
 }
 
@@ -187,7 +197,10 @@ async function fetchClientModel(context: CommandContext, address: DaemonAddress,
     throw new CommandFailure(exitCode.usage, `${visible(name)} is not a chat model.`)
   }
   if (reply.status !== 404) throw unexpected(address, reply)
-  throw new CommandFailure(exitCode.usage, errorReply.safeParse(reply.body).data?.error.message ?? 'No such model.')
+  throw new CommandFailure(
+    exitCode.usage,
+    errorReply.safeParse(reply.body).data?.error.message ?? `Unknown model ${JSON.stringify(visible(name))}.`,
+  )
 }
 
 /** The model and its long context tier. Empty for a model without chat. */
@@ -231,7 +244,7 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
     if (cause instanceof CommandFailure) throw cause
     throw new CommandFailure(
       exitCode.failed,
-      `copilot-proxy at ${address.url} does not answer. See: copilot-proxy doctor`,
+      `copilot-proxy at ${address.url} does not answer. Find the cause: copilot-proxy doctor`,
       {
         cause,
       },
@@ -241,10 +254,10 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
 
 function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
   if (status === 401) {
-    return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} refuses the key. ${wrongKeyFix}.`)
+    return new CommandFailure(exitCode.failed, `Wrong key: copilot-proxy at ${url} refused it. ${wrongKeyFix}.`)
   }
-  const message = errorReply.safeParse(body).data?.error.message ?? `It answered with status ${status}`
-  return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not list its models. ${message}`)
+  const message = errorReply.safeParse(body).data?.error.message ?? `Status ${status}.`
+  return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} did not list its models. ${message}`)
 }
 
 export interface RunningDaemon {
@@ -253,42 +266,60 @@ export interface RunningDaemon {
   readonly providers: readonly ProviderId[]
 }
 
+/** A daemon, which may not run yet, and the providers that it can use. */
+interface PlannedDaemon extends FoundDaemon, RunningDaemon {}
+
+/** @throws CommandFailure if the daemon refuses the key of the environment; `notLoggedIn` unless it simulates a login */
+export async function planDaemon(context: CommandContext, settings: LoadedSettings): Promise<PlannedDaemon> {
+  const found = await findDaemon(context, settings)
+  if (found.health !== undefined) await refuseWrongKey(context, found.url)
+  return { ...found, providers: await requireLogins(context, settings, found.health) }
+}
+
+async function requireLogins(
+  context: CommandContext,
+  settings: LoadedSettings,
+  health: DaemonHealth | undefined,
+): Promise<readonly ProviderId[]> {
+  if (health?.demo === true) return allProviders
+  const logins = await findLogins(context, settings)
+  if (logins.length === 0) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  return logins
+}
+
 /**
- * The running daemon of this configuration, else a new one in the background. Logs in first where nobody is.
- * @throws CommandFailure `notLoggedIn`, or why the daemon did not start
+ * The planned daemon if it runs, else a new one in the background.
+ * @throws CommandFailure why the daemon did not start
  */
 export async function ensureDaemon(
   context: CommandContext,
   settings: LoadedSettings,
+  { url, health, providers }: PlannedDaemon,
   configFlag: string | undefined,
 ): Promise<RunningDaemon> {
-  const { url, health } = await findDaemon(context, settings)
   if (health !== undefined) {
-    await refuseWrongKey(context, url)
     await noteMismatch(context, url, health)
-    const providers = health.demo ? allProviders : await ensureLogin(context, settings, configFlag)
     // A provider that the daemon cannot use never lists live models.
     const usable = providers.filter((provider) => health[provider] === 'ok')
     return { url, providers: usable.length > 0 ? usable : providers }
   }
-  const providers = await ensureLogin(context, settings, configFlag)
   const { record, wasRunning } = await startBackgroundDaemon(context, settings, {
     ...(configFlag !== undefined && { config: configFlag }),
   })
   if (!wasRunning) {
-    context.stderr.write(`copilot-proxy now runs in the background at ${record.url}. To stop it: copilot-proxy stop\n`)
+    context.stderr.write(`Started copilot-proxy in the background at ${record.url}. To stop it: copilot-proxy stop\n`)
   }
   return { url: record.url, providers }
 }
 
 async function noteMismatch(context: CommandContext, url: string, health: DaemonHealth): Promise<void> {
   const { version, stderr } = context
-  if (health.demo) stderr.write('Note: the running copilot-proxy answers from a simulated Copilot (--demo).\n')
+  if (health.demo) stderr.write('Note: copilot-proxy runs with --demo, so all answers are simulated.\n')
   if (health.version !== version) {
-    const running = `copilot-proxy ${health.version} is running and this is ${version}`
+    const running = `copilot-proxy ${health.version} is running, but version ${version} is installed`
     const record = await findRunningDaemon(context, findStateFiles(context))
     const isBackground = record?.url === url
-    const fix = isBackground ? 'copilot-proxy restart' : 'end it where it runs, and start it again'
-    stderr.write(visibleLines(`Note: ${running}. To bring it up to date: ${fix}\n`))
+    const fix = isBackground ? 'copilot-proxy restart' : 'stop it with Ctrl-C and start it again'
+    stderr.write(visibleLines(`Note: ${running}. To update it: ${fix}\n`))
   }
 }

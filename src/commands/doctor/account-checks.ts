@@ -36,33 +36,35 @@ export function judgeLogin(state: LoginState, provider: ProviderId, hasOther: bo
       return failed(state.detail, state.fix)
     case 'nobody':
       return hasOther
-        ? skipped(`Nobody is logged in to ${providerNames[provider]}; if you want to use it: ${loginCommand}`)
-        : [{ status: 'failed', detail: 'Nobody is logged in', fix: `Run: ${loginCommand}`, nobody: true }]
+        ? skipped(`Not logged in. To use ${providerNames[provider]}: ${loginCommand}`)
+        : [{ status: 'failed', detail: 'Not logged in', fix: `Run: ${loginCommand}`, nobody: true }]
   }
 }
 
-const again = 'Try again in a moment: copilot-proxy doctor'
+const again = 'Wait a moment and run copilot-proxy doctor again'
 
 /** Whether GitHub accepts the login, from the outcome of a token exchange. */
 export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
   switch (outcome.kind) {
     case 'ok':
-      if (outcome.direct) return ok('GitHub takes the login, which is sent to Copilot itself and has no end of its own')
-      return ok(`GitHub takes the login and gave a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
+      if (outcome.direct) return ok('GitHub accepts the login; copilot-proxy sends it to Copilot itself')
+      return ok(`GitHub accepts the login and issued a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
     case 'bad_credentials':
     case 'not_available':
       return failed(outcome.detail, outcome.fix)
     case 'no_access':
-      return skipped('GitHub takes the login, and gives this account no token')
+      return skipped('GitHub accepts the login, but issues no token for this account')
     case 'rate_limited': {
       const { detail, retryAfterSeconds } = outcome
       return warning(
         detail,
-        retryAfterSeconds === undefined ? again : `In ${retryAfterSeconds} seconds, try again: copilot-proxy doctor`,
+        retryAfterSeconds === undefined
+          ? again
+          : `Wait ${retryAfterSeconds} seconds and run copilot-proxy doctor again`,
       )
     }
     case 'redirected':
-      return failed(outcome.detail, 'Sign in to the network in a browser, or leave it, then run: copilot-proxy doctor')
+      return failed(outcome.detail, 'Sign in to this network in a browser, or use another network')
     case 'transient':
       return failed(outcome.detail, again)
     case 'aborted':
@@ -75,25 +77,25 @@ const plansPage = 'https://github.com/settings/copilot'
 /** Whether the account has a seat and quota left. */
 export function judgeCopilotEntitlement(exchange: ExchangeOutcome, account: CopilotUserOutcome): Findings {
   if (exchange.kind === 'no_access') return failed(exchange.detail, exchange.fix)
-  if (exchange.kind !== 'ok') return skipped('Needs: a token')
-  const untold = 'GitHub tells nothing of plan and quota to this login'
+  if (exchange.kind !== 'ok') return skipped('Needs a token')
+  const untold = 'lan and quota are unknown, because GitHub does not report them for this login'
   // Without a token exchange, the list of models shows whether Copilot is on.
-  if (account.kind === 'not_available') return ok(exchange.direct ? untold : `Copilot is on; ${untold}`)
+  if (account.kind === 'not_available') return ok(exchange.direct ? `P${untold}` : `Copilot is enabled; p${untold}`)
   if (account.kind === 'aborted') return skipped('Interrupted')
-  if (account.kind !== 'ok') return skipped(`Copilot is on; plan and quota are not known: ${account.detail}`)
+  if (account.kind !== 'ok') return skipped(`Copilot is enabled; plan and quota are unknown: ${account.detail}`)
   return judgeQuotas(account.account)
 }
 
 function judgeQuotas(account: CopilotAccount): Findings {
   const plan = planName(account.plan)
   const day = account.resetsAt?.slice(0, 10)
-  const fix = day === undefined ? `See ${plansPage}` : `Wait until ${day}, or get more at ${plansPage}`
+  const fix = day === undefined ? `See ${plansPage}` : `Wait until ${day}, or buy more at ${plansPage}`
   const spent = account.quotas.flatMap((quota): readonly Finding[] => {
     if (!isSpent(quota)) return []
     // Without `chat` nothing answers; without premium requests, included models still do.
     return quota.id === 'chat'
-      ? [{ status: 'failed', detail: `${plan}: the chat quota is spent`, fix }]
-      : [{ status: 'warning', detail: `${plan}: the ${nameOf(account)} are spent; models that cost none answer`, fix }]
+      ? [{ status: 'failed', detail: `${plan}: the chat quota is used up`, fix }]
+      : [{ status: 'warning', detail: `${plan}: the ${nameOf(account)} are used up; only included models work`, fix }]
   })
   const [first, ...rest] = spent
   return first === undefined ? ok([plan, ...leftOf(account)].join('; ')) : [first, ...rest]
@@ -133,8 +135,8 @@ export function judgeCodexToken({ outcome, status }: CodexAnswer, nowMs: number)
   if (error?.kind === 'codex_unavailable') return failed(error.detail, error.fix)
   if (error?.kind === 'upstream_status' && error.status === 401)
     return failed(describe(error), fixes[status.source ?? 'login'])
-  if (error !== undefined && planRefusal(error) === undefined) return skipped('Not known: OpenAI was asked in vain')
-  return ok(`OpenAI takes the login${lifeOf(status, nowMs)}`)
+  if (error !== undefined && planRefusal(error) === undefined) return skipped('Unknown: OpenAI did not answer')
+  return ok(`OpenAI accepts the login${lifeOf(status, nowMs)}`)
 }
 
 /**
@@ -148,14 +150,14 @@ export function judgeCodexEntitlement({ outcome, status }: CodexAnswer): Finding
     return refusal === 429
       ? warning(
           describe(error),
-          'Wait until it resets, or get a larger plan at https://chatgpt.com/codex/settings/usage',
+          'Wait until it resets, or upgrade the plan at https://chatgpt.com/codex/settings/usage',
         )
       : failed(describe(error), 'Log in with another account: copilot-proxy login codex')
   }
-  if (error !== undefined) return skipped('Not known: OpenAI was asked in vain')
+  if (error !== undefined) return skipped('Unknown: OpenAI did not answer')
   return ok(
     status.source === 'api-key'
-      ? 'Paid by the use of the API key'
+      ? 'Billed to the API key'
       : status.plan === undefined
         ? 'The plan includes Codex'
         : `ChatGPT plan ${status.plan}`,
@@ -168,7 +170,7 @@ export function planRefusal(error: ProxyError): number | undefined {
 }
 
 const fixes: Readonly<Record<NonNullable<CodexLoginStatus['source']>, string>> = {
-  'api-key': 'Set codex.api-key to a key that is valid',
+  'api-key': 'Set codex.api-key to a valid key',
   'codex-cli': 'Run: codex login',
   login: 'Run: copilot-proxy login codex',
 }
@@ -177,7 +179,7 @@ function lifeOf({ source, expiresAtMs }: CodexLoginStatus, nowMs: number): strin
   if (expiresAtMs === undefined) return ''
   const hours = Math.max(0, Math.floor((expiresAtMs - nowMs) / 3600_000))
   const time = hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
-  return `; its token is good for ${time} and renewed by ${source === 'codex-cli' ? 'Codex CLI alone' : 'itself'}`
+  return `; the token is valid for ${time}, then renewed ${source === 'codex-cli' ? 'by Codex CLI' : 'automatically'}`
 }
 
 /** The outcome of a request for a provider's models. */
@@ -195,7 +197,7 @@ export function judgeModels(outcome: ListingOutcome, provider: ProviderId): Find
   const name = providerNames[provider]
   switch (outcome.kind) {
     case 'unusable':
-      return failed(`${name} answered with something that is not a model list`, again)
+      return failed(`${name} did not answer with a model list`, again)
     case 'fault':
       return failed(describe(outcome.error), 'fix' in outcome.error ? outcome.error.fix : again)
     case 'listed':
@@ -211,10 +213,10 @@ function judgeList(models: readonly Model[], name: string): Findings {
   if (disabled.length > 0) {
     const more = disabled.length - mostNamed
     const named = disabled.slice(0, mostNamed).join(', ') + (more > 0 ? ` and ${more} more` : '')
-    const detail = `${count}; switched off by a policy: ${named}`
+    const detail = `${count}; disabled by a policy: ${named}`
     const fix =
-      'Enable them at https://github.com/settings/copilot/features, or have the administrator who pays for the seat do so'
+      'Enable them at https://github.com/settings/copilot/features, or ask the administrator of your organization'
     return usable.size === 0 ? failed(detail, fix) : warning(detail, fix)
   }
-  return usable.size === 0 ? skipped(`${name} lists no chat model for this account`) : ok(count)
+  return usable.size === 0 ? skipped(`${name} has no chat models for this account`) : ok(count)
 }

@@ -42,7 +42,10 @@ export async function doctorCache(context: CommandContext, flags: ReportFlags): 
   const settings = await loadSettings(context, flags.config)
   const { url, health } = await findDaemon(context, settings)
   if (health === undefined) {
-    throw new CommandFailure(exitCode.failed, `No copilot-proxy answers at ${url}. Start it: copilot-proxy start`)
+    throw new CommandFailure(
+      exitCode.failed,
+      `copilot-proxy is not running at ${url}. Start it: copilot-proxy serve --detach`,
+    )
   }
   const { key } = requireCallerKey(context, settings.config)
   const cache = await askCache(context, { url, key })
@@ -63,42 +66,42 @@ async function askCache(context: CommandContext, address: DaemonAddress): Promis
   } catch (cause) {
     context.signal.throwIfAborted()
     if (cause instanceof CommandFailure) throw cause
-    const detail = 'The daemon does not tell about its cache: it may be of another version, or ask for another key.'
+    const detail = 'Cannot read the cache report: the running copilot-proxy has another version or requires a key.'
     throw new CommandFailure(exitCode.failed, `${detail} Restart it: copilot-proxy restart`, { cause })
   }
 }
 
 function cacheText({ on, sessions }: CacheReport): string {
-  const hint = on
-    ? ''
-    : 'Nothing is watched: set log.cache-diagnostics to true in the configuration, and send some requests.\n'
-  if (sessions.length === 0) return on ? 'No request yet.\n' : hint
+  const hint = on ? '' : 'Cache diagnostics are off. Set log.cache-diagnostics to true, then send some requests.\n'
+  if (sessions.length === 0) return on ? 'No requests yet.\n' : hint
   return `${hint}${sessions.map(sessionText).join('\n')}`
 }
 
 function sessionText({ session, named, model, requests, changes, ...tokens }: Session): string {
   const { input_tokens: inputTokens, cached_input_tokens: cachedInputTokens } = tokens
   const rate =
-    inputTokens === 0 ? 'no tokens counted yet' : `${percent(cachedInputTokens / inputTokens)} from the cache`
-  const name = named ? `Session ${session}` : `Session ${session} (not named by its client)`
+    inputTokens === 0
+      ? 'no tokens counted yet'
+      : `${percent(cachedInputTokens / inputTokens)} of the input from the cache`
+  const name = named ? `Session ${session}` : `Session ${session} (named by copilot-proxy)`
   const lines = changes.map((change) => `  ${changeText(change)}\n`)
   return `${name}: ${model}, ${requests} ${requests === 1 ? 'request' : 'requests'}, ${rate}\n${lines.join('') || `  ${unchangedText(requests, inputTokens, cachedInputTokens)}\n`}`
 }
 
 function unchangedText(requests: number, inputTokens: number, cachedInputTokens: number): string {
-  if (requests === 1) return 'There is nothing to compare yet.'
-  const same = 'The beginning of the prompt stayed the same.'
+  if (requests === 1) return 'Only one request yet, so there is nothing to compare.'
+  const same = 'The start of the prompt did not change.'
   if (inputTokens === 0 || cachedInputTokens > 0) return same
-  return `${same} Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.`
+  return `${same} Nothing came from the cache: prompts under about 1000 tokens are not cached.`
 }
 
 function changeText({ request, since, segment, ...cache }: Change): string {
   const { idle_seconds: idleSeconds, cached_tokens: cachedTokens } = cache
   const reasons = [
     ...(segment === undefined ? [] : [whatChanged(segment)]),
-    ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, more than the cache lasts`]),
+    ...(idleSeconds === undefined ? [] : [`${Math.round(idleSeconds / 60)} minutes passed, and the cache expired`]),
   ]
-  const read = cachedTokens === undefined ? '' : ` (${cachedTokens} tokens were read from it all the same)`
+  const read = cachedTokens === undefined ? '' : ` (${cachedTokens} tokens still came from the cache)`
   return `between request ${since} and ${request}: ${reasons.join('; ')}${cachedTokens === 0 ? '' : read}`
 }
 
@@ -116,7 +119,7 @@ function whatChanged(segment: string): string {
   const known = Object.hasOwn(segmentWords, segment) ? segmentWords[segment] : undefined
   if (known !== undefined) return known
   const [, list, at] = /^(\w+)\[(\d+)\]$/.exec(segment) ?? []
-  return list === 'system' ? `the system text changed at block ${at}` : `${segment} was edited or left out`
+  return list === 'system' ? `the system text changed at block ${at}` : `${segment} was changed or removed`
 }
 
 function percent(share: number): string {

@@ -9,6 +9,8 @@ export type Finding =
       readonly detail: string
       /** One command or action, without a period. */
       readonly fix: string
+      /** The host in `detail` and `fix`: findings that differ in it alone are shown as one. */
+      readonly host?: string
       /** The only failure is that nobody is logged in. */
       readonly nobody?: true
     }
@@ -70,7 +72,7 @@ export async function* runChecks(checks: readonly Check[], options: RunOptions):
     const needed = (check.needs ?? []).map(async (other) => ({ other, findings: await running.get(other) }))
     const findings = Promise.all(needed).then((done) => {
       const missing = done.find((one) => one.findings?.some(({ status }) => isInTheWay(status)) ?? true)
-      return missing === undefined ? runOne(check, options) : skipped(`Needs: ${missing.other.title}`)
+      return missing === undefined ? runOne(check, options) : skipped(`Needs ${missing.other.title}`)
     })
     running.set(check, findings)
   }
@@ -84,16 +86,13 @@ function isInTheWay(status: string): boolean {
 async function runOne(check: Check, { deadline, describeDefect }: RunOptions): Promise<Findings> {
   const signal = deadline()
   const { promise: late, resolve } = Promise.withResolvers<Findings>()
-  const onAbort = (): void => resolve(failed('No answer in time', 'Try again in a moment: copilot-proxy doctor'))
+  const onAbort = (): void => resolve(failed('No answer in time', 'Wait a moment and run copilot-proxy doctor again'))
   if (signal.aborted) onAbort()
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     return await Promise.race([check.run(), late])
   } catch (error) {
-    return failed(
-      `This check could not be made: ${describeDefect(error)}`,
-      'Tell the makers of copilot-proxy, with this line',
-    )
+    return failed(`This check crashed: ${describeDefect(error)}`, 'Report this line to the makers of copilot-proxy')
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

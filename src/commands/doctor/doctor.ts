@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { redactText } from '../../redaction/redact.ts'
-import type { Style } from '../../terminal/output.ts'
 import { visible } from '../../terminal/visible.ts'
 import { judgeClients } from '../clients/client-check.ts'
 import { providerNames } from '../shared/accounts.ts'
@@ -20,6 +19,7 @@ import {
 import type { ListingOutcome } from './account-checks.ts'
 import { failed, runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
+import { createScreen } from './screen.ts'
 import { openFacts } from './facts.ts'
 import type { Facts, SettledFacts } from './facts.ts'
 import {
@@ -52,7 +52,7 @@ export async function doctor(context: CommandContext, flags: DoctorFlags): Promi
   })
   const reports: Report[] = []
   const interrupted = once(context.signal, 'abort')
-  const width = Math.max(...checks.map(({ title }) => title.length))
+  const screen = flags.json ? undefined : createScreen(checks, context.stdout, { showsSkipped: flags.verbose ?? false })
   try {
     for (;;) {
       if (context.signal.aborted) return exitCode.interrupted
@@ -61,15 +61,15 @@ export async function doctor(context: CommandContext, flags: DoctorFlags): Promi
       if (next.done === true) break
       const report = safeReport(next.value, context)
       reports.push(report)
-      if (flags.json === undefined) context.stdout.write(reportText(report, width, context.stdout.style))
+      screen?.show(report)
     }
   } finally {
+    screen?.flush()
     await facts.settled?.close()
   }
-  const findings = reports.flatMap((report) => report.findings)
   const code = toExitCode(reports)
   if (flags.json) writeJson(context, doctorDocument(context, reports, code))
-  else context.stdout.write(`\n${summaryText(findings)}\n`)
+  else screen?.summarize()
   return code
 }
 
@@ -92,31 +92,6 @@ function toExitCode(reports: readonly Report[]): ExitCode {
   if (failures.length === 0) return exitCode.done
   if (failures.some(({ check }) => check.id === 'config')) return exitCode.usage
   return failures.every(({ finding }) => finding.nobody === true) ? exitCode.notLoggedIn : exitCode.failed
-}
-
-const colors = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' } as const
-const statusWidth = Math.max(...Object.keys(colors).map((status) => status.length))
-
-/** A line for each finding, and one for its remedy. */
-function reportText({ check, findings }: Report, width: number, style: Style): string {
-  return findings
-    .map((finding) => {
-      const status = style[colors[finding.status]](finding.status.padEnd(statusWidth))
-      const line = `${status}  ${check.title.padEnd(width)}  ${finding.detail}\n`
-      return 'fix' in finding ? `${line}${' '.repeat(statusWidth + width + 4)}${style.bold(finding.fix)}\n` : line
-    })
-    .join('')
-}
-
-function summaryText(findings: readonly Finding[]): string {
-  const count = (wanted: Finding['status']): number => findings.filter(({ status }) => status === wanted).length
-  const failures = count('failed')
-  const warnings = count('warning')
-  if (failures + warnings === 0) return 'Everything is in order.'
-  return [
-    ...(failures === 0 ? ['Nothing failed'] : [`${failures} failed: begin with the first`]),
-    ...(warnings === 0 ? [] : [`${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`]),
-  ].join('; ')
 }
 
 function doctorDocument({ version }: CommandContext, reports: readonly Report[], code: ExitCode): object {
@@ -145,14 +120,14 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
   ): Check => ({
     ...about,
     needs: [config, ...(about.needs ?? [])],
-    run: async () => (facts.settled === undefined ? skipped(`Needs: ${config.title}`) : run(facts.settled)),
+    run: async () => (facts.settled === undefined ? skipped(`Needs ${config.title}`) : run(facts.settled)),
   })
 
   const ofHosts = (id: string, title: string, judge: typeof judgeNetwork): readonly Check[] =>
     (['copilot', 'codex'] as const).map((provider) =>
       settled({ id, provider, title: `${title}, ${providerNames[provider]}` }, async (known) => {
         const probes = await known.probes(provider)
-        return probes.length === 0 ? skipped('Not in use') : judge(probes, platform)
+        return probes.length === 0 ? skipped('Not used') : judge(probes, platform)
       }),
     )
 
@@ -175,7 +150,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       title: 'Files',
       run: async () => {
         const files = await facts.files()
-        return files === undefined ? skipped(`Needs: ${config.title}`) : judgeFiles(files)
+        return files === undefined ? skipped(`Needs ${config.title}`) : judgeFiles(files)
       },
     },
     { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
@@ -189,7 +164,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     settled({ id: 'token', title: 'Token, Copilot', ...ofCopilot }, async ({ exchange, probes }) => {
       const outcome = await exchange()
       // The network check reports it for each host.
-      if (outcome.kind === 'transient' && isCutOff(await probes('copilot'))) return skipped('Needs: Network, Copilot')
+      if (outcome.kind === 'transient' && isCutOff(await probes('copilot'))) return skipped('Needs Network, Copilot')
       return judgeCopilotToken(outcome)
     }),
     settled({ id: 'token', title: 'Token, Codex', ...ofCodex }, async ({ codexAnswer }) =>
@@ -205,14 +180,14 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     ),
     settled({ id: 'models', title: 'Models, Copilot', ...ofCopilot }, async ({ copilotModels, probes }) => {
       const outcome = await copilotModels()
-      if (outcome === undefined) return skipped('Needs: Token, Copilot')
-      if (isUnreachable(outcome) && isCutOff(await probes('copilot'))) return skipped('Needs: Network, Copilot')
+      if (outcome === undefined) return skipped('Needs Token, Copilot')
+      if (isUnreachable(outcome) && isCutOff(await probes('copilot'))) return skipped('Needs Network, Copilot')
       return judgeModels(outcome, 'copilot')
     }),
     settled({ id: 'models', title: 'Models, Codex', ...ofCodex }, async ({ codexAnswer, probes }) => {
       const { outcome } = await codexAnswer()
-      if (isOfLogin(outcome)) return skipped('Needs: Token, Codex')
-      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs: Network, Codex')
+      if (isOfLogin(outcome)) return skipped('Needs Token, Codex')
+      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs Network, Codex')
       return judgeModels(outcome, 'codex')
     }),
     settled({ id: 'port', title: 'Port' }, async ({ port }) => {

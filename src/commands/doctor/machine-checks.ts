@@ -19,6 +19,7 @@ export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform
             status: 'failed',
             detail: `${lead(one)}: ${one.reason || 'the connection failed'}${statusOf(one)}`,
             fix: fixes[one.stage](one, commands),
+            host: one.host,
           },
         ]
       : [],
@@ -28,9 +29,7 @@ export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform
 
 /** A host that answers slowly or without end has been reached. */
 function lead(one: FailedProbe): string {
-  return one.stage === 'answer'
-    ? `${one.host} was reached${via(one)}, but gave no proper answer`
-    : `${one.host} cannot be reached${via(one)}`
+  return one.stage === 'answer' ? `No proper answer from ${one.host}${via(one)}` : `Cannot reach ${one.host}${via(one)}`
 }
 
 function via({ proxy }: Probe): string {
@@ -44,27 +43,24 @@ function statusOf({ code }: FailedProbe): string {
 type Fix = (probe: FailedProbe, commands: HelpfulCommands) => string
 
 const fixes: Readonly<Record<Exclude<ProbeStage, 'tls'>, Fix>> = {
-  lookup: (one, { ask }) => `Bring this machine online, with a DNS that knows ${one.host}. To try: ${ask(one)}`,
+  lookup: (one, { ask }) => `Check the internet connection and the DNS of this machine. To test: ${ask(one)}`,
   connect: (one, { ask }) =>
-    `Let this machine reach ${one.host}, directly or through a proxy that HTTPS_PROXY names. To try: ${ask(one)}`,
+    `Check the firewall, or set HTTPS_PROXY if this machine needs a proxy. To test: ${ask(one)}`,
   proxy: (one, { ask, unsetVariable }) => {
     const variable = one.proxy?.variable ?? 'HTTPS_PROXY'
     if (one.code === '407') {
-      return `Put the name and password that the proxy asks for into ${variable}, before the host: USER:PASSWORD@. To try: ${ask(one)}`
+      return `Add the login of the proxy to ${variable}, as USER:PASSWORD@ before the host. To test: ${ask(one)}`
     }
     return /^\d{3}$/.test(one.code)
-      ? `Ask whoever runs the proxy to let connections to ${one.host} through. To try: ${ask(one)}`
-      : `Set ${variable} to a proxy that answers, or run: ${unsetVariable(variable)}`
+      ? `Ask the administrator of the proxy to allow connections to ${one.host}. To test: ${ask(one)}`
+      : `Set ${variable} to a working proxy, or run: ${unsetVariable(variable)}`
   },
-  answer: (one, { ask }) =>
-    `Find out whether a firewall, VPN or proxy is in the way, or ${one.host} itself is slow: ${ask(one)}`,
+  answer: (one, { ask }) => `Check whether a firewall, VPN or proxy blocks the connection. To test: ${ask(one)}`,
 }
 
 function reachedText(probes: readonly Probe[]): string {
   const routes = Map.groupBy(probes, via)
-  const sentences = [...routes].map(
-    ([route, some]) => `${some.map(({ host }) => host).join(', ')} can be reached${route}`,
-  )
+  const sentences = [...routes].map(([route, some]) => `${some.map(({ host }) => host).join(', ')} reachable${route}`)
   return sentences.join('; ')
 }
 
@@ -73,13 +69,13 @@ export function judgeTls(probes: readonly Probe[], platform: NodeJS.Platform): F
   const secure = probes.filter(({ isSecure }) => isSecure)
   const failures = secure.flatMap((one): readonly Finding[] =>
     one.kind === 'failed' && one.stage === 'tls'
-      ? [{ status: 'failed', detail: `${one.host}: ${one.reason}`, fix: fixOf(one, platform) }]
+      ? [{ status: 'failed', detail: `${one.host}: ${one.reason}`, fix: fixOf(one, platform), host: one.host }]
       : [],
   )
   const verified = secure.filter(({ kind }) => kind === 'reached')
-  if (secure.length === 0) return ok('Not used: the addresses are http, on this machine')
-  if (failures.length === 0 && verified.length === 0) return skipped('Not known: no answer came')
-  return findingsOr(failures, ok(`The certificates of ${verified.map(({ host }) => host).join(', ')} are good`))
+  if (secure.length === 0) return ok('Not used: the addresses are http addresses of this machine')
+  if (failures.length === 0 && verified.length === 0) return skipped('Unknown: no host answered')
+  return findingsOr(failures, ok(`Valid certificates from ${verified.map(({ host }) => host).join(', ')}`))
 }
 
 const untrusted: ReadonlySet<string> = new Set([
@@ -94,17 +90,17 @@ function fixOf(one: FailedProbe, platform: NodeJS.Platform): string {
   const { ask, setClock, setVariable } = helpfulCommands(platform)
   if (untrusted.has(one.code)) {
     const set = setVariable('NODE_EXTRA_CA_CERTS', 'FILE.pem')
-    return `Trust the authority of your company, with a file that holds its certificate: ${set}`
+    return `If your company inspects TLS, trust its certificate: ${set}`
   }
   switch (one.code) {
     case 'CERT_HAS_EXPIRED':
     case 'CERT_NOT_YET_VALID':
-      return `Where the clock of this machine is right, ${one.host} needs a new certificate; else set the clock: ${setClock}`
+      return `Set the clock: ${setClock}. If it is right already, ${one.host} needs a new certificate`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
     case 'HOSTNAME_MISMATCH':
-      return `Find out whether a proxy, a VPN or a wrong DNS entry answers in place of ${one.host}: ${ask(one)}`
+      return `Check whether a proxy, VPN or wrong DNS entry answers instead of ${one.host}. To test: ${ask(one)}`
     default:
-      return `Find out whether a proxy, firewall or antivirus changes TLS connections to ${one.host}: ${ask(one)}`
+      return `Check whether a proxy, firewall or antivirus changes TLS connections to ${one.host}. To test: ${ask(one)}`
   }
 }
 
@@ -130,19 +126,19 @@ export function judgeTrust({ rejectUnauthorized, extra }: TrustSettings, platfor
     findings.push({
       status: 'warning',
       detail:
-        'NODE_TLS_REJECT_UNAUTHORIZED=0: anybody on the way can read your logins, because no certificate is checked',
-      fix: `NODE_EXTRA_CA_CERTS adds the certificate of a company. Run: ${unsetVariable('NODE_TLS_REJECT_UNAUTHORIZED')}`,
+        'NODE_TLS_REJECT_UNAUTHORIZED=0: certificates are not checked, so others on the network can read your logins',
+      fix: `Trust the certificate of your company with NODE_EXTRA_CA_CERTS instead, then run: ${unsetVariable('NODE_TLS_REJECT_UNAUTHORIZED')}`,
     })
   }
   if (extra?.problem !== undefined) {
     findings.push({
       status: 'failed',
-      detail: `NODE_EXTRA_CA_CERTS names ${extra.path}, which ${extra.problem}`,
-      fix: `Set NODE_EXTRA_CA_CERTS to a PEM file that this user can read, or run: ${unsetVariable('NODE_EXTRA_CA_CERTS')}`,
+      detail: `NODE_EXTRA_CA_CERTS: ${extra.path} ${extra.problem}`,
+      fix: `Set NODE_EXTRA_CA_CERTS to a readable PEM file, or run: ${unsetVariable('NODE_EXTRA_CA_CERTS')}`,
     })
   }
-  const trusted = extra === undefined ? '' : `, and those of ${extra.path} are trusted too`
-  return findingsOr(findings, ok(`Checked${trusted}`))
+  const trusted = extra === undefined ? '' : `; also trusting ${extra.path}`
+  return findingsOr(findings, ok(`Certificates are checked${trusted}`))
 }
 
 /** Tokens last minutes. Ms. */
@@ -156,12 +152,12 @@ export function judgeClock(probes: readonly Probe[], platform: NodeJS.Platform):
     one.kind === 'reached' && one.aheadMs !== undefined ? [{ host: one.host, aheadMs: one.aheadMs }] : [],
   )
   const [nearest] = clocks.toSorted((a, b) => Math.abs(a.aheadMs) - Math.abs(b.aheadMs))
-  if (nearest === undefined) return skipped('No reply told the time')
+  if (nearest === undefined) return skipped('Unknown: no host answered')
   const { host, aheadMs } = nearest
   const off = Math.abs(aheadMs)
-  if (off <= warnsFromMs) return ok(`As ${host} has it`)
+  if (off <= warnsFromMs) return ok(`Same time as ${host}`)
   const detail = `${lengthOf(off)} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${host}`
-  const fix = `Set the clock of this machine by the network: ${helpfulCommands(platform).setClock}`
+  const fix = `Set the clock of this machine: ${helpfulCommands(platform).setClock}`
   return off > failsFromMs ? failed(detail, fix) : warning(detail, fix)
 }
 
@@ -197,17 +193,17 @@ export async function tryPort({ host, port }: Pick<PortFacts, 'host' | 'port'>):
   }
 }
 
-const otherPort = 'Run: copilot-proxy serve --port 0, which picks a free one'
+const otherPort = 'Use a free port: copilot-proxy serve --port 0'
 
 /** Whether a daemon can listen, or already does. */
 export function judgePort({ host, port, code, holder, version }: PortFacts): Findings {
   switch (code) {
     case undefined:
-      return ok(port === 0 ? 'A free one is picked at each start' : `${port} is free; no daemon runs`)
+      return ok(port === 0 ? 'Each start picks a free port' : `${port} is free; copilot-proxy is not running`)
     case 'EADDRINUSE':
       return judgeHolder(port, holder, version)
     case 'EACCES':
-      return failed(`This user may not listen on port ${port}`, otherPort)
+      return failed(`You are not allowed to listen on port ${port}`, otherPort)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return failed(
@@ -215,7 +211,7 @@ export function judgePort({ host, port, code, holder, version }: PortFacts): Fin
         'Set server.host to 127.0.0.1, or run: copilot-proxy serve --host 127.0.0.1',
       )
     default:
-      return failed(`Listening on ${host}, port ${port}, is not possible: ${code}`, otherPort)
+      return failed(`Cannot listen on ${host}, port ${port}: ${code}`, otherPort)
   }
 }
 
@@ -223,20 +219,20 @@ function judgeHolder(port: number, holder: PortHolder, version: string): Finding
   switch (holder.kind) {
     case 'copilot-proxy':
       if (holder.demo) {
-        const detail = `The copilot-proxy on port ${port} gives simulated answers (--demo)`
-        return warning(detail, 'Stop it (Ctrl-C), then run: copilot-proxy serve')
+        const detail = `copilot-proxy on port ${port} runs with --demo, so all answers are simulated`
+        return warning(detail, 'Stop it: copilot-proxy stop (in a terminal: Ctrl-C). Then run: copilot-proxy serve')
       }
       if (holder.isConfigRefused) {
         return warning(
-          `The copilot-proxy on port ${port} runs with older settings: its configuration file is empty or not valid`,
-          'Put the file right, then run: copilot-proxy config check',
+          `copilot-proxy on port ${port} uses older settings, because the configuration file is empty or invalid`,
+          'Fix the file. To check it: copilot-proxy config check',
         )
       }
       return holder.version === version
         ? ok(`copilot-proxy ${version} runs on port ${port}`)
         : warning(
-            `copilot-proxy ${holder.version} runs on port ${port}; this is ${version}`,
-            'Stop it (Ctrl-C), then run: copilot-proxy serve',
+            `copilot-proxy ${holder.version} runs on port ${port}, but version ${version} is installed`,
+            'Restart it: copilot-proxy restart (in a terminal: Ctrl-C, then copilot-proxy serve)',
           )
     case 'process':
       return failed(`Port ${port} is in use by ${holder.name} (process ${holder.pid})`, otherPort)
@@ -287,20 +283,20 @@ export type ConfigState =
 export function judgeConfig(state: ConfigState, platform: NodeJS.Platform): Findings {
   switch (state.kind) {
     case 'valid':
-      return ok(state.hasFile ? `${state.path} is valid` : `There is no file at ${state.path}; defaults are in force`)
+      return ok(state.hasFile ? `${state.path} is valid` : `No file at ${state.path}; using the defaults`)
     case 'invalid':
       return findingsOr(
         state.problems.map((problem) => ({
           status: 'failed',
           detail: formatConfigError({ problems: [problem] }),
-          fix: `Correct ${problem.key === '' ? 'that' : problem.key} in ${formatSource(problem.source)}, then run: copilot-proxy config check`,
+          fix: `Fix ${problem.key === '' ? 'it' : problem.key} in ${formatSource(problem.source)}. To check: copilot-proxy config check`,
         })),
         ok('Valid'),
       )
     case 'nowhere':
       return failed(
         state.problem,
-        `Name a folder: ${helpfulCommands(platform).setVariable('COPILOT_PROXY_HOME', '/ABSOLUTE/PATH')}`,
+        `Choose a folder: ${helpfulCommands(platform).setVariable('COPILOT_PROXY_HOME', '/ABSOLUTE/PATH')}`,
       )
   }
 }
@@ -327,7 +323,7 @@ export function judgeFiles({ authDir, logins, exposedConfig, strict }: FileFacts
     exposedConfig === undefined
       ? []
       : [{ status: looseStatus, detail: exposedConfig.detail, fix: `Run: ${exposedConfig.command}` }]
-  return findingsOr([...findings, ...ofConfig], ok(`${authDir} is open to nobody else`))
+  return findingsOr([...findings, ...ofConfig], ok(`Only you can read ${authDir}`))
 }
 
 /** @param version as `process.version` */

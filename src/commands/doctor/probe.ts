@@ -59,7 +59,7 @@ export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal
     return { ...about, kind: 'reached', aheadMs: aheadOf(headers, (sentMs + answeredMs) / 2) }
   } catch (error) {
     if (timeout.aborted) {
-      const reason = `none was complete within ${timeoutMs / 1000} seconds`
+      const reason = `no complete answer within ${timeoutMs / 1000} seconds`
       return { ...about, kind: 'failed', stage: 'answer', code: 'ETIMEDOUT', reason }
     }
     const code = errorCode(error) ?? ''

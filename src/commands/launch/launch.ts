@@ -7,11 +7,11 @@ import { join, posix, win32 } from 'node:path'
 import { clients, anyKey } from '../../client-settings/target.ts'
 import { launchSettings } from '../../client-settings/launch-settings.ts'
 import type { LaunchSettings } from '../../client-settings/launch-settings.ts'
-import type { Target } from '../../client-settings/target.ts'
+import type { ClientId, Target } from '../../client-settings/target.ts'
 import { providers } from '../../models/names.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { readUserSettings } from '../clients/client-check.ts'
-import { ensureDaemon, pickTarget } from '../clients/target.ts'
+import { ensureDaemon, pickTarget, planDaemon } from '../clients/target.ts'
 import type { RunningDaemon } from '../clients/target.ts'
 import { silentLog } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -27,13 +27,9 @@ import type { LoadedSettings } from '../shared/settings.ts'
  */
 export async function launch(context: CommandContext, flags: LaunchFlags): Promise<number> {
   const { client } = flags
-  const { name, program, install } = clients[client]
-  const file = await findProgram(program, context)
-  if (file === undefined) {
-    throw new CommandFailure(exitCode.failed, `${name} is not installed here. Install it with: ${install}`)
-  }
   const settings = await loadSettings(context, flags.config)
   if (flags.demo) {
+    const file = await requireProgram(context, client)
     const demo = await openDemo(context, settings)
     try {
       return await run(context, flags, file, await pickTarget(context, client, demo, demoKey, flags.model))
@@ -41,9 +37,22 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
       await demo.close()
     }
   }
+  const planned = await planDaemon(context, settings).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure) || error.exitCode !== exitCode.notLoggedIn) throw error
+    const message = `${error.message}\nTo try it without an account: copilot-proxy launch ${client} --demo`
+    throw new CommandFailure(error.exitCode, message)
+  })
+  const file = await requireProgram(context, client)
   const key = requireCallerKey(context, settings.config)
-  const daemon = await ensureDaemon(context, settings, flags.config)
+  const daemon = await ensureDaemon(context, settings, planned, flags.config)
   return run(context, flags, file, await pickTarget(context, client, daemon, key, flags.model))
+}
+
+async function requireProgram(context: CommandContext, client: ClientId): Promise<string> {
+  const { name, program, install } = clients[client]
+  const file = await findProgram(program, context)
+  if (file !== undefined) return file
+  throw new CommandFailure(exitCode.failed, `${name} is not installed. Install it with: ${install}`)
 }
 
 const demoKey: CallerKey = { key: anyKey, isAsked: false }
@@ -51,9 +60,9 @@ const demoKey: CallerKey = { key: anyKey, isAsked: false }
 async function run(context: CommandContext, flags: LaunchFlags, file: string, target: Target): Promise<number> {
   const { client, args } = flags
   const { main, small } = target.chosen
-  const forSmall = small.id === main.id || client === 'codex' ? '' : `, ${small.id} for small tasks`
-  const simulated = flags.demo ? ', simulated' : ''
-  context.stderr.write(visibleLines(`${clients[client].name} with ${main.id}${forSmall}${simulated}.\n`))
+  const forSmall = small.id === main.id || client === 'codex' ? '' : `; small tasks use ${small.id}`
+  const simulated = flags.demo ? ' All answers are simulated.' : ''
+  context.stderr.write(visibleLines(`Starting ${clients[client].name} with ${main.id}${forSmall}.${simulated}\n`))
   const { claude, opencode } = await readUserSettings(context, folderOrNone(context))
   const settings = launchSettings(client, {
     target,
@@ -137,7 +146,7 @@ export function runClient(context: CommandContext, { file, args, env }: ClientRu
   })
   child.once('error', (cause) => {
     giveBack?.()
-    reject(new CommandFailure(exitCode.failed, `${file} could not be started: ${cause.message}`, { cause }))
+    reject(new CommandFailure(exitCode.failed, `Could not start ${file}: ${cause.message}`, { cause }))
   })
   child.once('exit', (code, signal) => {
     giveBack?.()

@@ -36,15 +36,15 @@ export async function connectCodexAccount(
     : askCodexInBrowser(context, codex, { mayOpenBrowser, ports }))
   context.secrets.note(tokens.accessToken, tokens.refreshToken, tokens.idToken)
   const record = toCodexRecord(tokens, { nowMs: context.now(), issuer: codex.issuer })
-  if (record === undefined) throw loginFailed('OpenAI’s answer names no ChatGPT account.')
+  if (record === undefined) throw loginFailed('OpenAI did not report a ChatGPT account.')
   const location = await storeRecord(context, settings, record)
 
   const { stdout } = context
   const { plan } = record.metadata
   const account = `${visible(record.label)}${plan === undefined ? '' : `, with ${visible(chatgptPlanName(plan))}`}`
-  const untold = plan === undefined ? ' OpenAI does not tell the plan.' : ''
+  const untold = plan === undefined ? ' OpenAI did not report the plan.' : ''
   stdout.write(`\n${stdout.style.green(`Logged in to Codex as ${account}.`)}${untold}\n`)
-  stdout.write(`The login is stored in ${describePlace(location, settings)}.\n`)
+  stdout.write(`Stored in ${describePlace(location, settings)}.\n`)
   await removeFromOtherStore(context, settings, codexRecordKind, record.id)
   const reason = whyUnused(codex)
   if (reason !== undefined) stdout.write(`${reason}\n`)
@@ -52,9 +52,10 @@ export async function connectCodexAccount(
 
 /** Why requests do not use a stored login; undefined where they do. */
 function whyUnused({ enabled, apiKey, useCliLogin }: Config['codex']): string | undefined {
-  if (!enabled) return 'codex.enabled is false, so no Codex model is offered until that is changed.'
-  if (apiKey !== '') return 'codex.api-key is set and is used instead of this login for as long as it is.'
-  if (useCliLogin) return 'codex.use-cli-login is on: the login of Codex CLI is used instead of this one while it is.'
+  if (!enabled) return 'codex.enabled is false, so Codex models are off. To use them: set codex.enabled to true.'
+  if (apiKey !== '') return 'codex.api-key is set and takes precedence. To use this login, remove it.'
+  if (useCliLogin)
+    return 'codex.use-cli-login is on, so the login of Codex CLI takes precedence. To use this login, turn it off.'
   return undefined
 }
 
@@ -99,9 +100,9 @@ async function askCodexInBrowser(
   const onUrl = (url: string): void => {
     showAddress(context, url, mayOpenBrowser)
     if (browserCommand(context) === undefined) {
-      stdout.write(`No browser on this machine, or connected over SSH? Log in with a code instead: ${withCode}\n`)
+      stdout.write(`No browser on this machine? Log in with a code: ${withCode}\n`)
     }
-    stdout.write('Waiting for OpenAI. Ctrl-C stops the login.\n')
+    stdout.write('Waiting for OpenAI. Press Ctrl-C to cancel.\n')
   }
   const answer = await runCodexBrowserLogin(
     { fetch, timeoutMs, randomBytes, onUrl },
@@ -113,12 +114,12 @@ async function askCodexInBrowser(
       return answer.tokens
     case 'denied':
       throw loginFailed(
-        answer.detail === '' ? 'The login was cancelled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
+        answer.detail === '' ? 'The login was canceled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
       )
     case 'ports_taken':
       throw loginFailed(
-        `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')}, the only ones that OpenAI sends the browser ` +
-          `back to, are in use, perhaps by another login. End that one, or log in with a code: ${withCode}`,
+        `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')} (for the answer of OpenAI) ` +
+          `${ports.length === 1 ? 'is' : 'are'} in use, perhaps by another login. Cancel that login, or log in with a code: ${withCode}`,
         '\n',
       )
     default:
@@ -143,19 +144,19 @@ async function askCodexWithCode(
       break
     case 'not_offered':
       throw loginFailed(
-        `${new URL(issuer).host} offers no login with a code, or the workspace does not allow it. ` +
-          'On a machine with a browser: copilot-proxy login codex',
+        `${new URL(issuer).host} or your workspace does not allow a login with a code. ` +
+          'Log in on a machine with a browser: copilot-proxy login codex',
         '\n',
       )
     case 'failed':
-      throw loginFailed(`The login could not start. ${started.detail}.`)
+      throw loginFailed(`Could not start the login. ${started.detail}.`)
     case 'aborted':
       throw loginInterrupted()
   }
 
   const { code } = started
   context.secrets.note(code.deviceCode)
-  const caution = 'Such codes are used for phishing: only enter one that you asked for yourself, and give it to nobody.'
+  const caution = 'Never enter a code that somebody else sent you, and never share yours.'
   const stopWaiting = await showCode(context, code, { issuer: 'OpenAI', mayOpenBrowser, caution })
   const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal).finally(stopWaiting)
   switch (answer.kind) {
@@ -163,7 +164,7 @@ async function askCodexWithCode(
       return answer.tokens
     case 'expired':
       throw loginFailed(
-        `The code has expired.${answer.detail === '' ? '' : ` ${answer.detail}.`} For a new one: ${withCode}`,
+        `The code expired.${answer.detail === '' ? '' : ` ${answer.detail}.`} Get a new one: ${withCode}`,
         '\n',
       )
     default:

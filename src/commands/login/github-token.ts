@@ -25,7 +25,7 @@ export async function askWithCode(
   const deps = { fetch, now, sleep, timeoutMs: githubTimeoutMs }
   const started = await startDeviceFlow(deps, options, signal)
   if (started.kind === 'aborted') throw loginInterrupted()
-  if (started.kind === 'failed') throw loginFailed(`The login could not start. ${started.detail}.`)
+  if (started.kind === 'failed') throw loginFailed(`Could not start the login. ${started.detail}.`)
 
   const { code } = started
   context.secrets.note(code.deviceCode)
@@ -35,9 +35,9 @@ export async function askWithCode(
     case 'authorized':
       return answer.githubToken
     case 'expired':
-      throw loginFailed('The code has expired. Run copilot-proxy login again for a new one.')
+      throw loginFailed('The code expired. Get a new one: copilot-proxy login')
     case 'denied':
-      throw loginFailed('The login was cancelled at GitHub.')
+      throw loginFailed('The login was canceled at GitHub.')
     default:
       throw loginEnded(answer)
   }
@@ -56,7 +56,7 @@ export async function askInBrowser(
   const { fetch, signal, stdout } = context
   const onUrl = (url: string): void => {
     showAddress(context, url, mayOpenBrowser)
-    stdout.write('Waiting for GitHub. Ctrl-C stops the login.\n')
+    stdout.write('Waiting for GitHub. Press Ctrl-C to cancel.\n')
   }
   const { authUrl, tokenUrl, clientId, scope, redirectPort } = oauth
   const answer = await runWebFlow(
@@ -68,11 +68,9 @@ export async function askInBrowser(
     case 'authorized':
       return answer.githubToken
     case 'denied':
-      throw loginFailed('The login was cancelled at GitHub.')
+      throw loginFailed('The login was canceled at GitHub.')
     case 'ports_taken':
-      throw loginFailed(
-        `Port ${redirectPort}, which GitHub would send the browser back to, is in use (copilot-oauth.redirect-port).`,
-      )
+      throw loginFailed(`Port ${redirectPort} is in use. Set copilot-oauth.redirect-port to a free one.`)
     default:
       throw loginEnded(answer)
   }
@@ -88,14 +86,14 @@ export async function readToken({ stdin, signal }: CommandContext): Promise<stri
     throw loginInterrupted()
   })
   const token = (await Promise.race([readLine(stdin), interrupted])).trim()
-  if (token === '') throw new CommandFailure(exitCode.usage, 'Standard input held no token.')
+  if (token === '') throw new CommandFailure(exitCode.usage, 'No token on standard input.')
   if (!/^[\x21-\x7E]+$/.test(token) || token.length > maxTokenLineLength) {
-    throw new CommandFailure(exitCode.usage, 'What came on standard input is not a token: one line, no spaces.')
+    throw new CommandFailure(exitCode.usage, 'Standard input is not a token: expected one line without spaces.')
   }
   if (token.startsWith('ghp_')) {
     throw new CommandFailure(
       exitCode.usage,
-      'That is a classic personal access token, which GitHub does not accept for Copilot. A fine-grained one (github_pat_…) with the permission Copilot Requests works; or log in with a code: copilot-proxy login',
+      'GitHub does not accept classic personal access tokens (ghp_…) for Copilot. Use a fine-grained one (github_pat_…) with the permission Copilot Requests, or log in with a code: copilot-proxy login',
     )
   }
   return token

@@ -1,12 +1,17 @@
 import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
+import { codexRecordKind } from '../../auth/codex/record.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
 import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
 import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
 import { parseGithubHost } from '../../auth/copilot/github-hosts.ts'
 import type { GithubHosts } from '../../auth/copilot/github-hosts.ts'
 import { copilotRecordId } from '../../auth/copilot/record.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
+import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { RecordStore } from '../../auth/records/record-store.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
+import type { ProviderId } from '../../executors/executor.ts'
+import { visibleLines } from '../../terminal/visible.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import {
   describeFailure,
@@ -14,12 +19,16 @@ import {
   githubApi,
   removeFromOtherStore,
   openRecords,
+  providerNames,
+  recordPlace,
   requireStore,
+  silentLog,
   tokenOfEnvironment,
   parseProvider,
 } from '../shared/accounts.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, LoginFlags } from '../shared/command.ts'
+import { confirm } from '../shared/confirm.ts'
 import { planName, planNameOfSku } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -41,14 +50,19 @@ const namelessAccount = 'account'
 
 /** Options of one provider's login, and what the other provider has instead. */
 const providerOptions = [
-  { flag: 'device', option: '--device', provider: 'codex', instead: 'the login of Copilot works with a code anyway' },
-  { flag: 'host', option: '--host', provider: 'copilot', instead: 'codex.issuer says where ChatGPT accounts live' },
-  { flag: 'web', option: '--web', provider: 'copilot', instead: 'the login of Codex uses the browser anyway' },
+  { flag: 'device', option: '--device', provider: 'codex', instead: 'login copilot always uses a code' },
+  {
+    flag: 'host',
+    option: '--host',
+    provider: 'copilot',
+    instead: 'set codex.issuer to change the server of ChatGPT accounts',
+  },
+  { flag: 'web', option: '--web', provider: 'copilot', instead: 'login codex always uses the browser' },
   {
     flag: 'tokenStdin',
     option: '--token-stdin',
     provider: 'copilot',
-    instead: 'codex.api-key takes an OpenAI API key',
+    instead: 'set codex.api-key to use an OpenAI API key',
   },
 ] as const
 
@@ -62,8 +76,12 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
   if (foreign !== undefined) {
     throw new CommandFailure(
       exitCode.usage,
-      `${foreign.option} is an option of login ${foreign.provider}; ${foreign.instead}.`,
+      `${foreign.option} is an option of copilot-proxy login ${foreign.provider}: ${foreign.instead}.`,
     )
+  }
+  if (!(await wantsLogin(context, flags, provider))) {
+    context.stderr.write('Nothing changed.\n')
+    return exitCode.done
   }
   if (provider === 'codex') {
     const { connectCodexAccount } = await import('./codex.ts')
@@ -71,8 +89,30 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
   } else {
     await connectAccount(context, flags)
   }
-  context.stdout.write('\nNext: copilot-proxy serve\n')
+  context.stdout.write('\nNext: copilot-proxy launch claude, or for your own programs: copilot-proxy serve\n')
   return exitCode.done
+}
+
+/**
+ * Asks a person who is logged in already. A token on standard input and a run without a terminal need no answer: they
+ * replace the login of the account, or add another account.
+ */
+async function wantsLogin(context: CommandContext, flags: LoginFlags, provider: ProviderId): Promise<boolean> {
+  if (!context.interactive || flags.yes || flags.tokenStdin) return true
+  const settings = await loadSettings(context, flags.config)
+  const place = recordPlace(context, settings)
+  const records =
+    provider === 'copilot'
+      ? openRecordStore(copilotRecordKind, place, silentLog)
+      : openRecordStore(codexRecordKind, place, silentLog)
+  // A new login replaces one that cannot be read.
+  const current = await records.current().catch((error: unknown) => {
+    if (!(error instanceof RecordStoreError)) throw error
+    return undefined
+  })
+  if (current === undefined) return true
+  context.stderr.write(visibleLines(`${providerNames[provider]}: already logged in as ${current.label}.\n`))
+  return confirm(context, 'Log in again, or with another account?')
 }
 
 /**
@@ -94,14 +134,14 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   const { stdout } = context
   const { login: name, plan } = account
   const greeting = `Logged in${name === undefined ? '' : ` as ${name}`}${plan === undefined ? '' : `, with ${plan}`}.`
-  const untold = [...(name === undefined ? ['the name'] : []), ...(plan === undefined ? ['the plan'] : [])]
-  const note = untold.length === 0 ? '' : ` GitHub does not tell ${untold.join(' or ')}.`
+  const untold = [...(name === undefined ? ['name'] : []), ...(plan === undefined ? ['plan'] : [])]
+  const note = untold.length === 0 ? '' : ` GitHub did not report the ${untold.join(' and ')}.`
   stdout.write(`\n${stdout.style.green(greeting)}${note}\n`)
   if (account.opened.direct) stdout.write(directNote(account, settings))
-  stdout.write(`The login is stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
+  stdout.write(`Stored in ${describePlace(records.locationOf(record.id), settings)}.\n`)
   await removeFromOtherStore(context, settings, copilotRecordKind, record.id)
   if (tokenOfEnvironment(context) !== undefined) {
-    stdout.write('COPILOT_GITHUB_TOKEN is set and is used instead of this login for as long as it is.\n')
+    stdout.write('COPILOT_GITHUB_TOKEN is set and takes precedence. To use this login, unset it.\n')
   }
 }
 
@@ -110,13 +150,13 @@ function directNote({ plan }: Account, { config }: LoadedSettings): string {
   const why =
     config.copilot.auth === 'direct'
       ? 'copilot.auth is direct'
-      : 'GitHub gives no Copilot token for a token of this kind'
+      : 'GitHub does not exchange this kind of token for a Copilot token'
   const differences = [
-    'Models and policies are those of GitHub’s CLI (copilot-integration-id: copilot-developer-cli).',
-    ...(plan === undefined ? ['Plan and quota are not shown.'] : []),
-    'It is good until it is revoked; then a new login is needed.',
+    'Models and policies are those of Copilot CLI (copilot-integration-id: copilot-developer-cli).',
+    ...(plan === undefined ? ['Plan and quota are unknown.'] : []),
+    'The login is valid until you revoke it.',
   ]
-  return `${why}, so the login itself is sent to Copilot. What differs:\n${differences.map((line) => `  ${line}\n`).join('')}`
+  return `${why}, so copilot-proxy sends the token itself to Copilot. The differences:\n${differences.map((line) => `  ${line}\n`).join('')}`
 }
 
 /** @throws CommandFailure `usage` for a host that cannot be GitHub's */
@@ -140,7 +180,7 @@ function obtainToken(
     if (oauth.clientId === '') {
       throw new CommandFailure(
         exitCode.usage,
-        'login --web needs an OAuth app of your own: set copilot-oauth.client-id. Without one: copilot-proxy login',
+        'login --web needs your own OAuth app. Set copilot-oauth.client-id, or log in with a code: copilot-proxy login',
       )
     }
     return askInBrowser(context, oauth, flags.browser)
@@ -190,13 +230,13 @@ async function tryDirectly(
   const outcome = await listCopilotModels(context, settings, { record }, opened)
   if (context.signal.aborted) throw loginInterrupted()
   if (outcome.kind === 'listed') return
-  if (outcome.kind === 'unusable') throw loginFailed('Copilot answered with something that is not a model list.', '\n')
+  if (outcome.kind === 'unusable') throw loginFailed('Copilot did not answer with a model list.', '\n')
   const { error } = outcome
   const reason = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toChatError(error, '').error.message
   const isRefusal =
     error.kind === 'upstream_unauthorized' ||
     (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)
-  const what = isRefusal ? 'Copilot does not take this login.' : 'Copilot did not say whether it takes this login.'
+  const what = isRefusal ? 'Copilot refused this login.' : 'Could not check this login with Copilot.'
   throw loginFailed(`${what} ${reason}`, '\n')
 }
 

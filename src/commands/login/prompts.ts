@@ -33,19 +33,19 @@ export async function showCode(
   const { bold } = stdout.style
   const shown = stdout.isTerminal ? formatBox(userCode) : `  ${userCode}\n`
   stdout.write(
-    `Open this address in a browser, on any device:\n\n  ${bold(verificationUri)}\n\nand type this code:\n\n${bold(shown)}\n`,
+    `Open this address in a browser, on any device:\n\n  ${bold(verificationUri)}\n\nand enter this code:\n\n${bold(shown)}\n`,
   )
   if (caution !== undefined) stdout.write(`${caution}\n`)
   // Without a terminal, the clipboard may belong to nobody.
-  if (stdout.isTerminal && (await copy(userCode, context))) stdout.write('The code is copied to the clipboard.\n')
+  if (stdout.isTerminal && (await copy(userCode, context))) stdout.write('The code is in your clipboard.\n')
   if (mayOpenBrowser && openBrowser(verificationUri, context)) {
-    stdout.write('Your browser should show the address now; if it does not, open it yourself.\n')
+    stdout.write('Your browser should open the address now. If not, open it yourself.\n')
   }
   return startCountdown(stdout, {
     endsAtMs: expiresAtMs,
     now,
     terminal: env['TERM'],
-    line: (left) => `Waiting for ${issuer}; the code is good for ${left}. Ctrl-C stops the login.`,
+    line: (left) => `Waiting for ${issuer}. The code expires in ${left}. Press Ctrl-C to cancel.`,
   })
 }
 
@@ -53,7 +53,7 @@ export async function showCode(
 export function showAddress(context: CommandContext, url: string, mayOpenBrowser: boolean): void {
   const how =
     mayOpenBrowser && openBrowser(url, context)
-      ? 'Your browser should show this address now; if it does not, open it yourself'
+      ? 'Your browser should open this address now. If not, open it yourself'
       : 'Open this address in a browser on this machine'
   context.stdout.write(`${how}:\n\n  ${url}\n\n`)
 }
@@ -137,7 +137,7 @@ export function loginEnded(
     case 'failed':
       return loginFailed(`The login failed. ${end.detail}.`)
     case 'timed_out':
-      return loginFailed('Nobody finished the login in the browser within 10 minutes.')
+      return loginFailed('The login in the browser was not finished within 10 minutes.')
     case 'aborted':
       return loginInterrupted()
   }

@@ -13,7 +13,7 @@ import { parseAccountModels } from '../../models/auto-model.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
 import type { Model, ModelListing } from '../../models/model.ts'
 import { createModelRegistry } from '../../models/registry.ts'
-import { renderModelList } from '../../models/render.ts'
+import { renderModel, renderModelList } from '../../models/render.ts'
 import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
@@ -24,6 +24,7 @@ import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.
 import type { LoadedSettings } from '../shared/settings.ts'
 
 const amount = z.number().nullable().catch(null)
+const flag = z.boolean().nullable().catch(null)
 
 const tier = z
   .looseObject({ input: amount, output: amount, cache_read: amount, cache_write: amount })
@@ -36,6 +37,7 @@ export const listedModel = z.looseObject({
   owned_by: z.string().catch(''),
   copilot_proxy: z.looseObject({
     alias_of: z.string().nullable().catch(null),
+    fallbacks: z.array(z.string()).catch([]),
     provider: z.string().catch(''),
     family: z.string().catch(''),
     name: z.string().catch(''),
@@ -54,14 +56,24 @@ export const listedModel = z.looseObject({
       .nullable()
       .catch(null),
     prices: z.looseObject({ default: tier, long_context: tier }).nullable().catch(null),
+    premium_multiplier: amount,
+    max_inputs: amount,
     notices: z.array(z.looseObject({ level: z.string().catch(''), message: z.string() })).catch([]),
     capabilities: z
       .looseObject({
-        tool_calls: z.boolean().nullable().catch(null),
-        vision: z.boolean().nullable().catch(null),
+        tool_calls: flag,
+        parallel_tool_calls: flag,
+        vision: flag,
+        structured_outputs: flag,
         reasoning_effort: z.array(z.string()).nullable().catch(null),
       })
-      .catch({ tool_calls: null, vision: null, reasoning_effort: null }),
+      .catch({
+        tool_calls: null,
+        parallel_tool_calls: null,
+        vision: null,
+        structured_outputs: null,
+        reasoning_effort: null,
+      }),
   }),
 })
 export type ListedModel = z.infer<typeof listedModel>
@@ -81,19 +93,39 @@ export async function fetchFromDaemon(
   try {
     const { body } = await getFromDaemon(context, { url, key }, '/v1/models?include=disabled', daemonTimeoutMs)
     const list = modelList.safeParse(body).data
-    return list && { models: list.data, disabled: list.disabled, problems: [] }
+    const find = async (name: string): Promise<FoundModel> => {
+      const path = `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`
+      const reply = await getFromDaemon(context, { url, key }, path, daemonTimeoutMs)
+      const row = listedModel.safeParse(reply.body).data
+      if (row !== undefined) return { row, problem: '' }
+      return { problem: errorReply.safeParse(reply.body).data?.error.message ?? `Status ${reply.status}.` }
+    }
+    return list && { models: list.data, disabled: list.disabled, problems: [], find }
   } catch (error) {
     if (error instanceof CommandFailure) throw error
     return undefined
   }
 }
 
-interface FetchedModels {
+interface FoundModel {
+  readonly row?: ListedModel
+  /** Why there is none: a sentence. */
+  readonly problem: string
+}
+
+const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
+
+/** Where models are enabled. */
+export const settingsPage = 'https://github.com/settings/copilot/features'
+
+export interface FetchedModels {
   readonly models: readonly ListedModel[]
   /** Disabled for the account. */
   readonly disabled: readonly ListedModel[]
   /** Sentences: which provider failed, and why. */
   readonly problems: readonly string[]
+  /** The model of any of its names. */
+  readonly find: (name: string) => Promise<FoundModel>
 }
 
 interface Answer {
@@ -128,8 +160,16 @@ export async function fetchFromProviders(
     models: render(registry.list()),
     disabled: render(registry.listSwitchedOff()),
     problems: answers.flatMap(({ source, failure }) =>
-      failure === undefined ? [] : [`The models of ${source.name} could not be fetched: ${failure.message}`],
+      failure === undefined ? [] : [`Could not get the models of ${source.name}: ${failure.message}`],
     ),
+    find: (name) => {
+      const result = registry.resolve(name)
+      if (!result.ok) return Promise.resolve({ problem: toChatError(result.error, '').error.message })
+      return Promise.resolve({
+        problem: '',
+        row: listedModel.parse(renderModel(result.value, config.copilot.upstreamDialect)),
+      })
+    },
   }
 }
 
@@ -140,7 +180,7 @@ async function ask(context: CommandContext, settings: LoadedSettings, source: Mo
     try {
       const list = source.parse(await connection.listModels({ signal: context.signal }))
       if (list !== undefined) return { source, models: list.models, isListed: true }
-      const message = `${source.name} answered with something that is not a model list.`
+      const message = `${source.name} did not answer with a model list.`
       throw new CommandFailure(exitCode.failed, message)
     } finally {
       await connection.close()

@@ -1,14 +1,16 @@
 import { shellSafeId } from '../../client-settings/target.ts'
 import { shortCount } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
-import { fitsTable, formatTable } from '../../terminal/table.ts'
+import { fitsTable, formatTable, wrapText } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { exitCode, writeJson } from '../shared/command.ts'
-import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, ModelsFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
-import { fetchFromDaemon, fetchFromProviders, modelSources } from './fetch-models.ts'
-import type { ListedModel, ModelSource } from './fetch-models.ts'
+import type { LoadedSettings } from '../shared/settings.ts'
+import { fetchFromDaemon, fetchFromProviders, modelSources, settingsPage } from './fetch-models.ts'
+import type { FetchedModels, ListedModel, ModelSource } from './fetch-models.ts'
+import { explainName, namesLeadingTo, oneModelText } from './one-model.ts'
 
 type Column = TableColumn<ListedModel>
 
@@ -17,9 +19,15 @@ function oncePerModel({ title, cell }: Column): Column {
   return { title, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
 }
 
-const model: Column = {
-  title: 'MODEL',
-  cell: ({ id, copilot_proxy: { alias_of: target } }) => visible(target === null ? id : `${id} -> ${target}`),
+/** @param width of the screen */
+function modelWithin(width: number): Column {
+  return {
+    title: 'MODEL',
+    cell: ({ id, copilot_proxy: { alias_of: target } }) => {
+      const name = visible(target === null ? id : `${id} -> ${target}`)
+      return name.length > width ? `${name.slice(0, width - 1)}…` : name
+    },
+  }
 }
 const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
 /** Only where it adds to the name. */
@@ -29,10 +37,16 @@ const family = oncePerModel({
     (target ?? id).endsWith(name) ? '' : visible(name),
 })
 const provider = oncePerModel({ title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) })
-const limits: readonly Column[] = [
-  { title: 'CONTEXT', cell: (row) => tokens(row.copilot_proxy.context_window), align: 'right' },
-  { title: 'OUTPUT', cell: (row) => tokens(row.copilot_proxy.max_output_tokens), align: 'right' },
-]
+const contextWindow: Column = {
+  title: 'CONTEXT',
+  cell: (row) => tokens(row.copilot_proxy.context_window),
+  align: 'right',
+}
+const outputLimit: Column = {
+  title: 'OUTPUT',
+  cell: (row) => tokens(row.copilot_proxy.max_output_tokens),
+  align: 'right',
+}
 /** Per million tokens, in and out, in the unit of GitHub's bill and of `copilot-proxy usage`. */
 const credits: Column = {
   title: 'CREDITS',
@@ -54,7 +68,7 @@ const state = oncePerModel({ title: 'STATE', cell: (row) => visible(stateOf(row)
 
 /**
  * A table of models, each followed by its long context tier, disabled ones last and dim; then a legend and upstream's
- * notices. Less important columns are omitted on a narrow screen.
+ * notices. A narrow screen lacks the less important columns.
  */
 export function modelsText(
   listed: readonly ListedModel[],
@@ -62,6 +76,7 @@ export function modelsText(
   output: Pick<Output, 'columns' | 'style'>,
 ): string {
   const rows = [...listed.flatMap(withLongContext), ...disabled]
+  const model = modelWithin(output.columns)
   const hasPrices = rows.some((row) => credits.cell(row) !== '')
   const isMixed = new Set(rows.map((row) => row.copilot_proxy.provider)).size > 1
   const hasState = rows.some((row) => stateOf(row) !== '')
@@ -71,40 +86,54 @@ export function modelsText(
       vendor,
       ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
       ...(isMixed ? [provider] : []),
-      ...limits,
+      contextWindow,
+      outputLimit,
       ...(hasPrices ? [credits] : []),
       abilities,
       thinking,
       ...routes,
       ...(hasState ? [state] : []),
     ].filter((column) => !left.includes(column))
-  const leastFirst = [state, family, vendor, thinking, provider]
-  const narrower = [0, ...leastFirst.keys().map((at) => at + 1)].map((count) => without(...leastFirst.slice(0, count)))
-  // If no selection fits, each model becomes a block of lines.
-  const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? without()
-  const notes = [...notesOn(listed, disabled), ...noteOnWidth(without(), columns)].map((note) => `${note}\n`)
+  const steps = [[state], [family], [vendor], [thinking], [provider], [outputLimit], routes, [abilities], [credits]]
+  const narrower = [0, ...steps.keys().map((at) => at + 1)].map((count) => without(...steps.slice(0, count).flat()))
+  const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? [model]
+  const notes = [...notesOn(listed, disabled, columns), ...noteOnWidth(without(), columns)].map((note) =>
+    wrapText(note, output.columns),
+  )
   const table = formatTable(columns, rows, output, (row) => disabled.includes(row))
   return notes.length === 0 ? table : `${table}\n${notes.join('')}`
 }
 
-function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[]): readonly string[] {
+function notesOn(
+  listed: readonly ListedModel[],
+  disabled: readonly ListedModel[],
+  shown: readonly Column[],
+): readonly string[] {
   const isTranslated = listed.some((row) => callers.some((caller) => !['yes', '-'].includes(routeOf(row, caller))))
   const isDemo = listed.some(({ owned_by: owner }) => owner.includes('(demo)'))
   const priced = listed.find((row) => credits.cell(row) !== '')
   const long = listed.flatMap(({ copilot_proxy: { long_context: tier } }) => tier ?? [])[0]
   return [
-    ...(priced === undefined ? [] : ['CREDITS: for a million tokens in/out. A credit is US$0.01.']),
+    ...(priced === undefined || !shown.includes(credits)
+      ? []
+      : ['CREDITS: price of a million input/output tokens. One credit is US$0.01.']),
     ...(long === undefined
       ? []
       : [
-          `[1m]: the same model with its long context, whose price only longer prompts have. Also: ${shellSafeId(visible(long.id))}`,
+          `[1m]: the same model with a long context window; prompts that need it cost more. Other spelling: ${shellSafeId(visible(long.id))}`,
         ]),
-    ...(isTranslated ? ['CHAT, RESP, MSGS: the API you call; "yes", or the API it is translated to.'] : []),
-    ...(disabled.length > 0 ? [`Switched off for this account: ${closedOf(disabled)}. Enable at ${settingsPage}`] : []),
-    ...(listed.some((row) => row.copilot_proxy.alias_of !== null) ? ['NAME -> MODEL: an alias (models.aliases).'] : []),
+    ...(isTranslated && routes.every((route) => shown.includes(route))
+      ? ['CHAT, RESP, MSGS: the API that your client uses; "yes", or the API that copilot-proxy translates it to.']
+      : []),
+    ...(disabled.length > 0
+      ? [`Disabled for your account: ${closedOf(disabled)}. Enable them at ${settingsPage}`]
+      : []),
+    ...(listed.some((row) => row.copilot_proxy.alias_of !== null)
+      ? ['NAME -> MODEL: your alias (models.aliases).']
+      : []),
     ...listed.flatMap(({ id, copilot_proxy: { notices, alias_of: target } }) =>
       (target === null ? notices : [])
-        .map(({ level, message }) => `${level === 'warning' ? 'Warning' : 'Note'} on ${id}: ${message}`)
+        .map(({ level, message }) => `${level === 'warning' ? 'Warning' : 'Note'} for ${id}: ${message}`)
         .map(visible),
     ),
     ...(isDemo ? ['These models are simulated (--demo).'] : []),
@@ -113,7 +142,9 @@ function notesOn(listed: readonly ListedModel[], disabled: readonly ListedModel[
 
 function noteOnWidth(all: readonly Column[], shown: readonly Column[]): readonly string[] {
   const hidden = all.filter((column) => !shown.includes(column)).map(({ title }) => title)
-  return hidden.length === 0 ? [] : [`No room here for ${hidden.join(', ')}: widen the window, or use --json.`]
+  return hidden.length === 0
+    ? []
+    : [`Hidden columns: ${hidden.join(', ')}. Widen the terminal, or show one model: copilot-proxy models NAME`]
 }
 
 /** With the policy, unless it is `disabled`. */
@@ -122,8 +153,6 @@ function closedOf(rows: readonly ListedModel[]): string {
     .map(({ id, copilot_proxy: { policy } }) => visible(policy === 'disabled' ? id : `${id} (${policy ?? ''})`))
     .join(', ')
 }
-
-const settingsPage = 'https://github.com/settings/copilot/features'
 
 /** In ascending order. */
 const knownLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
@@ -206,18 +235,45 @@ function stateOf({ copilot_proxy: { policy, preview } }: ListedModel): string {
   return preview ? 'preview' : ''
 }
 
+/** @throws CommandFailure `usage` for an unknown name, with similar ones */
+async function showModel(
+  context: CommandContext,
+  { config }: LoadedSettings,
+  { disabled, find }: FetchedModels,
+  { name, json }: ModelsFlags & { readonly name: string },
+): Promise<void> {
+  const found = await find(name)
+  const row = found.row ?? disabled.find(({ id }) => id === name)
+  if (row === undefined) throw new CommandFailure(exitCode.usage, found.problem)
+  const { aliases } = config.models
+  const resolution = explainName(name, row, aliases)
+  const leading = namesLeadingTo(row, aliases)
+  if (json) {
+    writeJson(context, {
+      ...row,
+      requested_name: name,
+      resolved_by: resolution.resolvedBy,
+      alias_pattern: resolution.pattern ?? null,
+      aliases: leading.aliases,
+      fallback_of: leading.fallbackOf,
+    })
+  } else context.stdout.write(oneModelText(row, resolution, leading, context.stdout))
+}
+
 /** Lists the models of the running daemon, else those that the providers return. */
 export async function models(
   context: CommandContext,
-  flags: ReportFlags,
+  flags: ModelsFlags,
   sources: readonly ModelSource[] = modelSources,
 ): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   const fromDaemon = await fetchFromDaemon(context, settings)
-  const { models: list, disabled, problems } = fromDaemon ?? (await fetchFromProviders(context, settings, sources))
+  const fetched = fromDaemon ?? (await fetchFromProviders(context, settings, sources))
+  const { models: list, disabled, problems } = fetched
   const { stdout, stderr } = context
-  if (flags.json) writeJson(context, { object: 'list', data: list, disabled })
-  else stdout.write(`${modelsText(list, disabled, stdout)}${builtInNote(list)}`)
+  if (flags.name !== undefined) await showModel(context, settings, fetched, { ...flags, name: flags.name })
+  else if (flags.json) writeJson(context, { object: 'list', data: list, disabled })
+  else stdout.write(`${modelsText(list, disabled, stdout)}${builtInNote(list, stdout.columns)}`)
   for (const problem of problems) stderr.write(visibleLines(`Note: ${problem}\n`))
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
@@ -227,9 +283,9 @@ function providersOf(rows: readonly ListedModel[]): ReadonlySet<string> {
 }
 
 /** Empty where every model is from an account. */
-function builtInNote(list: readonly ListedModel[]): string {
+function builtInNote(list: readonly ListedModel[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
-  return `\nThe models${whose} are a built-in list; that of the account replaces it once somebody is logged in.\n`
+  return `\n${wrapText(`The models${whose} are from a built-in list. Log in for those of your account: copilot-proxy login`, columns)}`
 }

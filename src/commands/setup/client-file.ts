@@ -44,7 +44,7 @@ export async function changeClientFile({ path, text }: ClientFile, next: string 
     if ((await readText(target)) !== text) {
       throw new CommandFailure(
         exitCode.failed,
-        `Another program has just changed ${target}; nothing was done. Try again.`,
+        `Another program changed ${target} at the same time. Nothing changed. Try again.`,
       )
     }
     if (next === undefined) await removeIfThere(nodeFs, target)
@@ -64,7 +64,7 @@ async function requireWritable(target: string): Promise<Stats | undefined> {
     throw new CommandFailure(exitCode.failed, `${target} belongs to another user. Run this as that user.`)
   }
   if ((stat.mode & 0o200) === 0) {
-    throw new CommandFailure(exitCode.failed, `${target} is read-only. Make it writable (chmod u+w), and try again.`)
+    throw new CommandFailure(exitCode.failed, `${target} is read-only. Run: chmod u+w ${target}`)
   }
   return stat
 }
@@ -95,13 +95,13 @@ async function readText(path: string): Promise<string | undefined> {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
-    if (error instanceof TypeError) throw new CommandFailure(exitCode.failed, `${path} is not written in UTF-8.`)
+    if (error instanceof TypeError) throw new CommandFailure(exitCode.failed, `${path} is not UTF-8 text.`)
     throw error
   }
 }
 
 function reportErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
-  return withFileErrors((advice) => `${path} could not be used: ${advice}.`, work)
+  return withFileErrors((advice) => `Cannot use ${path}: ${advice}.`, work)
 }
 
 /** The changes as `diff -u` prints them; '' where there are none. An empty text stands for a missing file. */

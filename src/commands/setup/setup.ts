@@ -1,20 +1,20 @@
-import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
 import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
 import { clients } from '../../client-settings/target.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
 import { nativeDialect } from '../../client-settings/opencode.ts'
 import { snippets } from '../../client-settings/snippets.ts'
-import type { SnippetId } from '../../client-settings/snippets.ts'
+import type { Snippet, SnippetId } from '../../client-settings/snippets.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
 import { redactText } from '../../redaction/redact.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { ensureDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
+import { ensureDaemon, planDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
 import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import { requireCallerKey, daemonUrl, networkAddresses } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
+import { confirm } from '../shared/confirm.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
@@ -36,27 +36,39 @@ export async function setup(context: CommandContext, flags: SetupFlags): Promise
   const { client } = flags
   if (flags.print) return print(context, flags)
   if (isClientId(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
-  const name = snippets[client].name
   if (flags.undo) {
-    throw new CommandFailure(
-      exitCode.usage,
-      `Nothing is ever written for ${name}: what you set there, you unset there.`,
-    )
+    const { name } = snippets[client]
+    const message = `setup does not write the settings of ${name}. Remove them in ${name}.`
+    throw new CommandFailure(exitCode.usage, message)
   }
-  if (flags.dryRun) return print(context, flags)
-  const target = await liveTarget(context, flags, 'opencode')
-  printSnippet(context, client, target)
-  return probe(context, client, target, '')
+  return flags.dryRun ? print(context, flags) : printAndTry(context, flags)
 }
 
 function isClientId(client: SnippetId): client is ClientId {
   return Object.hasOwn(clients, client)
 }
 
+/** Prints the settings. Sends a test request only if the person agrees to it. */
+async function printAndTry(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+  const { client } = flags
+  const settings = await loadSettings(context, flags.config)
+  const sketch = await sketchTarget(context, settings, 'opencode', flags.model, { needsLogin: true })
+  printSnippet(context, client, sketch)
+  await writeStartHint(context, client, sketch)
+  const { id } = sketch.chosen.main
+  if (!context.interactive && !flags.yes) {
+    context.stderr.write(`To send a test request: copilot-proxy setup ${client} --yes\n`)
+    return exitCode.done
+  }
+  if (!(await agreed(context, flags, `Send one test request to ${id}?`))) return exitCode.done
+  const target = await liveTarget(context, flags, 'opencode')
+  return probe(context, client, target, '')
+}
+
 /** Starts nothing, and requests at most a list of models. */
 async function print(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const target = await sketchTarget(context, settings, rulesFor(flags.client), flags.model)
+  const target = await sketchTarget(context, settings, rulesFor(flags.client), flags.model, { needsLogin: false })
   const { url, notes } = await callerAddress(context, settings, target.url)
   printSnippet(context, flags.client, { ...target, url })
   writeNotes(context, notes)
@@ -74,7 +86,7 @@ async function callerAddress(
   const [address, ...others] = networkAddresses(host, networkInterfaces())
   if (address === undefined) return { url, notes: [] }
   const also = ['127.0.0.1 on this machine', ...others].join(', ')
-  const note = `copilot-proxy listens on all networks; ${address} is the address of this machine. Others: ${also}.`
+  const note = `copilot-proxy listens on all networks. The settings use the address ${address}; you can also use ${also}.`
   return { url: `http://${address}:${new URL(url).port || '80'}`, notes: [note] }
 }
 
@@ -85,27 +97,30 @@ function rulesFor(client: SnippetId): ClientId {
 
 function printSnippet(context: CommandContext, client: SnippetId, target: Target): void {
   const { stdout, stderr } = context
-  const { name, place, text } = snippets[client]
-  stderr.write(`For ${name}; it belongs into: ${place}.\n`)
+  const snippet: Snippet = snippets[client]
+  const { name, instruction, note, text } = snippet
+  stderr.write(`${name}: ${instruction}:\n`)
   // A placeholder instead of a required key, which is not printed.
   stdout.write(visibleLines(text(target.isKeyAsked ? { ...target, key: 'YOUR_KEY' } : target)))
-  writeNotes(context, sdkNotes(context, client, target))
+  writeNotes(context, [...(note === undefined ? [] : [note]), ...sdkNotes(context, client, target)])
 }
 
 async function liveTarget(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<Target> {
   const settings = await loadSettings(context, flags.config)
+  const planned = await planDaemon(context, settings)
   const key = requireCallerKey(context, settings.config)
-  const daemon = await ensureDaemon(context, settings, flags.config)
+  const daemon = await ensureDaemon(context, settings, planned, flags.config)
   return pickTarget(context, client, daemon, key, flags.model)
 }
 
 async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
-  requirePerson(context, flags)
   const { name } = clients[client]
-  const file = await readClientFile(await findClientFile(context, client))
   const settings = await loadSettings(context, flags.config)
+  await planDaemon(context, settings)
+  requirePerson(context, flags)
+  const file = await readClientFile(await findClientFile(context, client))
   const target = flags.dryRun
-    ? await sketchTarget(context, settings, client, flags.model)
+    ? await sketchTarget(context, settings, client, flags.model, { needsLogin: true })
     : await liveTarget(context, flags, client)
   const format = entryFormats[client]
   const text = file.text ?? ''
@@ -116,29 +131,33 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   const before = isSetUp ? (file.backup ?? (isOwnFile ? '' : text)) : text
   const next = setUpText(format, text, before, target)
   if (next === undefined) {
-    const how = `To see what ${name} needs: copilot-proxy setup --print ${client}`
+    const how = `Add the settings yourself: copilot-proxy setup ${client} --print`
     throw byHand(file.path, [format.limit, how].join(' ').trimStart())
   }
   const written = { path: file.path, text: next }
   const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url, written))]
   if (next === text) {
-    context.stderr.write(visibleLines(`${name} is set up already: ${file.path}. There is nothing to do.\n`))
+    context.stderr.write(visibleLines(`${name} already uses copilot-proxy (${file.path}). Nothing to do.\n`))
     writeNotes(context, notes)
     return exitCode.done
   }
   printDiff(context, unifiedDiff(file.path, text, next))
   writeNotes(context, notes)
   if (flags.dryRun) return exitCode.done
-  if (!(await agreed(context, flags, `Write this to ${file.path}?`))) return refused(context)
+  const question = `Write this to ${file.path} and send one test request to ${target.chosen.main.id}?`
+  if (!(await agreed(context, flags, question))) return refused(context)
   if (before === text) await keepBackup(file)
   await changeClientFile(file, next)
-  const kept = file.text === undefined ? '' : ` As it was before: ${backupPath(file.path)}.`
-  const undone = `To undo: copilot-proxy setup ${client} --undo`
+  const kept = file.text === undefined ? '' : `Backup: ${backupPath(file.path)}\n`
   context.stderr.write(
-    visibleLines(`${name} now uses copilot-proxy, with ${target.chosen.main.id}.${kept} ${undone}\n`),
+    visibleLines(
+      `${name} now uses copilot-proxy with ${target.chosen.main.id}.\n${kept}` +
+        `To undo: copilot-proxy setup ${client} --undo\n`,
+    ),
   )
   writeNotes(context, await exposedNotes(file, next, target))
-  return probe(context, client, target, 'The settings stay. ')
+  await writeStartHint(context, client, target)
+  return probe(context, client, target, 'The settings were written. ')
 }
 
 async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
@@ -151,17 +170,17 @@ async function undo(context: CommandContext, flags: SetupFlags, client: ClientId
   const present = format.read(text)
   const isSetUp = present !== undefined && format.areOurs(present, daemonUrl(config.server))
   if (file.text === undefined || (present !== undefined && !isSetUp && file.backup === undefined)) {
-    context.stderr.write(visibleLines(`${name} is not set up to use copilot-proxy. There is nothing to undo.\n`))
+    context.stderr.write(visibleLines(`${name} does not use copilot-proxy. Nothing to undo.\n`))
     return exitCode.done
   }
   const undone = undoText(format, text, file.backup ?? '')
   if (undone.kind === 'by-hand') {
-    const how = file.backup === undefined ? '' : `As it was before: ${backupPath(file.path)}`
+    const how = file.backup === undefined ? '' : `Backup of the original: ${backupPath(file.path)}`
     throw byHand(file.path, [format.limit, how].join(' ').trim())
   }
   printDiff(context, unifiedDiff(file.path, text, undone.text))
   if (undone.kind === 'entries') {
-    context.stderr.write('The file has changed since; only what setup wrote is taken out.\n')
+    context.stderr.write('The file was edited after setup, so only the settings that setup added are removed.\n')
   }
   if (flags.dryRun) return exitCode.done
   // Setup created the file, so undo removes it.
@@ -169,23 +188,23 @@ async function undo(context: CommandContext, flags: SetupFlags, client: ClientId
   if (!(await agreed(context, flags, `${isOurs ? 'Remove' : 'Change'} ${file.path}?`))) return refused(context)
   await changeClientFile(file, isOurs ? undefined : undone.text)
   await removeBackup(file.path)
-  context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy: ${file.path}.\n`))
+  context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy (${file.path}).\n`))
   return exitCode.done
 }
 
-/** @throws CommandFailure `usage` where nobody can be asked */
+/** @throws CommandFailure `usage` without a terminal to ask in */
 function requirePerson({ interactive }: CommandContext, { yes, dryRun }: SetupFlags): void {
   if (interactive || yes || dryRun) return
-  const message = 'There is no terminal to ask in whether to write. Give --yes to write, or --dry-run to see what.'
+  const message = 'No terminal to ask in. Add --yes to write the settings, or --dry-run to see them.'
   throw new CommandFailure(exitCode.usage, message)
 }
 
 async function agreed(context: CommandContext, { yes }: SetupFlags, question: string): Promise<boolean> {
-  return yes === true || confirm(context, visible(question))
+  return yes === true || confirm(context, question)
 }
 
 function refused({ stderr }: CommandContext): ExitCode {
-  stderr.write('Nothing was changed.\n')
+  stderr.write('Nothing changed.\n')
   return exitCode.failed
 }
 
@@ -212,17 +231,30 @@ function masked(whole: string, name: string, value: string): string {
 const noKeys: ReadonlySet<string> = new Set(['copilot-proxy', callerKeyVariable])
 const ours = new RegExp(`"(?:${[...noKeys].join('|')}|\\{env:${callerKeyVariable}\\})"`)
 
+/** How copilot-proxy runs whenever the client does. */
+async function writeStartHint(context: CommandContext, client: SnippetId, { url }: Target): Promise<void> {
+  const daemon = await findRunningDaemon(context, findStateFiles(context))
+  if (daemon?.starter === 'service' && daemon.url === url) return
+  const hasServices = context.platform === 'linux' || context.platform === 'darwin'
+  const how = hasServices
+    ? 'To start it with your session: copilot-proxy service install'
+    : 'To start it in the background: copilot-proxy serve --detach'
+  context.stderr.write(`${snippets[client].name} works only while copilot-proxy runs. ${how}\n`)
+}
+
 /** A client's settings outlive a daemon on a temporary port. */
 function movingNotes({ config }: LoadedSettings, { url }: Target): readonly string[] {
   if (url === daemonUrl(config.server)) return []
   const port = new URL(url).port || '80'
-  return [`${url} is where copilot-proxy runs now, and not what its settings say. For it to stay: server.port ${port}.`]
+  return [
+    `copilot-proxy runs at ${url} for now, but its configuration has another address. Set server.port to ${port}.`,
+  ]
 }
 
 /** Warns about a file that now holds a key and is readable by others. */
 async function exposedNotes({ path }: ClientFile, text: string, target: Target): Promise<readonly string[]> {
   if (!target.isKeyAsked || !text.includes(target.key) || !(await isOpenToOthers(path))) return []
-  return [`Others on this machine can read ${path}, which now holds a key. To keep it to you: chmod 600 on it.`]
+  return [`Other users can read ${path}, which now contains a key. Run: chmod 600 ${path}`]
 }
 
 function writeNotes({ stderr }: CommandContext, notes: readonly string[]): void {
@@ -230,7 +262,7 @@ function writeNotes({ stderr }: CommandContext, notes: readonly string[]): void 
 }
 
 function byHand(path: string, how: string): CommandFailure {
-  const message = `${path} is written in a way that is not understood here; nothing is changed. ${how}`
+  const message = `setup cannot edit ${path}. Nothing changed. ${how}`
   return new CommandFailure(exitCode.failed, message.trimEnd())
 }
 
@@ -243,14 +275,16 @@ async function probe(
 ): Promise<ExitCode> {
   const { main } = target.chosen
   const dialect = client === 'opencode' ? nativeDialect(main) : snippets[client].dialect
-  context.stderr.write(visibleLines(`Asking ${main.id} …\n`))
+  context.stderr.write(visibleLines(`Sending a test request to ${main.id} …\n`))
   const trial = await tryModel(context, target, dialect, main.id)
   if (trial.ok) {
-    const answer = visible(`${trial.model} answered “${beginning(trial.text)}” after ${trial.tookMs} ms.`)
+    const answer = visible(`${trial.model} answered "${beginning(trial.text)}" after ${trial.tookMs} ms.`)
     context.stderr.write(`${answer}\n`)
     return exitCode.done
   }
-  context.stderr.write(visibleLines(`No answer: ${trial.problem}\n${consolation}See: copilot-proxy doctor\n`))
+  context.stderr.write(
+    visibleLines(`The test request failed. ${trial.problem}\n${consolation}Find the cause: copilot-proxy doctor\n`),
+  )
   return exitCode.failed
 }
 
@@ -258,26 +292,4 @@ async function probe(
 function beginning(text: string): string {
   const characters = Array.from(text.trim())
   return characters.length > 80 ? `${characters.slice(0, 80).join('')}…` : characters.join('')
-}
-
-/** Asks the person; only yes is true. @throws on abort */
-async function confirm({ signal, stderr, stdin }: CommandContext, question: string): Promise<boolean> {
-  signal.throwIfAborted()
-  stderr.write(`${question} [y/N] `)
-  const interrupted = once(signal, 'abort').then((): never => {
-    // Output continues on a new line.
-    stderr.write('\n')
-    throw new Error('interrupted', { cause: signal.reason })
-  })
-  return /^y(?:es)?$/i.test((await Promise.race([readLine(stdin), interrupted])).trim())
-}
-
-async function readLine(stdin: CommandContext['stdin']): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  for await (const chunk of stdin) {
-    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
-    if (text.includes('\n')) break
-  }
-  return text.split('\n', 1).join('')
 }

@@ -77,10 +77,10 @@ export async function tryModel(
     const answer: unknown = await response.json()
     const read = reply.safeParse(answer)
     if (response.ok && read.success) return { ok: true, ...read.data, tookMs: context.now() - startedAt }
-    const message = errorReply.safeParse(answer).data?.error.message ?? 'The answer is not understood.'
-    return { ok: false, problem: `${response.status}: ${visible(message)}` }
+    const message = errorReply.safeParse(answer).data?.error.message ?? 'The answer has an unknown format.'
+    return { ok: false, problem: `Status ${response.status}: ${visible(message)}` }
   } catch (error) {
     context.signal.throwIfAborted()
-    return { ok: false, problem: error instanceof Error ? visible(error.message) : 'no answer' }
+    return { ok: false, problem: error instanceof Error ? visible(error.message) : 'No answer.' }
   }
 }

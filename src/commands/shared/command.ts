@@ -88,7 +88,13 @@ export interface ReportFlags extends GlobalFlags {
 }
 
 export interface DoctorFlags extends ReportFlags {
+  readonly verbose?: true
   readonly cache?: true
+}
+
+export interface ModelsFlags extends ReportFlags {
+  /** Of one model. */
+  readonly name?: string | undefined
 }
 
 export interface UsageFlags extends ReportFlags {
@@ -128,6 +134,7 @@ export interface LoginFlags extends GlobalFlags {
   readonly browser: boolean
   readonly device?: true
   readonly tokenStdin?: true
+  readonly yes?: true
   readonly host?: string
   readonly web?: true
 }

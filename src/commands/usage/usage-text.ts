@@ -21,12 +21,12 @@ export function accountText(
 ): string {
   const who = account.login === undefined ? '' : ` of ${visible(account.login)}`
   const head = `${style.bold(`${visible(planName(account.plan))}${who}`)}\n\n`
-  if (account.quotas.length === 0) return `${head}GitHub names no quota for this account.\n`
+  if (account.quotas.length === 0) return `${head}GitHub reports no quota for this account.\n`
   const lines = account.quotas.flatMap((quota) => [
     [visible(quotaName(quota.id, account)), quotaText(quota)] as const,
     ['  through copilot-proxy', shareText(quota, account, month)] as const,
   ])
-  const reset = account.resetsAt === undefined ? '' : `\nStarts over on ${resetText(account.resetsAt, nowMs)}.\n`
+  const reset = account.resetsAt === undefined ? '' : `\nResets on ${resetText(account.resetsAt, nowMs)}.\n`
   return `${head}${formatPairs(lines, style)}${reset}`
 }
 
@@ -43,9 +43,9 @@ function quotaText(quota: Quota): string {
   const bar = percent === undefined ? '' : `${formatBar(percent / 100, barWidth)} ${Math.round(percent)} %  `
   const left =
     remaining === undefined
-      ? 'not told'
+      ? 'unknown'
       : `${round(remaining)}${entitlement === undefined ? '' : ` of ${round(entitlement)}`} left`
-  const over = quota.overageCount ? `, ${round(quota.overageCount)} beyond it` : ''
+  const over = quota.overageCount ? `, ${round(quota.overageCount)} over the limit` : ''
   return `${bar}${left}${used}${over}`
 }
 
@@ -71,7 +71,7 @@ function round(amount: number): string {
 
 function resetText(isoDate: string, nowMs: number): string {
   const days = Math.ceil((Date.parse(isoDate) - nowMs) / 86_400_000)
-  const distance = days > 1 ? ` (in ${days} days)` : days === 1 ? ' (tomorrow or sooner)' : ''
+  const distance = days > 1 ? ` (in ${days} days)` : days === 1 ? ' (within a day)' : ''
   return `${isoDate.slice(0, 10)}${distance}`
 }
 
@@ -123,7 +123,7 @@ export function totalsText(
 ): string {
   const { by_key: byKey, by_day: byDay, month } = totals
   if (totals.last_30_days.length === 0 && month.requests === 0) {
-    return 'No request has gone through copilot-proxy in the last 30 days.\n'
+    return 'No requests through copilot-proxy in the last 30 days.\n'
   }
   const isPremium = account?.tokenBasedBilling === false
   const table = <Row extends TotalsRow>(title: string, first: TableColumn<Row>, rows: readonly Row[]): string => {
@@ -153,7 +153,7 @@ export function totalsText(
   return [
     ...shown,
     monthText(month, isPremium),
-    ...(isEstimated ? ['~ GitHub stated no credits with some answers: these are reckoned from prices.\n'] : []),
+    ...(isEstimated ? ['~ means estimated: GitHub did not report the credits of some answers.\n'] : []),
   ].join('\n')
 }
 
@@ -228,7 +228,7 @@ export function planUseText(
   const head = style.bold(plan === undefined ? 'Codex' : `Codex, plan ${visible(plan)}`)
   const lines = windows.map((window) => [windowName(window), windowText(window, nowMs)] as const)
   const agoSeconds = Math.max(0, Math.round((nowMs - Date.parse(reportedAt)) / 1000))
-  return `${head}\n\n${formatPairs(lines, style)}\nAs OpenAI said with an answer ${inWords(agoSeconds)} ago.\n`
+  return `${head}\n\n${formatPairs(lines, style)}\nReported by OpenAI ${inWords(agoSeconds)} ago.\n`
 }
 
 /** `codex 5 h 58 % left`, of the window with the least left; '' where all have been reset. */
@@ -245,9 +245,9 @@ function windowName({ minutes }: PlanWindow): string {
 }
 
 function windowText(window: PlanWindow, nowMs: number): string {
-  if (hasStartedOver(window, nowMs)) return 'started over since'
+  if (hasStartedOver(window, nowMs)) return 'has been reset'
   const left = percentLeft(window)
-  const reset = window.resetsAt === undefined ? '' : `, starts over at ${timeInWords(Date.parse(window.resetsAt))}`
+  const reset = window.resetsAt === undefined ? '' : `, resets at ${timeInWords(Date.parse(window.resetsAt))}`
   return `${formatBar(left / 100, barWidth)} ${left} % left${reset}`
 }
 

@@ -39,7 +39,7 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
   if (flags.json) writeJson(context, usageDocument({ account, codex, demo: fromDaemon?.demo ?? false }, totals))
   else {
     const { stdout } = context
-    const simulated = fromDaemon?.demo ? 'The daemon answers from a simulated Copilot (--demo).\n\n' : ''
+    const simulated = fromDaemon?.demo ? 'copilot-proxy runs with --demo, so the quota is simulated.\n\n' : ''
     const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout, totals.month)}\n`
     const plan = codex === undefined ? '' : `${planUseText(codex, context.now(), stdout)}\n`
     stdout.write(`${simulated}${quota}${plan}${totalsText(totals, stdout, { by: flags.by, account })}`)

@@ -31,15 +31,15 @@ test('tells for each session its hit rate, and what changed from one request to 
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.replaceAll(/[0-9a-f]{12}/g, 'HASH')).toBe(
     [
-      'Session HASH (not named by its client): claude-sonnet-4.5, 1 request, 0 % from the cache',
-      '  There is nothing to compare yet.',
+      'Session HASH (named by copilot-proxy): claude-sonnet-4.5, 1 request, 0 % of the input from the cache',
+      '  Only one request yet, so there is nothing to compare.',
       '',
-      'Session HASH: claude-sonnet-4.5, 2 requests, 0 % from the cache',
-      '  The beginning of the prompt stayed the same. Nothing was read all the same: upstream keeps no prompt of fewer than about 1000 tokens.',
+      'Session HASH: claude-sonnet-4.5, 2 requests, 0 % of the input from the cache',
+      '  The start of the prompt did not change. Nothing came from the cache: prompts under about 1000 tokens are not cached.',
       '',
-      'Session HASH: claude-sonnet-4.5, 3 requests, 0 % from the cache',
+      'Session HASH: claude-sonnet-4.5, 3 requests, 0 % of the input from the cache',
       '  between request 1 and 2: the system text changed at block 0',
-      '  between request 2 and 3: messages[1] was edited or left out',
+      '  between request 2 and 3: messages[1] was changed or removed',
       '',
     ].join('\n'),
   )
@@ -55,11 +55,11 @@ test('says what to switch on, and what to start', async () => {
   const someone = await userOf((await openProxy()).port)
   expect(await someone.run('doctor --cache')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('set log.cache-diagnostics to true'),
+    stdout: expect.stringContaining('Set log.cache-diagnostics to true'),
   })
   const nobody = await userOf(1)
   expect(await nobody.run('doctor --cache')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('copilot-proxy start'),
+    stderr: expect.stringContaining('copilot-proxy serve --detach'),
   })
 })

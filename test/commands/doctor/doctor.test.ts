@@ -103,11 +103,12 @@ describe('in order', () => {
     const { code, stdout, stderr } = await user.run('doctor')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^ok +Login, Copilot +demo-user, Copilot Pro$/m)
-    expect(stdout).toMatch(/^skipped +Token, Codex +Needs: Login, Codex$/m)
+    expect(stdout).not.toContain('Token, Codex')
+    expect((await user.run('doctor --verbose')).stdout).toMatch(/^skipped +Token, Codex +Needs Login, Codex$/m)
     expect(stdout).toMatch(
       /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them at https:/m,
     )
-    expect(stdout).toMatch(/\nNothing failed; \d warnings?\n$/)
+    expect(stdout).toMatch(/\n\d checks skipped \(--verbose shows them\)\.\nNo check failed, \d warnings?\.\n$/)
     expect(stdout).not.toContain('\u001B')
   })
 
@@ -118,7 +119,7 @@ describe('in order', () => {
     const { code, of } = await ask(user)
     expect(code).toBe(0)
     expect(of('login', 'copilot')).toMatchObject([{ status: 'skipped' }])
-    expect(of('network', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Not in use' }])
+    expect(of('network', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Not used' }])
     expect(github.log).toEqual([])
   })
 
@@ -160,7 +161,7 @@ describe('nobody is logged in', () => {
     expect(of('login', 'copilot')).toMatchObject([{ fix: 'Run: copilot-proxy login' }])
     expect(of('login', 'codex')).toMatchObject([{ status: 'skipped' }])
     expect(of('network', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs: Login, Copilot' }])
+    expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs Login, Copilot' }])
   })
 
   test('and something else failed too: exits with 1', async () => {
@@ -288,11 +289,11 @@ describe('configuration that is not valid', () => {
       { status: 'failed', detail: expect.stringMatching(/config\.yaml:3:\d+ {2}server\.hots/) },
     ])
     expect(of('config')[0]?.fix).toMatch(
-      /^Correct server\.body-limit-mb in .*config\.yaml:2:\d+, then run: copilot-proxy config check$/,
+      /^Fix server\.body-limit-mb in .*config\.yaml:2:\d+\. To check: copilot-proxy config check$/,
     )
     expect(of('files')).toMatchObject([{ status: 'ok' }])
     expect(of('clients')).toMatchObject([{ status: 'ok' }])
-    expect(rows.filter(({ detail }) => detail === 'Needs: Configuration').length).toBeGreaterThan(10)
+    expect(rows.filter(({ detail }) => detail === 'Needs Configuration').length).toBeGreaterThan(10)
     expect(github.log.length).toBe(asked)
   })
 
@@ -361,6 +362,32 @@ describe('files', () => {
   })
 })
 
+describe('the report as text', () => {
+  test('shows the same failure of several hosts and providers once', async () => {
+    const { user } = await copilotUser()
+    await logInToCodex(user)
+    Object.assign(user.env, {
+      COPILOT_PROXY_COPILOT_BASE_URL: 'http://127.0.0.1:1',
+      COPILOT_PROXY_CODEX_BASE_URL: 'http://127.0.0.1:2/codex',
+    })
+    const { code, stdout } = await user.run('doctor')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /^failed +Network +Cannot reach 127\.0\.0\.1:1, 127\.0\.0\.1:2: the connection was refused \(ECONNREFUSED\)\n +Check the firewall/m,
+    )
+    expect(stdout.match(/Cannot reach/g)).toHaveLength(1)
+    expect(stdout).toMatch(/\n1 check failed(?:, \d warnings?)?\.\n$/)
+  })
+
+  test('ends with the number of failures, and what to fix first', async () => {
+    const { user } = await copilotUser()
+    user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = 'http://127.0.0.1:1'
+    user.env['NODE_EXTRA_CA_CERTS'] = '/nowhere.pem'
+    const { stdout } = await user.run('doctor')
+    expect(stdout).toMatch(/\n2 checks failed(?:, \d warnings?)?; fix the first one first\.\n$/)
+  })
+})
+
 describe('network', () => {
   test('an unreachable host is reported once, and checks that need it are skipped', async () => {
     const { user } = await copilotUser()
@@ -368,10 +395,10 @@ describe('network', () => {
     const { code, failed, of } = await ask(user)
     expect({ code, failed }).toEqual({ code: 1, failed: ['network/copilot'] })
     expect(of('network', 'copilot')).toMatchObject([
-      { detail: expect.stringMatching(/^127\.0\.0\.1:1 cannot be reached/) },
+      { detail: expect.stringMatching(/^Cannot reach 127\.0\.0\.1:1: /) },
     ])
     expect(of('token', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs: Network, Copilot' }])
+    expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs Network, Copilot' }])
   })
 
   test('an interrupt ends it at once, whoever is waited for', async () => {
@@ -397,7 +424,7 @@ test('what is set for the clients is judged by the address in force', async () =
   )
   expect((await ask(user)).of('clients')).toMatchObject([
     { status: 'warning', fix: 'Set ANTHROPIC_BASE_URL=http://127.0.0.1:1' },
-    { status: 'warning', detail: expect.stringContaining('leads Codex CLI to o.example') },
+    { status: 'warning', detail: expect.stringContaining('sends Codex CLI to o.example') },
   ])
 })
 

@@ -58,32 +58,32 @@ describe('network', () => {
   test.each<readonly [Probe, RegExp]>([
     [
       broken('a.example', 'lookup', 'ENOTFOUND'),
-      /^failed: a\.example cannot be reached: it broke \/ .*DNS.*: curl -vI https:\/\/a\.example\/$/,
+      /^failed: Cannot reach a\.example: it broke \/ .*DNS.*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
       broken('a.example', 'connect', 'ECONNREFUSED'),
-      /cannot be reached: it broke \/ Let this machine reach a\.example.*: curl -vI https:\/\/a\.example\/$/,
+      /^failed: Cannot reach a\.example: it broke \/ Check the firewall.*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
       through(broken('a.example', 'proxy', '407')),
-      /through the proxy http:\/\/proxy\.example:3128 \(HTTPS_PROXY\): it broke \(it answered 407\) \/ Put the name and password .* into HTTPS_PROXY.*: curl -vI https:\/\/a\.example\/$/,
+      /through the proxy http:\/\/proxy\.example:3128 \(HTTPS_PROXY\): it broke \(it answered 407\) \/ Add the login of the proxy to HTTPS_PROXY.*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
       through(broken('a.example', 'proxy', '403')),
-      /\(it answered 403\) \/ Ask whoever runs the proxy.*: curl -vI https:\/\/a\.example\/$/,
+      /\(it answered 403\) \/ Ask the administrator of the proxy .*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
       through(broken('a.example', 'proxy', 'ECONNREFUSED')),
-      / \/ Set HTTPS_PROXY to a proxy that answers, or run: unset HTTPS_PROXY$/,
+      / \/ Set HTTPS_PROXY to a working proxy, or run: unset HTTPS_PROXY$/,
     ],
     [
       broken('a.example', 'answer', 'HPE_INVALID_CONSTANT'),
-      /^failed: a\.example was reached, but gave no proper answer: it broke \/ Find out .*: curl -vI https:\/\/a\.example\/$/,
+      /^failed: No proper answer from a\.example: it broke \/ Check whether .*: curl -vI https:\/\/a\.example\/$/,
     ],
     // Found out by the check of TLS.
     [broken('a.example', 'tls', 'CERT_HAS_EXPIRED'), /^ok: /],
-    [reached('a.example'), /^ok: a\.example can be reached$/],
-    [through(reached('a.example')), /^ok: a\.example can be reached through the proxy http:\/\/proxy\.example:3128/],
+    [reached('a.example'), /^ok: a\.example reachable$/],
+    [through(reached('a.example')), /^ok: a\.example reachable through the proxy http:\/\/proxy\.example:3128/],
   ])('%j', (probe, expected) => {
     expect(only(judgeNetwork([probe], 'linux'))).toMatch(expected)
   })
@@ -94,7 +94,7 @@ describe('network', () => {
       reached('b.example'),
       broken('c.example', 'connect', ''),
     ]
-    expect(judgeNetwork(probes, 'linux').map(({ detail }) => detail.split(' ')[0])).toEqual(['a.example', 'c.example'])
+    expect(judgeNetwork(probes, 'linux')).toMatchObject([{ host: 'a.example' }, { host: 'c.example' }])
   })
 })
 
@@ -132,11 +132,14 @@ describe('TLS', () => {
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', /NODE_EXTRA_CA_CERTS/],
     [
       'CERT_HAS_EXPIRED',
-      /Where the clock .* is right, a\.example needs a new certificate; else set the clock: sudo timedatectl set-ntp true$/,
+      /Set the clock: sudo timedatectl set-ntp true\. If it is right already, a\.example needs a new certificate$/,
     ],
-    ['CERT_NOT_YET_VALID', /set the clock/],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', /Find out .* answers in place of a\.example: curl -vI https:\/\/a\.example\/$/],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', /Find out .* changes TLS connections to a\.example: curl -vI /],
+    ['CERT_NOT_YET_VALID', /Set the clock/],
+    [
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      /Check whether .* answers instead of a\.example\. To test: curl -vI https:\/\/a\.example\/$/,
+    ],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /Check whether .* changes TLS connections to a\.example\. To test: curl -vI /],
   ])('%s', (code, fix) => {
     const line = only(judgeTls([broken('a.example', 'tls', code), reached('b.example')], 'linux'))
     expect(line).toMatch(/^failed: a\.example: it broke \/ /)
@@ -145,31 +148,35 @@ describe('TLS', () => {
 
   test('speaks of what was verified only', () => {
     const plain = { ...reached('127.0.0.1:1'), isSecure: false }
-    expect(only(judgeTls([reached('a.example'), plain], 'linux'))).toBe('ok: The certificates of a.example are good')
+    expect(only(judgeTls([reached('a.example'), plain], 'linux'))).toBe('ok: Valid certificates from a.example')
     expect(only(judgeTls([plain], 'linux'))).toMatch(/^ok: Not used/)
     expect(only(judgeTls([broken('a.example', 'lookup', 'ENOTFOUND')], 'linux'))).toMatch(/^skipped: /)
   })
 
   test('what the environment changes about it', () => {
-    expect(only(judgeTrust({ rejectUnauthorized: undefined, extra: undefined }, 'linux'))).toBe('ok: Checked')
-    expect(only(judgeTrust({ rejectUnauthorized: '1', extra: undefined }, 'linux'))).toBe('ok: Checked')
+    expect(only(judgeTrust({ rejectUnauthorized: undefined, extra: undefined }, 'linux'))).toBe(
+      'ok: Certificates are checked',
+    )
+    expect(only(judgeTrust({ rejectUnauthorized: '1', extra: undefined }, 'linux'))).toBe(
+      'ok: Certificates are checked',
+    )
     expect(only(judgeTrust({ rejectUnauthorized: '0', extra: undefined }, 'linux'))).toMatch(
-      /^warning: .* \/ .* Run: unset NODE_TLS_REJECT_UNAUTHORIZED$/,
+      /^warning: .* \/ .*, then run: unset NODE_TLS_REJECT_UNAUTHORIZED$/,
     )
     expect(
       only(judgeTrust({ rejectUnauthorized: undefined, extra: { path: '/ca.pem', problem: undefined } }, 'linux')),
     ).toMatch(/^ok: .*\/ca\.pem/)
     expect(
       only(
-        judgeTrust({ rejectUnauthorized: undefined, extra: { path: '/ca.pem', problem: 'cannot be read' } }, 'linux'),
+        judgeTrust({ rejectUnauthorized: undefined, extra: { path: '/ca.pem', problem: 'is not readable' } }, 'linux'),
       ),
-    ).toMatch(/^failed: NODE_EXTRA_CA_CERTS names \/ca\.pem, which cannot be read \/ Set NODE_EXTRA_CA_CERTS/)
+    ).toMatch(/^failed: NODE_EXTRA_CA_CERTS: \/ca\.pem is not readable \/ Set NODE_EXTRA_CA_CERTS/)
   })
 })
 
 describe('clock', () => {
   test.each([
-    [0, /^ok: As a\.example has it$/],
+    [0, /^ok: Same time as a\.example$/],
     [-59_000, /^ok/],
     [61_000, /^warning: 61 seconds ahead of a\.example \/ Set the clock/],
     [-200_000, /^warning: 3 minutes behind a\.example/],
@@ -181,7 +188,7 @@ describe('clock', () => {
 
   test('one host that is right is enough, and one that tells nothing is not asked', () => {
     expect(only(judgeClock([reached('a.example', 900_000), reached('b.example', 10)], 'linux'))).toBe(
-      'ok: As b.example has it',
+      'ok: Same time as b.example',
     )
     const timeless: Probe = { ...about, host: 'a.example', kind: 'reached', aheadMs: undefined }
     expect(only(judgeClock([timeless, broken('b.example', 'tls', '')], 'linux'))).toMatch(/^skipped/)
@@ -196,8 +203,8 @@ test('every problem of the configuration is a finding that names place and key',
   } as const
   const findings = judgeConfig({ kind: 'invalid', problems: [problem, { ...problem, key: '' }] }, 'linux')
   expect(lines(findings)).toEqual([
-    'failed: /c.yaml:3:5  server.port  no / Correct server.port in /c.yaml:3:5, then run: copilot-proxy config check',
-    'failed: /c.yaml:3:5  no / Correct that in /c.yaml:3:5, then run: copilot-proxy config check',
+    'failed: /c.yaml:3:5  server.port  no / Fix server.port in /c.yaml:3:5. To check: copilot-proxy config check',
+    'failed: /c.yaml:3:5  no / Fix it in /c.yaml:3:5. To check: copilot-proxy config check',
   ])
 })
 
@@ -214,7 +221,7 @@ test.each([
 describe('login', () => {
   test('nobody at all is a failure of its own kind, nobody at one of two is none', () => {
     expect(judgeLogin({ kind: 'nobody' }, 'copilot', false)).toEqual([
-      { status: 'failed', detail: 'Nobody is logged in', fix: 'Run: copilot-proxy login', nobody: true },
+      { status: 'failed', detail: 'Not logged in', fix: 'Run: copilot-proxy login', nobody: true },
     ])
     expect(only(judgeLogin({ kind: 'nobody' }, 'copilot', true))).toMatch(/^skipped: /)
     expect(only(judgeLogin({ kind: 'off', detail: 'Off' }, 'copilot', false))).toBe('skipped: Off')
@@ -226,14 +233,14 @@ const given: ExchangeOutcome = { kind: 'ok', token: 'example', expiresAtSeconds:
 
 test.each<readonly [ExchangeOutcome, RegExp]>([
   [given, /^ok: .* for 25 minutes$/],
-  [{ ...given, direct: true }, /^ok: .* sent to Copilot itself/],
+  [{ ...given, direct: true }, /^ok: .* sends it to Copilot itself/],
   [{ kind: 'bad_credentials', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'not_available', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'no_access', detail: 'no', fix: 'Pay' }, /^skipped: /],
-  [{ kind: 'rate_limited', detail: 'slow', retryAfterSeconds: 9 }, /^warning: slow \/ In 9 seconds/],
-  [{ kind: 'rate_limited', detail: 'slow' }, /^warning: slow \/ Try again/],
-  [{ kind: 'transient', detail: 'hm', timedOut: false }, /^failed: hm \/ Try again/],
-  [{ kind: 'redirected', detail: 'hm' }, /^failed: hm \/ Sign in to the network/],
+  [{ kind: 'rate_limited', detail: 'slow', retryAfterSeconds: 9 }, /^warning: slow \/ Wait 9 seconds/],
+  [{ kind: 'rate_limited', detail: 'slow' }, /^warning: slow \/ Wait a moment/],
+  [{ kind: 'transient', detail: 'hm', timedOut: false }, /^failed: hm \/ Wait a moment/],
+  [{ kind: 'redirected', detail: 'hm' }, /^failed: hm \/ Sign in to this network/],
 ])('an exchange that ended as %j', (outcome, expected) => {
   expect(only(judgeCopilotToken(outcome))).toMatch(expected)
 })
@@ -260,20 +267,20 @@ describe('plan of Copilot', () => {
     expect(judgePlan({ kind: 'transient', detail: '', timedOut: true })).toMatch(/^skipped/)
   })
 
-  test('of a login that GitHub tells nothing to: only an exchange says that Copilot is on', () => {
+  test('is unknown for a login that GitHub reports nothing about', () => {
     const account = { kind: 'not_available', detail: 'no', fix: 'no' } as const
-    const untold = 'GitHub tells nothing of plan and quota to this login'
-    expect(only(judgeCopilotEntitlement(given, account))).toBe(`ok: Copilot is on; ${untold}`)
+    const untold = 'plan and quota are unknown, because GitHub does not report them for this login'
+    expect(only(judgeCopilotEntitlement(given, account))).toBe(`ok: Copilot is enabled; ${untold}`)
     const exchange = { ...given, direct: true } as const
-    expect(only(judgeCopilotEntitlement(exchange, account))).toBe(`ok: ${untold}`)
+    expect(only(judgeCopilotEntitlement(exchange, account))).toBe(`ok: P${untold.slice(1)}`)
   })
 
   test.each<readonly [Pick<CopilotAccount, 'quotas'>, RegExp]>([
     [quota('premium_interactions', 12.4), /^ok: Copilot Pro; 12 of 300 premium requests left$/],
-    [quota('premium_interactions', 0), /^warning: .*premium requests are spent.* \/ Wait until 2026-12-01/],
+    [quota('premium_interactions', 0), /^warning: .*premium requests are used up.* \/ Wait until 2026-12-01/],
     [quota('premium_interactions', -3, { overagePermitted: true }), /^ok/],
     [quota('premium_interactions', 0, { unlimited: true }), /^ok/],
-    [quota('chat', 0), /^failed: .*chat quota is spent \/ Wait until/],
+    [quota('chat', 0), /^failed: .*chat quota is used up \/ Wait until/],
     [quota('completions', 0), /^ok/],
   ])('%j', (change, expected) => {
     expect(judgePlan(given, change)).toMatch(expected)
@@ -293,10 +300,10 @@ describe('models', () => {
     expect(
       judgeOutcome(listed(model('a'), model('b', 'disabled'), model('c', 'disabled'), model('c', 'enabled'))),
     ).toMatch(
-      /^warning: 2 chat models; switched off by a policy: b \/ .*https:\/\/github\.com\/settings\/copilot\/features/,
+      /^warning: 2 chat models; disabled by a policy: b \/ .*https:\/\/github\.com\/settings\/copilot\/features/,
     )
     expect(judgeOutcome(listed(model('b', 'disabled')))).toMatch(/^failed: 0 chat models/)
-    expect(judgeOutcome(listed(model('b', 'pending')))).toMatch(/^failed: 0 chat models; switched off by a policy: b /)
+    expect(judgeOutcome(listed(model('b', 'pending')))).toMatch(/^failed: 0 chat models; disabled by a policy: b /)
     expect(judgeOutcome(listed(model('a')))).toBe('ok: 1 chat model')
     expect(judgeOutcome(listed())).toMatch(/^skipped/)
   })
@@ -307,8 +314,10 @@ describe('models', () => {
   })
 
   test('no list', () => {
-    expect(judgeOutcome({ kind: 'unusable' })).toMatch(/^failed: Copilot answered with something/)
-    expect(judgeOutcome({ kind: 'fault', error: { kind: 'upstream_truncated' } })).toMatch(/^failed: .+ \/ Try/)
+    expect(judgeOutcome({ kind: 'unusable' })).toMatch(/^failed: Copilot did not answer with a model list/)
+    expect(judgeOutcome({ kind: 'fault', error: { kind: 'upstream_truncated' } })).toMatch(
+      /^failed: .+ \/ Wait a moment/,
+    )
   })
 })
 
@@ -324,7 +333,7 @@ const refused = (code: number): ProxyError => ({ kind: 'upstream_status', status
 
 describe('login of Codex', () => {
   test.each<readonly [ProxyError | undefined, RegExp, RegExp]>([
-    [undefined, /^ok: OpenAI takes the login; its token is good for 9 days/, /^ok: ChatGPT plan plus$/],
+    [undefined, /^ok: OpenAI accepts the login; the token is valid for 9 days/, /^ok: ChatGPT plan plus$/],
     [{ kind: 'codex_unavailable', detail: 'over', fix: 'Log in' }, /^failed: over \/ Log in$/, /^skipped/],
     [refused(401), /^failed: .* \/ Run: copilot-proxy login codex$/, /^skipped/],
     [refused(403), /^ok/, /^failed: .* \/ Log in with another account/],
@@ -341,7 +350,7 @@ describe('login of Codex', () => {
       only(judgeCodexToken(answer(refused(401), { ...(source && { source }) }), 0))
     expect(fix('api-key')).toContain('Set codex.api-key')
     expect(fix('codex-cli')).toContain('Run: codex login')
-    expect(only(judgeCodexEntitlement(answer(undefined, { source: 'api-key' })))).toMatch(/^ok: Paid by/)
+    expect(only(judgeCodexEntitlement(answer(undefined, { source: 'api-key' })))).toMatch(/^ok: Billed to/)
   })
 })
 
@@ -350,20 +359,20 @@ const ours = { kind: 'copilot-proxy', version: '1.0.0', demo: false, isConfigRef
 test.each<readonly [string | undefined, PortHolder, RegExp]>([
   [undefined, { kind: 'unknown' }, /^ok: 4141 is free/],
   ['EADDRINUSE', { ...ours, version: '1.0.0' }, /^ok: copilot-proxy 1\.0\.0 runs/],
-  ['EADDRINUSE', { ...ours, version: '0.9.0' }, /^warning: .*0\.9\.0.*; this is 1\.0\.0/],
+  ['EADDRINUSE', { ...ours, version: '0.9.0' }, /^warning: .*0\.9\.0.*, but version 1\.0\.0 is installed/],
   ['EADDRINUSE', { ...ours, version: '1.0.0', demo: true }, /^warning: .*simulated/],
   [
     'EADDRINUSE',
     { ...ours, version: '1.0.0', isConfigRefused: true },
-    /^warning: .*older settings: its configuration file is empty or not valid \/ .*copilot-proxy config check$/,
+    /^warning: .*older settings, because the configuration file is empty or invalid \/ .*copilot-proxy config check$/,
   ],
   [
     'EADDRINUSE',
     { kind: 'process', pid: 7, name: 'nginx' },
-    /^failed: .*nginx \(process 7\) \/ Run: copilot-proxy serve --port 0/,
+    /^failed: .*nginx \(process 7\) \/ Use a free port: copilot-proxy serve --port 0/,
   ],
   ['EADDRINUSE', { kind: 'unknown' }, /^failed: Port 4141 is in use by another program/],
-  ['EACCES', { kind: 'unknown' }, /^failed: This user may not listen/],
+  ['EACCES', { kind: 'unknown' }, /^failed: You are not allowed to listen/],
   ['EADDRNOTAVAIL', { kind: 'unknown' }, /^failed: .*not an address of this machine \/ Set server\.host/],
   ['EMFILE', { kind: 'unknown' }, /^failed: .*EMFILE/],
 ])('a port with %j, held by %j', (code, holder, expected) => {

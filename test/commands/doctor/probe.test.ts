@@ -62,8 +62,9 @@ test.each<readonly [string, (socket: Socket) => void]>([
   expect(judgeNetwork([found], 'linux')).toEqual([
     {
       status: 'failed',
-      detail: expect.stringMatching(new RegExp(`^${host} was reached, but gave no proper answer: `)),
+      detail: expect.stringMatching(new RegExp(`^No proper answer from ${host}: `)),
       fix: expect.stringContaining(`: curl -vI http://${host}/`),
+      host,
     },
   ])
 })

@@ -25,8 +25,8 @@ test('reports keep the order of the list, whichever check ends first', async () 
 })
 
 test.each([
-  [failed('broken', 'Mend it'), 'next skipped Needs: The first'],
-  [skipped('not in use'), 'next skipped Needs: The first'],
+  [failed('broken', 'Mend it'), 'next skipped Needs The first'],
+  [skipped('not in use'), 'next skipped Needs The first'],
   [warning('loose', 'Tighten it'), 'next ok fine'],
   [ok('good'), 'next ok fine'],
 ])('after %j', async (findings, expected) => {
@@ -65,5 +65,5 @@ test('a check that never ends fails at its deadline, and costs the others nothin
 
 test('a check that throws is reported, without confidential details', async () => {
   const broken: Check = { ...check('broken', ok('')), run: () => Promise.reject(new Error('example-secret')) }
-  expect(await statuses([broken])).toEqual(['broken failed This check could not be made: told'])
+  expect(await statuses([broken])).toEqual(['broken failed This check crashed: told'])
 })

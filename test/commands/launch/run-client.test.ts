@@ -29,7 +29,7 @@ test('in a terminal, which tells the client of Ctrl-C itself, it is not told twi
 test('a client that cannot be started is a failure', async () => {
   const user = await createUser()
   const run = runClient(user.context(), { file: `${user.home}/nothing`, args: [], env: {} })
-  await expect(run).rejects.toThrow(/could not be started: .*ENOENT/)
+  await expect(run).rejects.toThrow(/Could not start .*ENOENT/)
 })
 
 function findNode(PATH: string): Promise<string | undefined> {

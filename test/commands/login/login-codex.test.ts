@@ -70,10 +70,10 @@ describe('login codex --device', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`${issuer.url}/codex/device\n`)
     expect(stdout).toContain('\n\n  ABCD-12345\n\n')
-    expect(stdout).toContain('phishing: only enter one that you asked for yourself')
-    expect(stdout).toContain('the code is good for 15 minutes')
+    expect(stdout).toContain('Never enter a code that somebody else sent you')
+    expect(stdout).toContain('The code expires in 15 minutes')
     expect(stdout).toContain('Logged in to Codex as sam@example.com, with ChatGPT Plus.')
-    expect(stdout).toContain('Next: copilot-proxy serve')
+    expect(stdout).toContain('Next: copilot-proxy launch claude')
 
     const { path, record } = await readRecord(user)
     expect(stdout).toContain(path)
@@ -95,8 +95,8 @@ describe('login codex --device', () => {
   })
 
   test.each<[string, Play, string]>([
-    ['is not offered', { start: { status: 404, body: '' } }, 'offers no login with a code, or the workspace does not'],
-    ['cannot start', { start: { status: 500, body: 'busy' } }, 'The login could not start. OpenAI answered 500'],
+    ['is not offered', { start: { status: 404, body: '' } }, 'or your workspace does not allow a login with a code'],
+    ['cannot start', { start: { status: 500, body: 'busy' } }, 'Could not start the login. OpenAI answered 500'],
     [
       'is refused',
       { polls: [{ status: 400, body: { error: 'gone' } }] },
@@ -106,7 +106,7 @@ describe('login codex --device', () => {
     [
       'gets tokens without an account',
       { tokens: [{ body: { access_token: exampleJwt({}), refresh_token: 'example-refresh' } }] },
-      'names no ChatGPT account',
+      'OpenAI did not report a ChatGPT account',
     ],
   ])('ends with 1 and stores nothing when it %s', async (_what, play, words) => {
     const { user } = await codexUser(play)
@@ -124,7 +124,7 @@ describe('login codex --device', () => {
     const sleep = (ms: number): Promise<void> => Promise.resolve(clock.advance(ms))
     expect(await user.run('login codex --device', { now: clock.now, sleep })).toMatchObject({
       code: 1,
-      stderr: 'The code has expired. For a new one: copilot-proxy login codex --device\nNothing was stored.\n',
+      stderr: 'The code expired. Get a new one: copilot-proxy login codex --device\nNothing was stored.\n',
     })
   })
 
@@ -167,9 +167,9 @@ describe('login codex --device', () => {
   })
 
   test.each([
-    ['CODEX_ENABLED', 'false', 'codex.enabled is false, so no Codex model is offered'],
-    ['CODEX_API_KEY', 'sk-example-key', 'codex.api-key is set and is used instead of this login'],
-    ['CODEX_USE_CLI_LOGIN', 'true', 'the login of Codex CLI is used instead'],
+    ['CODEX_ENABLED', 'false', 'codex.enabled is false, so Codex models are off'],
+    ['CODEX_API_KEY', 'sk-example-key', 'codex.api-key is set and takes precedence'],
+    ['CODEX_USE_CLI_LOGIN', 'true', 'the login of Codex CLI takes precedence'],
   ])('with %s=%s it says why the login is not used', async (name, value, words) => {
     const { user } = await codexUser()
     user.env[`COPILOT_PROXY_${name}`] = value
@@ -227,7 +227,7 @@ describe('login codex in the browser', () => {
   })
 
   test.each([
-    [{ error: 'access_denied' }, 'The login was cancelled at OpenAI. Nothing was stored.'],
+    [{ error: 'access_denied' }, 'The login was canceled at OpenAI. Nothing was stored.'],
     [
       { error: 'access_denied', error_description: 'Codex is off for this workspace' },
       'OpenAI refused the login: Codex is off for this workspace. Nothing was stored.',
@@ -246,7 +246,7 @@ describe('login codex in the browser', () => {
     await expect(connectCodexAccount(user.context(), { browser: true }, ports)).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringMatching(
-        new RegExp(`^Ports ${ports.join(' and ')}, .* are in use.*: copilot-proxy login codex --device\nNothing was`),
+        new RegExp(`^Ports ${ports.join(' and ')} .* are in use.*: copilot-proxy login codex --device\nNothing was`),
       ),
     })
   })
@@ -280,12 +280,12 @@ async function holdPort(): Promise<number> {
 
 describe('an option of the other login is refused with 2', () => {
   test.each([
-    ['login --device', '--device is an option of login codex; the login of Copilot works with a code anyway.'],
-    ['login copilot --device', '--device is an option of login codex'],
-    ['login codex --host octocorp.ghe.com', '--host is an option of login copilot'],
-    ['login codex --web', '--web is an option of login copilot; the login of Codex uses the browser anyway.'],
-    ['login codex --token-stdin', '--token-stdin is an option of login copilot; codex.api-key takes'],
-    ['login codex --device --host x', '--host is an option of login copilot'],
+    ['login --device', '--device is an option of copilot-proxy login codex: login copilot always uses a code.'],
+    ['login copilot --device', '--device is an option of copilot-proxy login codex'],
+    ['login codex --host octocorp.ghe.com', '--host is an option of copilot-proxy login copilot'],
+    ['login codex --web', '--web is an option of copilot-proxy login copilot: login codex always uses the browser.'],
+    ['login codex --token-stdin', '--token-stdin is an option of copilot-proxy login copilot: set codex.api-key'],
+    ['login codex --device --host x', '--host is an option of copilot-proxy login copilot'],
   ])('%s', async (commandLine, words) => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(commandLine)

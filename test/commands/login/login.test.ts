@@ -18,9 +18,9 @@ describe('login with a code', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`${github.url}/login/device`)
     expect(stdout).toContain('\n\n  DEMO-0001\n\n')
-    expect(stdout).toContain('the code is good for 15 minutes')
+    expect(stdout).toContain('The code expires in 15 minutes')
     expect(stdout).toContain('Logged in as demo-user, with Copilot Pro.')
-    expect(stdout).toContain('Next: copilot-proxy serve')
+    expect(stdout).toContain('Next: copilot-proxy launch claude')
 
     const [name = ''] = await recordsOf(user.home)
     const path = join(user.home, 'auth', name)
@@ -39,8 +39,8 @@ describe('login with a code', () => {
   })
 
   test.each([
-    ['denied', 'The login was cancelled at GitHub.'],
-    ['expired', 'The code has expired.'],
+    ['denied', 'The login was canceled at GitHub.'],
+    ['expired', 'The code expired. Get a new one: copilot-proxy login'],
   ] as const)('ends with 1 and stores nothing when the answer is %s', async (answer, sentence) => {
     const user = await createUser(await openGithub({ polls: ['pending', answer] }))
     const { code, stderr } = await user.run('login')
@@ -57,7 +57,7 @@ describe('login with a code', () => {
     const text = stdout.text()
     expect(text).toMatch(/\| +DEMO-0001 +\|/)
     expect(text).toMatch(
-      /\rWaiting for GitHub; the code is good for 1[45]:\d\d\. Ctrl-C stops the login\.\r +\r\nLogged in/,
+      /\rWaiting for GitHub\. The code expires in 1[45]:\d\d\. Press Ctrl-C to cancel\.\r +\r\nLogged in/,
     )
     expect(text).not.toContain('\u001B')
   })
@@ -76,7 +76,7 @@ describe('login with a code', () => {
     github.script('/copilot_internal/v2/token', {
       outcome: jsonReply(200, { token: 'tid=example', expires_at: 4_000_000_000, refresh_in: 1500 }),
     })
-    expect((await user.run('login')).stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
+    expect((await user.run('login')).stdout).toContain('Logged in as demo-user. GitHub did not report the plan.\n')
   })
 
   test.each([
@@ -103,7 +103,7 @@ describe('login with a code', () => {
     github.script('/copilot_internal/user', { outcome })
     const { code, stdout, stderr } = await user.run('login')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('Logged in, with Copilot Pro. GitHub does not tell the name.\n')
+    expect(stdout).toContain('Logged in, with Copilot Pro. GitHub did not report the name.\n')
     expect(await recordsOf(user.home)).toEqual([expect.stringMatching(/^copilot-account@/)])
     expect((await user.run('status')).stdout).toContain('account at 127.0.0.1')
   })
@@ -140,7 +140,7 @@ describe('login with a code', () => {
     await github.close()
     const { code, stderr } = await user.run('login')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/The login could not start. .*ECONNREFUSED/)
+    expect(stderr).toMatch(/Could not start the login\. .*ECONNREFUSED/)
   })
 
   test('keeps what the user configured in an older record of the account', async () => {
@@ -181,9 +181,9 @@ describe('login with a token from standard input', () => {
   })
 
   test.each([
-    ['nothing', '', 2, 'held no token'],
-    ['empty lines', '\n\n', 2, 'held no token'],
-    ['a classic personal token', 'ghp_example\n', 2, 'That is a classic personal access token'],
+    ['nothing', '', 2, 'No token on standard input'],
+    ['empty lines', '\n\n', 2, 'No token on standard input'],
+    ['a classic personal token', 'ghp_example\n', 2, 'GitHub does not accept classic personal access tokens'],
     ['a fine-grained personal token GitHub does not know', 'github_pat_example\n', 1, 'Bad credentials'],
     ['an OAuth token GitHub does not know', 'gho_example\n', 1, 'Bad credentials'],
     ['text that is no token', 'my token\n', 2, 'not a token'],
@@ -207,11 +207,11 @@ describe('login with a token from standard input', () => {
       const token = github.tokens.issueGithub(prefix)
       const { code, stdout, stderr } = await user.run('login --token-stdin', { stdin: inputOf(token) })
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout).toContain('Logged in as demo-user. GitHub does not tell the plan.\n')
+      expect(stdout).toContain('Logged in as demo-user. GitHub did not report the plan.\n')
       expect(stdout).toContain(
-        'GitHub gives no Copilot token for a token of this kind, so the login itself is sent to Copilot.',
+        'GitHub does not exchange this kind of token for a Copilot token, so copilot-proxy sends the token itself to Copilot.',
       )
-      expect(stdout).toContain('  Plan and quota are not shown.\n')
+      expect(stdout).toContain('  Plan and quota are unknown.\n')
       expect(stdout).not.toContain(token)
       expect(github.log.find(({ route }) => route === '/models')?.headers).toMatchObject({
         authorization: `Bearer ${token}`,
@@ -225,7 +225,7 @@ describe('login with a token from standard input', () => {
       expect(JSON.parse((await user.run('models --json')).stdout).data.length).toBeGreaterThan(5)
       expect(await user.run('usage')).toEqual({
         code: 0,
-        stdout: 'No request has gone through copilot-proxy in the last 30 days.\n',
+        stdout: 'No requests through copilot-proxy in the last 30 days.\n',
         stderr: expect.stringMatching(
           /^Note: GitHub does not show plan and quota to this kind of token\. To see them, log in with a code/,
         ),
@@ -240,7 +240,7 @@ describe('login with a token from standard input', () => {
     const { code, stdout, stderr } = await user.run('login')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(
-      'Logged in as demo-user, with Copilot Pro.\ncopilot.auth is direct, so the login itself is sent',
+      'Logged in as demo-user, with Copilot Pro.\ncopilot.auth is direct, so copilot-proxy sends the token itself',
     )
     expect(stdout).not.toContain('Plan and quota')
     expect(github.exchanges()).toBe(0)
@@ -252,10 +252,10 @@ describe('login with a token from standard input', () => {
   })
 
   test.each([
-    [401, 'unauthorized: token expired', 'Copilot does not take this login. unauthorized: token expired'],
-    [403, 'access to this endpoint is forbidden', 'Copilot does not take this login. access to this endpoint'],
-    [429, 'slow down', 'Copilot did not say whether it takes this login. slow down'],
-    [503, 'busy', 'Copilot did not say whether it takes this login. busy'],
+    [401, 'unauthorized: token expired', 'Copilot refused this login. unauthorized: token expired'],
+    [403, 'access to this endpoint is forbidden', 'Copilot refused this login. access to this endpoint'],
+    [429, 'slow down', 'Could not check this login with Copilot. slow down'],
+    [503, 'busy', 'Could not check this login with Copilot. busy'],
   ])('is not stored where Copilot answers it with %i', async (status, said, words) => {
     const github = await openGithub()
     const user = await createUser(github)
@@ -277,8 +277,8 @@ describe('login with a token from standard input', () => {
     const stdin = inputOf(github.tokens.issueGithub('gho_'))
     const { code, stdout } = await user.run('login --token-stdin', { stdin })
     expect(code).toBe(0)
-    expect(stdout).toContain('copilot.auth is direct, so the login itself is sent')
-    expect(stdout).not.toContain('GitHub gives no Copilot token')
+    expect(stdout).toContain('copilot.auth is direct, so copilot-proxy sends the token itself')
+    expect(stdout).not.toContain('GitHub does not exchange')
   })
 
   test('can be interrupted while it waits for the token', async () => {
@@ -338,7 +338,7 @@ describe('login in the browser', () => {
   test('ends with 1 when it is cancelled there', async () => {
     const { user } = await webUser()
     const { code, stderr } = await user.run('login --web', { stdout: browser({ error: 'access_denied' }) })
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The login was cancelled at GitHub. Nothing was stored.\n' })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The login was canceled at GitHub. Nothing was stored.\n' })
   })
 })
 
@@ -371,10 +371,58 @@ test.each([
   expect(stderr).toMatch(/ \(GitHub request id DEMO:\d+\)/)
 })
 
+/** Logged in as demo-user; the next login is of second-user. */
+async function loggedInUser() {
+  const github = await openGithub()
+  const user = await createUser(github)
+  await user.run('login')
+  github.configure({ login: 'second-user' })
+  return user
+}
+
+describe('a login while somebody is logged in', () => {
+  test.each(['no\n', '\n'])('asks in a terminal, and changes nothing after %j', async (answer) => {
+    const user = await loggedInUser()
+    const result = await user.run('login', { interactive: true, stdin: inputOf(answer) })
+    expect(result).toEqual({
+      code: 0,
+      stdout: '',
+      stderr:
+        'Copilot: already logged in as demo-user.\nLog in again, or with another account? [y/N] Nothing changed.\n',
+    })
+    expect(await recordsOf(user.home)).toHaveLength(1)
+  })
+
+  test('adds another account after yes', async () => {
+    const user = await loggedInUser()
+    const result = await user.run('login', { interactive: true, stdin: inputOf('y\n') })
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('Logged in as second-user') })
+    expect(await recordsOf(user.home)).toHaveLength(2)
+  })
+
+  test.each([
+    ['with --yes', 'login --yes', true],
+    ['without a terminal', 'login', false],
+  ])('does not ask %s', async (_how, commandLine, interactive) => {
+    const user = await loggedInUser()
+    const { code, stderr } = await user.run(commandLine, { interactive })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await recordsOf(user.home)).toHaveLength(2)
+  })
+
+  test('does not ask for a token on standard input, or about another provider', async () => {
+    const user = await loggedInUser()
+    const stdin = inputOf('not a token')
+    expect((await user.run('login --token-stdin', { interactive: true, stdin })).stderr).not.toContain('[y/N]')
+    const signal = AbortSignal.abort('SIGINT')
+    expect((await user.run('login codex', { interactive: true, signal })).stderr).not.toContain('[y/N]')
+  })
+})
+
 describe('login refuses', () => {
   test.each([
     ['login --host github.com.evil.example', '--host: "github.com.evil.example" is not a GitHub host'],
-    ['login --web', 'set copilot-oauth.client-id'],
+    ['login --web', 'Set copilot-oauth.client-id'],
     ['login --web --token-stdin', 'cannot be used with'],
   ])('%s', async (commandLine, words) => {
     const user = await createUser()

@@ -24,11 +24,11 @@ async function shown(isTerminal: boolean, copied: boolean) {
 test('says that the code is copied where a tool did so', async () => {
   const { asked, text } = await shown(true, true)
   expect(asked).toEqual(['DEMO-0001'])
-  expect(text).toContain('+\n\nThe code is copied to the clipboard.\n\rWaiting for GitHub')
+  expect(text).toContain('+\n\nThe code is in your clipboard.\n\rWaiting for GitHub')
 })
 
 test('claims neither a copy nor a browser where there is none', async () => {
-  expect((await shown(true, false)).text).not.toMatch(/copied|browser should/)
+  expect((await shown(true, false)).text).not.toMatch(/clipboard|browser should/)
 })
 
 test('is plain and leaves the clipboard alone where nobody sits at a terminal', async () => {
@@ -36,7 +36,7 @@ test('is plain and leaves the clipboard alone where nobody sits at a terminal', 
   expect(asked).toEqual([])
   expect(text).toBe(
     'Open this address in a browser, on any device:\n\n  https://github.com/login/device\n\n' +
-      'and type this code:\n\n  DEMO-0001\n\n' +
-      'Waiting for GitHub; the code is good for 15 minutes. Ctrl-C stops the login.\n',
+      'and enter this code:\n\n  DEMO-0001\n\n' +
+      'Waiting for GitHub. The code expires in 15 minutes. Press Ctrl-C to cancel.\n',
   )
 })

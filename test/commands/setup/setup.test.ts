@@ -6,7 +6,7 @@ import { networkAddresses } from '../../../src/commands/shared/find-daemon.ts'
 import { jsonReply } from '../../../src/demo/outcome.ts'
 import { openProxy } from '../../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../../http/harness.ts'
-import { createUser, inputOf } from '../harness.ts'
+import { createUser, inputOf, openGithub } from '../harness.ts'
 import type { TestUser } from '../harness.ts'
 
 /** A user whose daemon runs, with the simulated Copilot behind it. */
@@ -50,15 +50,17 @@ describe.each(clients)('setup %s', (client) => {
     const { user, proxy } = await openUser({ file: tieredFile })
     const path = await put(user, places[client], theirs[client])
     const done = await user.run(`setup ${client} --yes`)
-    expect(done.stderr).toMatch(/ now uses copilot-proxy, with [\w.-]+\. .* To undo: copilot-proxy setup \w+ --undo\n/)
-    expect(done.stderr).toMatch(/ answered “Hello from .*” after \d+ ms\.\n$/)
+    expect(done.stderr).toMatch(
+      / now uses copilot-proxy with [\w.-]+\.\nBackup: .*\nTo undo: copilot-proxy setup \w+ --undo\n/,
+    )
+    expect(done.stderr).toMatch(/ answered "Hello from .*" after \d+ ms\.\n$/)
     expect(done.code).toBe(0)
     const shown = done.stdout.replaceAll(user.home, '/home/me').replaceAll(proxy.url, 'http://127.0.0.1:4141')
     await expect(shown).toMatchFileSnapshot(`../../golden/setup/${client}.diff`)
     expect(await readFile(`${path}.copilot-proxy-backup`, 'utf8')).toBe(theirs[client])
 
     const again = await user.run(`setup ${client} --yes`)
-    expect(again).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('There is nothing to do.') })
+    expect(again).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('Nothing to do.') })
 
     const undone = await user.run(`setup ${client} --undo --yes`)
     expect(undone).toMatchObject({ code: 0, stderr: expect.stringContaining('no longer uses copilot-proxy') })
@@ -66,7 +68,7 @@ describe.each(clients)('setup %s', (client) => {
     expect(await readdir(dirname(path))).toHaveLength(1)
     expect(await user.run(`setup ${client} --undo --yes`)).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('There is nothing to undo.'),
+      stderr: expect.stringContaining('Nothing to undo.'),
     })
   })
 
@@ -96,7 +98,7 @@ describe.each(clients)('setup %s', (client) => {
     const { user } = await openUser()
     const path = await put(user, places[client], client === 'codex' ? 'model = [' : '{"env"')
     const { code, stderr } = await user.run(`setup ${client} --yes`)
-    expect(stderr).toContain(`copilot-proxy setup --print ${client}`)
+    expect(stderr).toContain(`copilot-proxy setup ${client} --print`)
     expect(code).toBe(1)
     expect(await readdir(dirname(path))).toHaveLength(1)
   })
@@ -107,7 +109,9 @@ test('a person is asked, and anything but yes is no', async () => {
   const path = await put(user, places.claude, theirs.claude)
   for (const answer of ['', '\n', 'no\n']) {
     const { code, stderr } = await user.run('setup claude', { interactive: true, stdin: inputOf(answer) })
-    expect(stderr).toContain(`Write this to ${path}? [y/N] Nothing was changed.\n`)
+    expect(stderr).toContain(
+      `Write this to ${path} and send one test request to claude-sonnet-5? [y/N] Nothing changed.\n`,
+    )
     expect(code).toBe(1)
     expect(await readFile(path, 'utf8')).toBe(theirs.claude)
   }
@@ -117,7 +121,7 @@ test('a person is asked, and anything but yes is no', async () => {
 
 test('without a person and without --yes nothing is done', async () => {
   const { user } = await openUser()
-  expect(await user.run('setup claude')).toMatchObject({ code: 2, stderr: expect.stringContaining('Give --yes') })
+  expect(await user.run('setup claude')).toMatchObject({ code: 2, stderr: expect.stringContaining('Add --yes') })
   expect(await readdir(user.home)).toEqual([])
 })
 
@@ -140,7 +144,7 @@ test.each(['{ // mine\n  "theme": "dark"\n}\n', '{ "theme": "dark", }\n'])(
     const { user } = await openUser()
     const path = await put(user, places.claude, text)
     const { code, stderr } = await user.run('setup claude --yes')
-    expect(stderr).toContain('Claude Code reads JSON without comments only.')
+    expect(stderr).toContain('Claude Code ignores a settings file with comments or trailing commas.')
     expect(code).toBe(1)
     expect(await readdir(dirname(path))).toHaveLength(1)
   },
@@ -152,7 +156,7 @@ test('a read-only file stays as it is, and no copy is made', async () => {
   await chmod(path, 0o444)
   expect(await user.run('setup codex --yes')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`${path} is read-only. Make it writable`),
+    stderr: expect.stringContaining(`${path} is read-only. Run: chmod u+w ${path}`),
   })
   expect(await readFile(path, 'utf8')).toBe(theirs.codex)
   expect(await readdir(dirname(path))).toHaveLength(1)
@@ -193,7 +197,7 @@ test('a key in a file that others can read is spoken of', async () => {
   await chmod(path, 0o644)
   const { code, stdout, stderr } = await user.run('setup claude --yes')
   expect(code).toBe(0)
-  expect(stderr).toContain(`Others on this machine can read ${path}`)
+  expect(stderr).toContain(`Other users can read ${path}, which now contains a key. Run: chmod 600 ${path}`)
   expect(stdout + stderr).not.toContain('right-key-of-mine')
 })
 
@@ -216,7 +220,7 @@ test('undo keeps what has changed since', async () => {
   await user.run('setup claude --yes')
   await writeFile(path, (await readFile(path, 'utf8')).replace('"dark"', '"light"'))
   const { code, stderr } = await user.run('setup claude --undo --yes')
-  expect(stderr).toContain('only what setup wrote is taken out')
+  expect(stderr).toContain('only the settings that setup added are removed')
   expect(code).toBe(0)
   expect(await readFile(path, 'utf8')).toBe(theirs.claude.replace('"dark"', '"light"'))
 })
@@ -279,8 +283,8 @@ test('settings that are in the way are named, those of other clients are not', a
   await put(user, places.claude, '{ "env": { "ANTHROPIC_API_KEY": "sk-ant-example", "CLAUDE_CODE_USE_BEDROCK": "1" } }')
   user.env['OPENAI_BASE_URL'] = 'https://theirs.example'
   const { stderr } = await user.run('setup claude --yes')
-  expect(stderr).toMatch(/Note: ANTHROPIC_API_KEY in .* is set beside ANTHROPIC_AUTH_TOKEN/)
-  expect(stderr).toMatch(/Note: CLAUDE_CODE_USE_BEDROCK in .* sends Claude Code to another service/)
+  expect(stderr).toMatch(/Note: ANTHROPIC_API_KEY in .* and ANTHROPIC_AUTH_TOKEN are both set/)
+  expect(stderr).toMatch(/Note: CLAUDE_CODE_USE_BEDROCK in .* makes Claude Code use another service/)
   expect(stderr).not.toContain('OPENAI')
 })
 
@@ -288,7 +292,7 @@ test('notes are of the file as it will be, once, and before the question', async
   const { user } = await openUser()
   const env = { ANTHROPIC_BASE_URL: 'https://gateway.example', ANTHROPIC_API_KEY: 'sk-ant-example' }
   const path = await put(user, places.claude, JSON.stringify({ env }, null, 2))
-  const note = `Note: ANTHROPIC_API_KEY in ${path} is set beside ANTHROPIC_AUTH_TOKEN`
+  const note = `Note: ANTHROPIC_API_KEY in ${path} and ANTHROPIC_AUTH_TOKEN are both set`
 
   const dry = await user.run('setup claude --dry-run')
   expect(dry.stderr).toContain(note)
@@ -317,7 +321,7 @@ test.each<readonly [title: string, place: string, text: string, command: string,
     'profile = "work"\n\n[profiles.work]\nmodel_provider = "own"\n\n' +
       '[model_providers.own]\nbase_url = "https://gateway.example/v1"\n',
     'setup codex --dry-run',
-    /leads Codex CLI to gateway\.example/,
+    /sends Codex CLI to gateway\.example/,
   ],
   [
     'our own provider of opencode, with the address that it had',
@@ -339,7 +343,7 @@ test('a variable that the written file goes before is not in the way, one beside
   const { user } = await openUser()
   Object.assign(user.env, { ANTHROPIC_BASE_URL: 'https://gateway.example', ANTHROPIC_API_KEY: 'sk-ant-example' })
   const { stderr } = await user.run('setup claude --dry-run')
-  expect(stderr).toContain('Note: ANTHROPIC_API_KEY is set beside ANTHROPIC_AUTH_TOKEN')
+  expect(stderr).toContain('Note: ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set')
   expect(stderr).not.toMatch(/gateway\.example|sk-ant-example/)
 })
 
@@ -347,7 +351,9 @@ test('a failed request is reported, and changes the exit code', async () => {
   const { user, proxy } = await openUser()
   proxy.demo.script('/v1/messages', { outcome: jsonReply(500, { error: { message: 'nobody knows' } }) })
   const { code, stderr } = await user.run('setup claude --yes')
-  expect(stderr).toMatch(/No answer: \d{3}: .*\nThe settings stay\. See: copilot-proxy doctor\n$/)
+  expect(stderr).toMatch(
+    /The test request failed\. Status \d{3}: .*\nThe settings were written\. Find the cause: copilot-proxy doctor\n$/,
+  )
   expect(code).toBe(1)
 })
 
@@ -356,7 +362,7 @@ test('an unusable login is reported, and no file is written with models that it 
   proxy.demo.tokens.revokeAll()
   proxy.demo.tokens.expireAll()
   const { code, stderr } = await user.run('setup claude --yes')
-  expect(stderr).toMatch(/^copilot-proxy runs at \S+, and no model can be used now\. GitHub does not accept the token/m)
+  expect(stderr).toMatch(/^copilot-proxy runs at \S+, but cannot use any model\. GitHub does not accept the token/m)
   expect(code).toBe(1)
   await expect(readFile(join(user.home, places.claude))).rejects.toThrow('ENOENT')
 })
@@ -383,7 +389,7 @@ test('a list beside which opencode takes no provider is named, and stays the use
   const { code, stderr } = await user.run('setup opencode --yes')
   expect(code).toBe(0)
   expect(stderr).toMatch(
-    /Note: enabled_providers in .*opencode\.json does not name copilot-proxy: .* Add copilot-proxy to that list\./,
+    /Note: enabled_providers in .*opencode\.json turns off copilot-proxy, .* Add copilot-proxy to that list\./,
   )
   expect(await readFile(file, 'utf8')).toContain(list.replace(' //', ', //'))
 })
@@ -398,7 +404,7 @@ describe('a daemon that asks for a key', () => {
     expect(code).toBe(0)
     expect(stdout + stderr).not.toContain('right-key-of-mine')
     expect(await readFile(join(user.home, places.claude), 'utf8')).toContain('right-key-of-mine')
-    expect((await user.run('setup codex --yes')).stderr).toContain('Codex CLI wants a key in COPILOT_PROXY_API_KEY')
+    expect((await user.run('setup codex --yes')).stderr).toContain('Codex CLI needs a key in COPILOT_PROXY_API_KEY')
     for (const client of ['codex', 'opencode'] as const) {
       expect(await user.run(`setup ${client} --yes`)).toMatchObject({ code: 0 })
       expect(await readFile(join(user.home, places[client]), 'utf8')).not.toContain('right-key-of-mine')
@@ -483,17 +489,54 @@ describe('setup --print', () => {
     const user = await createUser()
     expect(await user.run('setup --print claude --model gpt-5-mimi')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no model gpt-5-mimi.*gpt-5-mini/),
+      stderr: expect.stringMatching(/Unknown model "gpt-5-mimi"\. Did you mean gpt-5-mini/),
     })
   })
 })
 
-test('what is not written from here is printed, and tried', async () => {
+function modelCalls({ demo }: Proxy): number {
+  return demo.count('/chat/completions') + demo.count('/v1/messages')
+}
+
+describe('a client whose settings are only printed', () => {
+  test('is tested only if the person agrees', async () => {
+    const { user, proxy } = await openUser()
+    const answered = async (answer: string) =>
+      (await user.run('setup openai-sdk', { interactive: true, stdin: inputOf(answer) })).stderr
+    expect(await answered('no\n')).toMatch(/Send one test request to claude-sonnet-5\? \[y\/N\] $/)
+    expect(modelCalls(proxy)).toBe(0)
+    expect(await answered('yes\n')).toMatch(/ answered "Hello from /)
+    expect(modelCalls(proxy)).toBe(1)
+  })
+
+  test('is not tested without a terminal, unless --yes asks for it', async () => {
+    const { user, proxy } = await openUser()
+    const { code, stdout, stderr } = await user.run('setup openai-sdk')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('export OPENAI_BASE_URL=') })
+    expect(stderr).toMatch(/\nTo send a test request: copilot-proxy setup openai-sdk --yes\n$/)
+    expect(modelCalls(proxy)).toBe(0)
+    expect((await user.run('setup openai-sdk --yes')).stderr).toMatch(/ answered "Hello from /)
+    expect(modelCalls(proxy)).toBe(1)
+  })
+
+  test('has nothing to undo', async () => {
+    const { user } = await openUser()
+    expect(await user.run('setup openai-sdk --undo')).toMatchObject({ code: 2 })
+  })
+})
+
+test.each([
+  [
+    'linux',
+    'Claude Code works only while copilot-proxy runs. To start it with your session: copilot-proxy service install',
+  ],
+  [
+    'win32',
+    'Claude Code works only while copilot-proxy runs. To start it in the background: copilot-proxy serve --detach',
+  ],
+] as const)('after setup on %s, it says how copilot-proxy starts', async (platform, sentence) => {
   const { user } = await openUser()
-  const { code, stdout, stderr } = await user.run('setup openai-sdk')
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('export OPENAI_BASE_URL=') })
-  expect(stderr).toMatch(/ answered “Hello from /)
-  expect(await user.run('setup openai-sdk --undo')).toMatchObject({ code: 2 })
+  expect((await user.run('setup claude --yes', { platform })).stderr).toContain(`\n${sentence}\n`)
 })
 
 test.each([
@@ -506,8 +549,8 @@ test.each([
     typeof resource === 'string' && resource.endsWith('/v1/chat/completions')
       ? Response.json({ model: 'gpt-5-mini', choices: [{ message: { content } }] })
       : fetch(resource, init)
-  const { stderr } = await user.run('setup openai-sdk', { fetch: fetchOf })
-  expect(stderr).toMatch(new RegExp(`^gpt-5-mini answered “${told}” after \\d+ ms\\.$`, 'm'))
+  const { stderr } = await user.run('setup openai-sdk --yes', { fetch: fetchOf })
+  expect(stderr).toMatch(new RegExp(`^gpt-5-mini answered "${told}" after \\d+ ms\\.$`, 'm'))
 })
 
 function notesIn(text = ''): readonly string[] {
@@ -525,11 +568,11 @@ describe('variables that lead a program with an SDK elsewhere', () => {
   }
   const named = {
     'openai-sdk': [
-      /^Note: OPENAI_BASE_URL leads OpenAI’s clients to api\.openai\.com, .* Set OPENAI_BASE_URL=http:.*\/v1\.$/,
+      /^Note: OPENAI_BASE_URL sends OpenAI’s clients to api\.openai\.com .* Set OPENAI_BASE_URL=http:.*\/v1\.$/,
     ],
     'anthropic-sdk': [
-      /^Note: ANTHROPIC_BASE_URL leads Anthropic’s clients to api\.anthropic\.com, .* Set ANTHROPIC_BASE_URL=http:.*\d\.$/,
-      /^Note: ANTHROPIC_AUTH_TOKEN is set: .* Unset ANTHROPIC_AUTH_TOKEN\.$/,
+      /^Note: ANTHROPIC_BASE_URL sends Anthropic’s clients to api\.anthropic\.com .* Set ANTHROPIC_BASE_URL=http:.*\d\.$/,
+      /^Note: ANTHROPIC_AUTH_TOKEN and ANTHROPIC_API_KEY are both set, .* Unset ANTHROPIC_AUTH_TOKEN\.$/,
     ],
   }
 
@@ -540,7 +583,7 @@ describe('variables that lead a program with an SDK elsewhere', () => {
       const { code, stdout, stderr } = await user.run(`setup ${sdk}${option}`)
       expect(code).toBe(0)
       // Before the model is asked.
-      const notes = notesIn(stderr.split('Asking ')[0])
+      const notes = notesIn(stderr.split('Sending ')[0])
       expect(notes).toEqual(named[sdk].map((each) => expect.stringMatching(each)))
       expect(notesIn(stderr)).toEqual(notes)
       expect(stdout + stderr).not.toMatch(/(?:sk|pass|token|ant)-example|Claude Code/)
@@ -575,11 +618,45 @@ describe('variables that lead a program with an SDK elsewhere', () => {
   })
 })
 
-test('nobody who is logged in: it is not set up', async () => {
-  const user = await createUser()
-  expect(await user.run('setup claude --yes')).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('copilot-proxy login'),
+/** The daemon says that its answers are simulated. */
+const asDemo: typeof fetch = async (resource, init) => {
+  const response = await fetch(resource, init)
+  if (typeof resource !== 'string' || !resource.endsWith('/healthz')) return response
+  const health: object = JSON.parse(await response.text())
+  return Response.json({ ...health, demo: true })
+}
+
+describe('without a login', () => {
+  test.each(['setup claude', 'setup claude --yes', 'setup claude --dry-run', 'setup cursor', 'setup cursor --yes'])(
+    '%s says to log in, starts nothing and writes nothing',
+    async (commandLine) => {
+      const user = await createUser()
+      const { code, stdout, stderr } = await user.run(commandLine)
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+      expect(stderr).toContain('copilot-proxy login')
+      expect(await readdir(user.home)).toEqual([])
+    },
+  )
+
+  test('in a terminal too', async () => {
+    const user = await createUser(await openGithub())
+    const { code, stdout, stderr } = await user.run('setup claude', { interactive: true, stdin: inputOf('y\n') })
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain('copilot-proxy login')
   })
-  expect(await readdir(user.home)).toEqual([])
+
+  test('a daemon with simulated answers needs none, and it says so', async () => {
+    const { user } = await openUser()
+    delete user.env['COPILOT_GITHUB_TOKEN']
+    const { code, stderr } = await user.run('setup claude --yes', { fetch: asDemo })
+    expect(stderr).toContain('Note: copilot-proxy runs with --demo, so all answers are simulated.\n')
+    expect(code).toBe(0)
+  })
+
+  test('--print says that the models are built in', async () => {
+    const user = await createUser()
+    const { code, stderr } = await user.run('setup --print cursor')
+    expect(stderr).toMatch(/^Note: Not logged in, so the models are from a built-in list .* copilot-proxy login\n/)
+    expect(code).toBe(0)
+  })
 })
