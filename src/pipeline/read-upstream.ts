@@ -25,7 +25,8 @@ export function readUpstream(
     let lastByteAt = performance.now()
     let waitingForCaller = false
     let hasEnded = false
-    let idleTimer = setTimeout(checkIdle, idleMs)
+    let idleTimer: NodeJS.Timeout | undefined
+    let isOver = false
     signal?.addEventListener('abort', () => fail(signal.reason), { once: true })
     /** The pieces of the current socket read. */
     let pieces: Uint8Array[] = []
@@ -36,14 +37,19 @@ export function readUpstream(
       else idleTimer = setTimeout(checkIdle, idleMs - silentMs)
     }
 
-    function fail(error: unknown): void {
+    function stop(): void {
+      isOver = true
       clearTimeout(idleTimer)
+    }
+
+    function fail(error: unknown): void {
+      stop()
       body.destroy()
       reject(error)
     }
 
     function complete(): void {
-      clearTimeout(idleTimer)
+      stop()
       resolve()
     }
 
@@ -91,10 +97,12 @@ export function readUpstream(
       },
       fail(error) {
         deliver()
-        clearTimeout(idleTimer)
+        stop()
         reject(toBodyFault(error))
       },
     })
+    // A short answer has come with its head and is over by now.
+    if (!isOver) idleTimer = setTimeout(checkIdle, idleMs)
   })
 }
 
