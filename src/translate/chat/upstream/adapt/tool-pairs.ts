@@ -11,7 +11,7 @@ export const toolPairsRule: Rule = {
   name: 'tool results behind their calls',
   source: 'parameters, roles: every call must be answered by tool messages right after it',
   adapt: ({ messages }, { family }) => {
-    // Saves 3 µs for a conversation without tools.
+    // Most conversations have no tools.
     if (!messages.some(({ role, tool_calls: calls }) => role === 'tool' || calls)) return undefined
     const warnings: Warning[] = []
     // Claude's consecutive assistant messages become one, followed by the results of all of them.
