@@ -10,10 +10,17 @@ import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
 
+export interface Route {
+  readonly method: string
+  readonly path: string
+}
+
 export interface InMemory {
   readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>
   /** Requests that reached the executor. */
   readonly upstreamCalls: () => number
+  /** Every route, its parameters replaced by `some-id`. */
+  readonly routes: () => Promise<readonly Route[]>
 }
 
 const chunk = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-5-mini' }
@@ -57,6 +64,10 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
   })
   return {
     upstreamCalls: () => calls,
+    async routes() {
+      await fastify.ready()
+      return readRoutes(fastify.printRoutes({ commonPrefix: false }))
+    },
     send: async (path, { method, headers, body }: SmallAsk = {}) => {
       const reply = await fastify.inject({
         url: path,
@@ -68,4 +79,20 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
       return { status, headers: reply.headers, text, json: () => reply.json<unknown>() }
     },
   }
+}
+
+/** Fastify prints a tree: `│   └── /completions (POST)` is below the line that is indented less. */
+function readRoutes(tree: string): readonly Route[] {
+  const parts: string[] = []
+  return tree.split('\n').flatMap((line) => {
+    const found = /^([│ ]*)[├└]── (\S*) \(([^)]*)\)/.exec(line)
+    if (found === null) return []
+    const [, indent = '', part = '', methods = ''] = found
+    parts.splice(indent.length / 4, parts.length, part)
+    const path = parts.join('').replaceAll(/:\w+|\*/g, 'some-id')
+    return methods
+      .split(', ')
+      .filter((method) => /^(?:GET|POST|PUT|PATCH|DELETE)$/.test(method))
+      .map((method) => ({ method, path }))
+  })
 }

@@ -1,28 +1,12 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { chatBody } from '../http/client.ts'
-import type { Client, Reply } from '../http/client.ts'
+import type { Reply } from '../http/client.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
+import { openInMemory } from '../http/in-memory.ts'
+import type { Route } from '../http/in-memory.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
-
-interface Route {
-  readonly method: string
-  readonly path: string
-}
-
-/** Every route there is: the answer to an unknown one lists them. */
-async function routesOf(
-  { send }: Pick<Client, 'send'>,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<readonly Route[]> {
-  const { text } = await send('/nowhere', { headers })
-  const routes = [...text.matchAll(/\b(GET|POST|DELETE) (\/[\w/:.-]*)/g)].map(([, method = '', path = '']) => ({
-    method,
-    path: path.replace(/\.$/, '').replaceAll(/:\w+/g, 'some-id'),
-  }))
-  return routes.filter(({ path }) => path !== '/nowhere')
-}
 
 function askOf({ method }: Route, headers: Readonly<Record<string, string>>) {
   return { method, headers, ...(method === 'POST' && { body: chatBody({ max_tokens: 5 }) }) }
@@ -35,7 +19,7 @@ function corsHeadersOf({ headers }: Pick<Reply, 'headers'>): readonly string[] {
 const foreign = 'https://evil.example'
 
 test('the walk below knows every kind of route', async () => {
-  const routes = (await routesOf(await openProxy())).map(({ method, path }) => `${method} ${path}`)
+  const routes = (await openInMemory().routes()).map(({ method, path }) => `${method} ${path}`)
   expect(routes).toEqual(
     expect.arrayContaining([
       'GET /',
@@ -63,7 +47,7 @@ describe.each([
   test('is refused on every route, in its own words, and reaches nothing', async () => {
     const proxy = await openProxy()
     const told: string[] = []
-    for (const route of await routesOf(proxy)) {
+    for (const route of await openInMemory().routes()) {
       for (const extra of [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }]) {
         const reply = await proxy.send(route.path, askOf(route, { ...headers, ...extra }))
         expect([route, reply.status, corsHeadersOf(reply)]).toEqual([route, 403, []])
@@ -97,7 +81,7 @@ const preflight = (origin: string) => ({
 
 test('A08 a preflight from a listed origin names that origin, and one from a stranger gets nothing', async () => {
   const proxy = await openProxy({ file: 'server: { allowed-origins: ["https://app.example"] }' })
-  for (const { path } of await routesOf(proxy)) {
+  for (const { path } of await openInMemory().routes()) {
     const allowed = await proxy.send(path, preflight('https://app.example'))
     expect([path, allowed.status, allowed.headers['access-control-allow-origin']]).toEqual([
       path,

@@ -74,7 +74,7 @@ describe('C19 with auth.store: keychain', () => {
     const user = await createKeychainUser()
     const login = await user.login()
     expect({ code: login.code, stderr: login.stderr }).toEqual({ code: 0, stderr: '' })
-    expect(login.stdout).toContain('.sealed, sealed with a key in the keychain of this system.')
+    expect(login.stdout).toContain('.sealed, encrypted with a key in the system keychain.')
     const [name = ''] = await user.files()
     expect(await user.files()).toEqual([expect.stringMatching(/\.sealed$/)])
     const onDisk = await readFile(join(user.home, 'auth', name), 'utf8')
@@ -82,8 +82,8 @@ describe('C19 with auth.store: keychain', () => {
 
     const status = await user.run('status')
     expect(status).toMatchObject({ code: 0, stderr: '' })
-    expect(status.stdout).toMatch(/^Store +files sealed with keys in the keychain of this system$/m)
-    expect(status.stdout).toMatch(/^Login +demo-user/m)
+    expect(status.stdout).toMatch(/^Stored in .*\.sealed, encrypted with a key in the system keychain$/m)
+    expect(status.stdout).toMatch(/^Copilot +demo-user/m)
     expect(JSON.parse((await user.run('status --json')).stdout)).toMatchObject({ store: 'keychain' })
 
     const { code } = await whileServing(user, async (client) => {
@@ -158,7 +158,7 @@ describe('C19 with auth.store: keychain', () => {
     user.keychain.break('locked')
     const { code, stdout } = await user.run('status')
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^Login +The keychain that auth\.store: keychain needs cannot be used: it is locked/m)
+    expect(stdout).toMatch(/^Copilot +The keychain that auth\.store: keychain needs cannot be used: it is locked/m)
     expect(stdout).toMatch(/^Daemon /m)
   })
 })
@@ -176,12 +176,12 @@ describe('C12 from one store to the other', () => {
     expect(status.stderr.match(/is not used/g)).toHaveLength(1)
 
     const login = await user.login()
-    expect(login.stdout).toMatch(/The earlier one was removed: .*\.json/)
+    expect(login.stdout).toMatch(/Removed the earlier login: .*\.json/)
     expect(await user.files()).toEqual([plain.replace('.json', '.sealed')])
     expect(await user.run('status')).toMatchObject({ code: 0, stderr: '' })
 
     user.env[kept] = 'file'
-    expect((await user.login()).stdout).toMatch(/The earlier one was removed: .*\.sealed/)
+    expect((await user.login()).stdout).toMatch(/Removed the earlier login: .*\.sealed/)
     expect([await user.files(), user.keychain.entries.size]).toEqual([[plain], 0])
   })
 

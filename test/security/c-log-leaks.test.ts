@@ -9,6 +9,7 @@ import { exampleRecord, recordingLog } from '../auth/support.ts'
 import { startCli } from '../cli/cli.ts'
 import { createUser, inputOf } from '../commands/harness.ts'
 import type { TestUser } from '../commands/harness.ts'
+import { openInMemory } from '../http/in-memory.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
 import { canaries, leaksIn, promptCanary } from './canaries.ts'
 import { placesOf, startUpstreams } from './upstreams.ts'
@@ -28,13 +29,6 @@ async function createLoggedIn(upstreams: Upstreams): Promise<{ readonly user: Te
     HTTPS_PROXY: `http://someone:${canaries.proxyPassword}@127.0.0.1:1`,
   })
   return { user, stored: codex.metadata.access_token }
-}
-
-/** Every route there is, as the daemon itself lists them. */
-async function routesOf(url: string): Promise<readonly (readonly [method: string, path: string])[]> {
-  const reply = await fetch(`${url}/no/such/route`, { headers: { authorization: `Bearer ${canaries.callerKey}` } })
-  const routes = [...(await reply.text()).matchAll(/\b(GET|POST|PUT|DELETE|PATCH) (\/[\w/:*.-]*)/g)]
-  return routes.map(([, method = '', path = '']) => [method, path.replaceAll(/:\w+|\*/g, 'gpt-5-mini')] as const)
 }
 
 const prompts = [
@@ -68,9 +62,9 @@ async function askEverything(url: string, answers: string[]): Promise<void> {
     const headers = JSON.stringify([...reply.headers])
     answers.push(`${method} ${path} ${reply.status} ${headers} ${await reply.text().catch(String)}`)
   }
-  const routes = await routesOf(url)
+  const routes = await openInMemory().routes()
   expect(routes.length).toBeGreaterThan(10)
-  for (const [method, path] of routes) {
+  for (const { method, path } of routes) {
     const body = method === 'GET' ? undefined : bodyOfPrompt('chat', 'gpt-5-mini', promptCanary)
     await ask(method, path, body)
   }
