@@ -1,9 +1,22 @@
 import { isObject } from './json.ts'
 import type { JsonObject } from './json.ts'
 
-/** An object of ours as HTTP clients get it: every key in snake_case. */
+const camelCase = /^[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+$/
+const snakeNames = new Map<string, string>()
+/** Objects of others, such as an error's fields, can have any number of keys. */
+const mostSnakeNames = 1000
+
+function snakeName(key: string): string {
+  const known = snakeNames.get(key)
+  if (known !== undefined) return known
+  const name = camelCase.test(key) ? key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : key
+  if (snakeNames.size < mostSnakeNames) snakeNames.set(key, name)
+  return name
+}
+
+/** An object of ours as HTTP clients and readers of the log get it: camelCase keys in snake_case, others unchanged. */
 export function snakeKeys(value: object): JsonObject {
-  return mapKeys(value, (key) => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  return mapKeys(value, snakeName)
 }
 
 /** The reverse of `snakeKeys`. */
@@ -12,9 +25,12 @@ export function camelKeys(value: object): JsonObject {
 }
 
 function mapKeys(value: object, map: (key: string) => string): JsonObject {
-  const mapValue = (member: unknown): unknown => {
-    if (Array.isArray(member)) return member.map(mapValue)
-    return isObject(member) ? mapKeys(member, map) : member
-  }
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [map(key), mapValue(member)]))
+  const mapped: Record<string, unknown> = {}
+  for (const [key, member] of Object.entries(value)) mapped[map(key)] = mapValue(member, map)
+  return mapped
+}
+
+function mapValue(member: unknown, map: (key: string) => string): unknown {
+  if (Array.isArray(member)) return member.map((item) => mapValue(item, map))
+  return isObject(member) ? mapKeys(member, map) : member
 }

@@ -99,10 +99,12 @@ interface FormattedRequest {
 function formatRequest(message: string, fields: Fields, style: Style): FormattedRequest | undefined {
   const ending = Object.hasOwn(endings, message) ? endings[message] : undefined
   if (ending === undefined || typeof fields['status'] !== 'number') return undefined
-  const { model, asked, chosenFor, route, status, httpStatus: _head, stream: _stream, ttfbMs, ...afterStart } = fields
-  const { tokensIn, tokensOut, tokensCached, credits, estimated, searchCredits, ms, ...afterCost } = afterStart
+  const { model, asked, chosen_for: chosenFor, route, status, ttfb_ms: ttfbMs, ...afterStart } = fields
+  const { http_status: _head, stream: _stream, credits, search_credits: searchCredits, ...afterCredits } = afterStart
+  const { tokens_in: tokensIn, tokens_out: tokensOut, tokens_cached: tokensCached, ...afterTokens } = afterCredits
+  const { estimated, ms, warnings, key, request_id: requestId, error, cause, ...afterCost } = afterTokens
   // The text of a failure has upstream's id of the request.
-  const { warnings, key, requestId, error, cause, serviceRequestId: _id, ...remainder } = afterCost
+  const { service_request_id: _id, ...remainder } = afterCost
   const steps = [
     typeof chosenFor === 'string' ? visible(chosenFor) : '',
     typeof model === 'string' ? style.bold(visible(model)) : typeof asked === 'string' ? visible(asked) : '',
@@ -149,7 +151,7 @@ function tokens(read: unknown, written: unknown, cached: unknown): string {
 }
 
 /** Fields that say what happened, best first. */
-const descriptions = ['message', 'detail', 'upstreamMessage'] as const
+const descriptions = ['message', 'detail', 'upstream_message'] as const
 /** Fields that say what to do. */
 const advices = ['advice', 'fix'] as const
 /** Upstream's id of the request. Sources: docs/copilot-wire.md, "Response headers"; docs/codex-wire.md. */
@@ -158,7 +160,7 @@ const idHeaders = ['x-github-request-id', 'x-copilot-service-request-id', 'x-oai
 /** Formats a ProxyError: what happened, what to do, and upstream's request id. '' for anything else. */
 export function describeError(error: unknown): string {
   if (!isObject(error) || typeof error['kind'] !== 'string') return ''
-  const { kind, path, code, retryAfter, headers } = error
+  const { kind, path, code, retry_after: retryAfter, headers } = error
   const description = textsOf(error, descriptions)[0]
   const prefix = kind === 'invalid_request' && typeof path === 'string' && path !== '' ? `${path}: ` : ''
   const text = description === undefined ? describeKind(kind, error) : `${prefix}${description}`
@@ -173,7 +175,7 @@ export function describeError(error: unknown): string {
     .join('  ')
 }
 
-/** `upstream silent (phase idle, afterMs 300000)`, for an error without a description. */
+/** `upstream silent (phase idle, after_ms 300000)`, for an error without a description. */
 function describeKind(kind: string, error: Fields): string {
   const facts = Object.entries(error).flatMap(([name, value]) =>
     name !== 'kind' && (typeof value === 'string' || typeof value === 'number') ? [`${name} ${value}`] : [],

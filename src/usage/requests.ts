@@ -1,4 +1,6 @@
 import { isFailure } from '../errors.ts'
+import { isObject } from '../json/json.ts'
+import { snakeKeys } from '../json/key-case.ts'
 import { describeError } from '../logging/pretty-log.ts'
 
 /** Where a request came from over HTTP. */
@@ -242,7 +244,9 @@ function bounded(request: EndedRequest, redact: (text: string) => string): Entry
     askedModel: cut(askedModel) || undefined,
     adapted: cutAll(adapted),
     line: { ...line, warnings: cutAll(warnings), error: undefined, cause: undefined },
-    ...(error !== undefined && { failure: cut(redact(describeError(error)), maxError) }),
+    ...(error !== undefined && {
+      failure: cut(redact(describeError(isObject(error) ? snakeKeys(error) : error)), maxError),
+    }),
   }
 }
 

@@ -3,18 +3,18 @@ import { expect, test } from 'vitest'
 import { formatLogLine } from '../../src/logging/pretty-log.ts'
 
 const time = new Date(2026, 10, 20, 14, 3, 7, 512).getTime()
-const requestId = '0b1c'
-const served = { level: 'info', time, requestId, model: 'gpt-5-mini', route: 'copilot/chat', msg: 'request served' }
-const tokens = { tokensIn: 12_345, tokensOut: 340, tokensCached: 0 }
+const request_id = '0b1c'
+const served = { level: 'info', time, request_id, model: 'gpt-5-mini', route: 'copilot/chat', msg: 'request served' }
+const tokens = { tokens_in: 12_345, tokens_out: 340, tokens_cached: 0 }
 const error = { kind: 'upstream_status', status: 429, message: 'slow down' }
 
 const lines = [
-  { ...served, ...tokens, stream: true, status: 200, ttfbMs: 412, ms: 3105 },
-  { ...served, ...tokens, tokensCached: 8000, stream: false, status: 200, ms: 61_250, key: 'laptop' },
+  { ...served, ...tokens, stream: true, status: 200, ttfb_ms: 412, ms: 3105 },
+  { ...served, ...tokens, tokens_cached: 8000, stream: false, status: 200, ms: 61_250, key: 'laptop' },
   { ...served, ...tokens, credits: 0.0288, stream: false, status: 200, ms: 900 },
-  { ...served, ...tokens, credits: 0.16, searchCredits: 0.007, stream: false, status: 200, ms: 900 },
-  { ...served, ...tokens, credits: 12.345, estimated: true, stream: true, status: 200, ttfbMs: 5, ms: 900 },
-  { ...served, stream: true, status: 200, ttfbMs: 1, ms: 2, warnings: ['temperature was left out', 'effort: high'] },
+  { ...served, ...tokens, credits: 0.16, search_credits: 0.007, stream: false, status: 200, ms: 900 },
+  { ...served, ...tokens, credits: 12.345, estimated: true, stream: true, status: 200, ttfb_ms: 5, ms: 900 },
+  { ...served, stream: true, status: 200, ttfb_ms: 1, ms: 2, warnings: ['temperature was left out', 'effort: high'] },
   { ...served, stream: false, status: 200, tokenCount: 'estimate', ms: 9, skippedEvents: 2 },
   {
     ...served,
@@ -22,8 +22,8 @@ const lines = [
     ...tokens,
     stream: true,
     status: 502,
-    httpStatus: 200,
-    ttfbMs: 412,
+    http_status: 200,
+    ttfb_ms: 412,
     ms: 3105,
     error,
     msg: 'stream ended in an error event',
@@ -31,7 +31,7 @@ const lines = [
   {
     level: 'info',
     time,
-    requestId,
+    request_id,
     status: 429,
     error,
     route: 'copilot/chat',
@@ -40,7 +40,7 @@ const lines = [
     ms: 80,
     msg: 'request refused',
   },
-  { level: 'error', time, requestId, status: 500, error: { kind: 'internal' }, ms: 80, msg: 'request failed' },
+  { level: 'error', time, request_id, status: 500, error: { kind: 'internal' }, ms: 80, msg: 'request failed' },
   {
     ...served,
     status: 429,
@@ -51,7 +51,7 @@ const lines = [
       message: 'You have used it up.',
       code: 'user_weekly_rate_limited',
       advice: 'Wait until Monday.',
-      retryAfter: '30',
+      retry_after: '30',
       headers: { 'x-github-request-id': 'AB\u0007:1', 'x-ratelimit-exceeded': 'user_weekly' },
     },
     msg: 'request refused',
@@ -59,7 +59,7 @@ const lines = [
   {
     level: 'info',
     time,
-    requestId,
+    request_id,
     status: 400,
     asked: 'POST /v1/messages',
     ms: 1,
@@ -71,7 +71,7 @@ const lines = [
     level: 'error',
     status: 504,
     ms: 300_000,
-    error: { kind: 'upstream_silent', phase: 'idle', afterMs: 300_000 },
+    error: { kind: 'upstream_silent', phase: 'idle', after_ms: 300_000 },
     cause: { name: 'Error', message: 'quiet', stack: 'Error: quiet\n    at here' },
     msg: 'request failed',
   },
@@ -79,7 +79,7 @@ const lines = [
     ...served,
     level: 'warn',
     status: 502,
-    httpStatus: 200,
+    http_status: 200,
     ms: 12,
     error: { kind: 'upstream_truncated' },
     cause: {
@@ -98,8 +98,8 @@ const lines = [
     msg: 'request failed',
   },
   { level: 'info', time, status: 404, error: 'of another version', msg: 'request refused' },
-  { ...served, ...tokens, status: 499, ttfbMs: 20, ms: 512, msg: 'the caller left before the answer was complete' },
-  { ...served, model: 'a\u001B[2Jb', status: 200, ms: 1, key: 'x\ny', requestId: 'r\u0007' },
+  { ...served, ...tokens, status: 499, ttfb_ms: 20, ms: 512, msg: 'the caller left before the answer was complete' },
+  { ...served, model: 'a\u001B[2Jb', status: 200, ms: 1, key: 'x\ny', request_id: 'r\u0007' },
   { level: 'info', time, status: 'ready', msg: 'request served' },
 ]
 
@@ -114,6 +114,6 @@ test('a request that is over reads from left to right', async () => {
 })
 
 test('names the model that upstream has chosen behind the one that was asked for', () => {
-  const line = JSON.stringify({ ...served, chosenFor: 'auto', stream: false, status: 200, ms: 9 })
+  const line = JSON.stringify({ ...served, chosen_for: 'auto', stream: false, status: 200, ms: 9 })
   expect(formatLogLine(`${line}\n`, { colors: false })).toContain('auto → gpt-5-mini → copilot/chat → 200')
 })
