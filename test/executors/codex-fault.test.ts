@@ -80,7 +80,7 @@ describe('what tells an error is its name or its words before its status', () =>
       403,
       { detail: { code: 'invalid_workspace_selected' } },
       403,
-      'This ChatGPT login may not use its workspace; log in again and choose another one.',
+      'This ChatGPT login may not use its workspace.',
       'invalid_workspace_selected',
     ],
     [
