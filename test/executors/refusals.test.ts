@@ -259,7 +259,7 @@ test.each([
   ['user_weekly_rate_limited', 'x-usage-ratelimit-weekly'],
   ['user_global_rate_limited', 'x-usage-ratelimit-session'],
   ['quota_exceeded', 'x-quota-snapshot-premium_interactions'],
-])('the reset of %s is told by %s where nothing else tells it', (code, name) => {
+])('the reset of %s is read from %s if no other header states it', (code, name) => {
   const told = { ...headers, [name]: 'ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z' }
   const reply = { status: 429, body: coded(code), retryAfter: undefined, headers: told }
   expect(toStatusFault(reply, asIs).error).toMatchObject({
@@ -290,7 +290,7 @@ test.each([
   expect(wordError(error, 'ours').message).toMatch(/ \(OpenAI request id req_1\)$/)
 })
 
-test('trouble at OpenAI names its page', () => {
+test('server errors of OpenAI name its status page', () => {
   const refusal = { status: 503, error: { message: 'Busy.', code: 'slow_down' }, retryAfter: undefined, headers: {} }
   expect(wordError(toCodexFault(refusal, 0, asIs).error, 'ours').message).toBe(
     'Busy. Try again in a moment; https://status.openai.com shows known incidents.',
@@ -304,7 +304,7 @@ test('the same code inside a stream has the same advice', () => {
   )
 })
 
-test.each(['', 'two words', 'x'.repeat(200), '(a) b'])('an id that is none is left out: %j', (id) => {
+test.each(['', 'two words', 'x'.repeat(200), '(a) b'])('an invalid request id is left out: %j', (id) => {
   const refusal = { status: 403, body: 'Words.', retryAfter: undefined, headers: { 'x-github-request-id': id } }
   expect(wordError(toStatusFault(refusal, asIs).error, 'ours').message).toBe('Words.')
 })
