@@ -10,59 +10,75 @@ interface MarkerRow {
  * Markers combine: `[demo:long 500][demo:slow 20][demo:cut]`. They mean the same on every route that answers prompts.
  */
 export const DEMO_MARKERS = [
-  { name: 'help', argument: '', effect: 'answers with this table' },
-  { name: 'echo', argument: '', effect: 'answers with the request body as the simulated Copilot received it' },
+  { name: 'help', argument: '', effect: 'answers with this list' },
+  { name: 'echo', argument: '', effect: 'answers with the request body that the simulated Copilot received' },
   {
     name: 'tool',
     argument: 'NAME? JSON?',
     effect:
-      'calls the first offered tool, or the named one, with that JSON or arguments made from its schema; several of ' +
-      'these are parallel calls; answers with the results once they are sent back',
+      'calls the tool NAME (default: the first one) with the arguments JSON (default: made from its schema), then ' +
+      'answers with the result; repeat the marker for parallel calls',
   },
   {
     name: 'tools',
     argument: '',
-    effect: 'two parallel calls, of the first two offered tools or twice of the only one',
+    effect: 'calls the first two tools in parallel, or the only tool twice',
   },
-  { name: 'search', argument: 'QUERY?', effect: 'searches the web where the request offers that (/responses)' },
-  { name: 'reasoning', argument: '', effect: 'thinks before it answers, in the fields of that route' },
-  { name: 'redacted', argument: '', effect: 'the same, not for reading: redacted_thinking on /v1/messages' },
+  { name: 'search', argument: 'QUERY?', effect: 'searches the web, if the request has a web search tool (/responses)' },
+  { name: 'reasoning', argument: '', effect: 'thinks before it answers' },
+  { name: 'redacted', argument: '', effect: 'thinks without readable text: redacted_thinking on /v1/messages' },
   {
     name: 'replay',
     argument: '',
-    effect: 'thinks, and refuses later requests of the conversation that come without that thinking',
+    effect: 'thinks, then refuses later requests of the conversation that do not return the reasoning',
   },
-  { name: 'auto', argument: 'MODEL', effect: 'is chosen where the request is for the model auto' },
-  { name: 'long', argument: 'WORDS', effect: 'answers with that many words' },
-  { name: 'slow', argument: 'MS', effect: 'waits that long before each event' },
-  { name: 'length', argument: '', effect: 'stops in the middle of a text or a call, as at the limit of output' },
-  { name: 'filter', argument: '', effect: 'stops in the middle, as a content filter does' },
-  { name: 'refusal', argument: '', effect: 'refuses: GPT in the refusal field, other families in text' },
-  { name: 'whitespace', argument: '', effect: 'a tool call whose arguments run away into endless whitespace' },
+  { name: 'auto', argument: 'MODEL', effect: 'makes the model auto choose MODEL' },
+  { name: 'long', argument: 'WORDS', effect: 'answers with that number of words' },
+  { name: 'slow', argument: 'MS', effect: 'waits that number of milliseconds before each event' },
+  {
+    name: 'length',
+    argument: '',
+    effect: 'stops in the middle of a text or a call, as if the output limit was reached',
+  },
+  { name: 'filter', argument: '', effect: 'stops in the middle, as if a content filter stopped it' },
+  {
+    name: 'refusal',
+    argument: '',
+    effect: 'refuses to answer: GPT models in the field refusal, other models in the text',
+  },
+  { name: 'whitespace', argument: '', effect: 'calls a tool with arguments that end in endless whitespace' },
   {
     name: 'error',
     argument: 'STATUS SECONDS|CODE?',
     effect:
-      'an HTTP error with the body and headers the real service sends; SECONDS replaces its retry-after; CODE chooses ' +
-      'among those of a status, such as free_quota_exceeded (402), user_global_rate_limited (429), policy (403) or ' +
+      'fails with an HTTP error, with the body and headers of the real service; SECONDS sets retry-after; CODE sets ' +
+      'the error code, such as free_quota_exceeded (402), user_global_rate_limited (429), policy (403) or ' +
       'editor-version (400)',
   },
-  { name: 'overflow', argument: '', effect: 'refuses the prompt as too long, in the words of that model’s backend' },
-  { name: 'html', argument: '', effect: 'a 200 with an HTML page, as an intercepting proxy sends' },
+  {
+    name: 'overflow',
+    argument: '',
+    effect: 'refuses the prompt as too long, with the message of the model’s real backend',
+  },
+  { name: 'html', argument: '', effect: 'answers 200 with an HTML page, like an intercepting proxy' },
   {
     name: 'failed',
     argument: 'CODE? event?',
-    effect: 'a failure inside a 200 before any output; with “event” as a bare error event on /responses',
+    effect: 'fails inside a 200 before any output; with "event", as a bare error event on /responses',
   },
-  { name: 'error-mid', argument: 'CODE?', effect: 'a failure in the middle of the stream, as that route reports it' },
-  { name: 'error-event', argument: 'CODE?', effect: 'the same, as a bare error event on /responses' },
-  { name: 'cut', argument: '', effect: 'the connection breaks in the middle of the stream' },
-  { name: 'eof', argument: '', effect: 'the stream ends in the middle without a finish' },
-  { name: 'stall', argument: '', effect: 'half of the stream, then silence' },
-  { name: 'no-done', argument: '', effect: 'a complete answer without the final [DONE]' },
-  { name: 'no-event-lines', argument: '', effect: '/v1/messages without its event: lines' },
-  { name: 'hang', argument: '', effect: 'response headers, then silence' },
-  { name: 'silent', argument: '', effect: 'no response at all' },
+  { name: 'error-mid', argument: 'CODE?', effect: 'fails in the middle of the stream' },
+  {
+    name: 'error-event',
+    argument: 'CODE?',
+    effect: 'fails in the middle of the stream, with a bare error event on /responses',
+  },
+  { name: 'cut', argument: '', effect: 'breaks the connection in the middle of the stream' },
+  { name: 'eof', argument: '', effect: 'ends the stream in the middle, without a finish event' },
+  { name: 'stall', argument: '', effect: 'sends half of the stream, then nothing' },
+  { name: 'no-done', argument: '', effect: 'sends a complete answer without the final [DONE]' },
+  { name: 'no-event-lines', argument: '', effect: 'sends the stream of /v1/messages without "event:" lines' },
+  { name: 'hang', argument: '', effect: 'sends response headers, then nothing' },
+  { name: 'silent', argument: '', effect: 'sends no response at all' },
 ] as const satisfies readonly MarkerRow[]
 
 export type MarkerName = (typeof DEMO_MARKERS)[number]['name']

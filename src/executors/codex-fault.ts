@@ -19,17 +19,15 @@ export interface CodexRefusal {
 
 interface Rule {
   readonly status: number
-  /** `status` replaces any status of upstream. */
+  /** `status` replaces the status of upstream, not only a missing one. */
   readonly always?: true
-  /**
-   * Both SDKs repeat every 429 and 5xx unless `x-should-retry` is false; here repeating would not help for a long time.
-   */
-  readonly inVain?: true
-  /** The message of an error that has none. */
-  readonly words?: string
-  /** Precedes upstream's own message. */
+  /** A retry will not help for a long time. Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. */
+  readonly noRetry?: true
+  /** The message, if upstream sends none. */
+  readonly message?: string
+  /** A sentence before upstream's message. */
   readonly lead?: string
-  /** The code of an error that has none. */
+  /** The code, if upstream sends none. */
   readonly code?: string
   readonly param?: string
 }
@@ -43,8 +41,8 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       {
         status: 429,
         always: true,
-        inVain: true,
-        words: 'The usage limit of the ChatGPT plan is reached.',
+        noRetry: true,
+        message: 'The usage limit of the ChatGPT plan is reached.',
         code: usageLimit,
       },
       [usageLimit],
@@ -53,17 +51,15 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       {
         status: 403,
         always: true,
-        inVain: true,
+        noRetry: true,
         lead: 'The plan of this ChatGPT login does not include Codex.',
         code: 'usage_not_included',
       },
       ['usage_not_included'],
     ),
-    rule({ status: 402, words: 'The workspace of this ChatGPT login is switched off.' }, ['deactivated_workspace']),
-    rule({ status: 403, words: 'This ChatGPT login may not use its workspace; log in again and choose another one.' }, [
-      'invalid_workspace_selected',
-    ]),
-    rule({ status: 429, inVain: true }, [
+    rule({ status: 402, message: 'The workspace of this ChatGPT login is switched off.' }, ['deactivated_workspace']),
+    rule({ status: 403, message: 'This ChatGPT login may not use its workspace.' }, ['invalid_workspace_selected']),
+    rule({ status: 429, noRetry: true }, [
       'insufficient_quota',
       'credit_balance_exhausted',
       'organization_spend_limit_exceeded',
@@ -116,23 +112,23 @@ function rule(what: Rule, names: readonly string[]): readonly (readonly [string,
 
 const noSuchModel: Rule = { status: 404, always: true, code: 'model_not_found', param: 'model' }
 
-/** Errors with a message and without a code of their own (docs/codex-wire.md, "Errors"). */
+/** Rules for errors that upstream sends with a message but without a code (docs/codex-wire.md, "Errors"). */
 const worded: readonly (readonly [RegExp, Rule])[] = [
   [/model is not supported when using Codex with a ChatGPT account/i, noSuchModel],
   [/^Model not found\b/i, noSuchModel],
   [/\bmodel is at capacity\b/i, { status: 503, always: true, code: 'server_is_overloaded' }],
 ]
 
-/** No renewal brings these back; the official client asks for a new login too. */
+/** Codes that end the login. A token renewal fails after them; the official client asks for a new login too. */
 const deadLogin: ReadonlySet<string> = new Set(['token_invalidated', 'token_revoked'])
 
-/** Whether upstream says that the login is over, not merely its token. */
+/** Whether upstream has ended the login, not only the token. */
 export function isLoginDead({ code, type }: ErrorBody): boolean {
   return deadLogin.has(code ?? '') || deadLogin.has(type ?? '')
 }
 
 /**
- * An error of a Codex upstream as a Fault, judged by its code, its message and its type before its status.
+ * Converts an error of a Codex upstream to a Fault. The code, the message and the type of the error outrank its status.
  * @param redact removes known credentials from its message
  * @returns Fault `upstream_status`; `upstream_failed` for an error inside a stream without a known status
  */
@@ -149,7 +145,7 @@ export function toCodexFault(
     const message = said ?? 'Upstream reported a failure without a message.'
     return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }), headers })
   }
-  const own = said ?? found?.words ?? `Upstream answered ${settled} without a message.`
+  const own = said ?? found?.message ?? `Upstream answered ${settled} without a message.`
   const base = found?.lead === undefined ? own : [found.lead, said].filter(Boolean).join(' ')
   const reset = isReached(error) ? resetOf(error.fields ?? {}, nowMs) : undefined
   const waitMs = retryAfter === undefined && isBusy(settled) ? waitIn(base) : undefined
@@ -162,27 +158,27 @@ export function toCodexFault(
     message: reset === undefined ? base : `${sentence(base)} ${reset.words}`,
     ...(advice !== undefined && { advice }),
     ...(code !== undefined && { code }),
-    // As the type of an event, `error` says nothing more.
+    // `error` is the type of every error event.
     ...(type !== undefined && type !== 'error' && { type }),
     ...(param !== undefined && { param }),
     ...retryFields(reset?.seconds, waitMs, retryAfter),
     headers: {
       ...headers,
       ...(waitMs !== undefined && { 'retry-after-ms': String(waitMs) }),
-      ...(found?.inVain === true && { 'x-should-retry': 'false' }),
+      ...(found?.noRetry === true && { 'x-should-retry': 'false' }),
     },
   })
 }
 
-/** The most specific first: the code, then a known message, then the type, which can be general. */
+/** Finds the rule by code, then by message, then by type. The type comes last because it can be general. */
 function ruleOf({ code, type }: ErrorBody, message: string): Rule | undefined {
   return rules.get(code ?? '') ?? worded.find(([words]) => words.test(message))?.[1] ?? rules.get(type ?? '')
 }
 
-/** What to do about a spent plan, by `x-codex-rate-limit-reached-type` (docs/codex-wire.md, "Rate limits"). */
+/** Advice for a used-up plan, by `x-codex-rate-limit-reached-type` (docs/codex-wire.md, "Rate limits"). */
 const spentWorkspace: readonly (readonly [RegExp, string])[] = [
-  [/^workspace_owner_/, 'Buy more for the workspace at https://chatgpt.com/codex/settings/usage'],
-  [/^workspace_member_/, 'Ask the owner of the workspace for more.'],
+  [/^workspace_owner_/, 'Buy credits for the workspace at https://chatgpt.com/codex/settings/usage'],
+  [/^workspace_member_/, 'Ask the owner of the workspace for more credits.'],
 ]
 
 function adviceOf(
@@ -222,10 +218,10 @@ function retryFields(
   return retryAfter === undefined ? {} : { retryAfter }
 }
 
-/** A plan's windows are hours or a week; anything longer is a mistake. Seconds. */
+/** Longest reset time that is believed. The windows of a plan last hours or a week. Seconds. */
 const longestReset = 60 * 24 * 60 * 60
 
-/** When a spent window opens again: `resets_in_seconds`, which does not depend on our clock, else `resets_at`. */
+/** Time until a used-up window resets: `resets_in_seconds`, which does not depend on our clock, else `resets_at`. */
 function resetOf(fields: JsonObject, nowMs: number): { readonly seconds: number; readonly words: string } | undefined {
   const { resets_in_seconds: within, resets_at: at } = fields
   const candidates = [within, typeof at === 'number' ? at - nowMs / 1000 : undefined]
@@ -245,7 +241,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
 const AMOUNT = String.raw`\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s(?:econds?)?|m(?:inutes?)?|h(?:ours?)?)(?![a-z])\s?`
 const WAIT = new RegExp(`try again in ((?:${AMOUNT}){1,4})`, 'i')
 
-/** `Please try again in 1.5s`, `20ms`, `6m0s`, `2 seconds`. Ms. */
+/** The wait in a message such as `Please try again in 1.5s` (also `20ms`, `6m0s`, `2 seconds`). Ms. */
 function waitIn(message: string): number | undefined {
   const words = WAIT.exec(message)?.[1]
   if (words === undefined) return undefined
@@ -260,12 +256,12 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** Longer than any error seen. Characters. */
+/** Longer than any known `x-error-json`. Characters. */
 const longestHeader = 16 * 1024
 
 /**
- * The error of a 401 with what its headers say: `x-error-json` is a whole error body in base64,
- * `x-openai-authorization-error` a bare name. A name that ends the login counts wherever it stands.
+ * Adds the error in the headers of a 401: `x-error-json` is a whole error body in base64, and
+ * `x-openai-authorization-error` is an error code. A code that ends the login wins, wherever it comes from.
  */
 export function withHeaderError(
   error: ErrorBody,

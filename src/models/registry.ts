@@ -219,7 +219,7 @@ function unreachableReason({ id, model }: ListedModel, ask: EndpointAsk): string
   if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} cannot make embeddings.`
   switch (model.type) {
     case 'embeddings':
-      return `The model ${quote(id)} cannot chat: it makes embeddings, at /v1/embeddings.`
+      return `The model ${quote(id)} only makes embeddings. Use /v1/embeddings.`
     case 'completion':
       return `The model ${quote(id)} completes code inside an editor and cannot chat.`
     case 'chat':

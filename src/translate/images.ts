@@ -71,7 +71,7 @@ export function limitImages(
     refuseValue(toFieldPath(tooMany.path), detail, 'array_above_max_length')
   }
   for (const image of fitting.slice(0, Math.max(0, fitting.length - most)))
-    drop(image, `is above the limit of ${most} images of ${model.id}`)
+    drop(image, `exceeds the limit of ${most} images for ${model.id}`)
   if (dropped.size === 0) return undefined
   const removed = new Set([...dropped.values()].flat().map(({ part }) => part))
   return {
@@ -117,7 +117,7 @@ export function recoverFromSize(
   const warning: Warning = {
     code: 'refused_upstream',
     field: first.path,
-    detail: `the request was too large; retried without the ${removed.length} images of its history`,
+    detail: `the request was too large; retried without the ${removed.length} images of the history`,
   }
   return {
     request: {

@@ -91,7 +91,11 @@ function searchWarnings({ path, onlyThere }: WebSearchTool): readonly Warning[] 
   return [
     { code: 'emulated', field: path, detail: 'a GPT model of the same account runs the web search' },
     ...dropped.map((member): Warning => {
-      return { code: 'dropped', field: `${path}.${member}`, detail: 'the emulated web search has no such setting' }
+      return {
+        code: 'dropped',
+        field: `${path}.${member}`,
+        detail: 'the web search of copilot-proxy does not support this setting',
+      }
     }),
   ]
 }

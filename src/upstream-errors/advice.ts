@@ -13,7 +13,7 @@ export interface Advice {
 const billingPage = 'https://github.com/settings/billing'
 const plansPage = 'https://github.com/settings/copilot'
 const featuresPage = 'https://github.com/settings/copilot/features'
-const bySeat = '(with a seat of an organization, ask its administrator)'
+const bySeat = '(if your organization pays for Copilot, ask its administrator)'
 const configFile = '(to find the file, run: copilot-proxy config path)'
 
 const policyOff = `If its policy is off, enable it at ${featuresPage} ${bySeat}.`
@@ -47,10 +47,10 @@ const named: ReadonlyMap<string, string> = new Map([
   ['model_overloaded', busyProvider],
   ['overloaded_error', busyProvider],
   ['upstream_provider_rate_limit', busyProvider],
-  ['agent_mode_limit_exceeded', `The limit applies to agents. Larger plans have a higher one: ${plansPage}`],
+  ['agent_mode_limit_exceeded', `The limit applies to agents. Larger plans have a higher limit: ${plansPage}`],
   ['model_not_supported', policyOff],
   ['no_available_model_endpoints', policyOff],
-  ['usage_limit_reached', 'To continue now, buy more at https://chatgpt.com/codex/settings/usage'],
+  ['usage_limit_reached', 'To continue now, buy credits at https://chatgpt.com/codex/settings/usage'],
   ['usage_not_included', 'Log in with another account: copilot-proxy login codex'],
   ['deactivated_workspace', otherWorkspace],
   ['invalid_workspace_selected', otherWorkspace],
@@ -91,7 +91,7 @@ const worded: readonly (readonly [statuses: readonly number[], words: RegExp, co
     [400, 403],
     /copilot-integration-id/i,
     'integration_id_refused',
-    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, such as vscode-chat ${configFile}.`,
+    `Set copilot.headers.copilot-integration-id in the configuration to an id that GitHub knows, such as vscode-chat ${configFile}.`,
   ],
   [
     [400],
@@ -135,7 +135,7 @@ const inVainThere: Advice = { advice: 'Try again in a moment; https://www.github
 const byStatus: ReadonlyMap<number, Advice> = new Map([
   [402, { advice: `See your quota and paid use at ${billingPage}` }],
   [413, { code: 'request_too_large', advice: 'Send less: fewer or smaller images, or a shorter conversation.' }],
-  [421, { code: 'misdirected_request', advice: 'Log in again to get the right address: copilot-proxy login' }],
+  [421, { code: 'misdirected_request', advice: 'To get the right address, log in again: copilot-proxy login' }],
   [429, { advice: 'Wait before you retry; retrying sooner extends the limit.' }],
   [466, oldEditor],
   [500, inVainThere],

@@ -157,7 +157,7 @@ test('[demo:whitespace] runs away in the arguments until the output limit', () =
 })
 
 test('[demo:help] and an unknown marker list the markers', () => {
-  expect(contentOf(streamOf(say('[demo:help]')))).toContain('[demo:long WORDS] answers with that many words')
+  expect(contentOf(streamOf(say('[demo:help]')))).toContain('[demo:long WORDS] answers with that number of words')
   expect(contentOf(streamOf(say('[demo:lnog 5]')))).toContain('I do not know [demo:lnog 5]')
 })
 

@@ -23,7 +23,7 @@ const burst = (words: string) => ({
 
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
-describe('what tells an error is its name or its words before its status', () => {
+describe('the code and the message of an error outrank its status', () => {
   test.each([
     ['a detail', 400, { detail: 'Unsupported parameter: top_p' }, 400, 'Unsupported parameter: top_p', undefined],
     ['a model of another plan', 400, { detail: notSupported }, 404, notSupported, 'model_not_found'],
@@ -80,7 +80,7 @@ describe('what tells an error is its name or its words before its status', () =>
       403,
       { detail: { code: 'invalid_workspace_selected' } },
       403,
-      'This ChatGPT login may not use its workspace; log in again and choose another one.',
+      'This ChatGPT login may not use its workspace.',
       'invalid_workspace_selected',
     ],
     [
@@ -131,7 +131,7 @@ describe('what tells an error is its name or its words before its status', () =>
     expect('code' in error ? error.code : undefined).toBe(code)
   })
 
-  test('a validation list is put into words, with the first place as the parameter', () => {
+  test('a validation list becomes a sentence, with its first path as the parameter', () => {
     const detail = [
       { type: 'missing', loc: ['body', 'input', 0, 'role'], msg: 'Field required' },
       { loc: 'nowhere', msg: 'Odd' },
@@ -145,7 +145,7 @@ describe('what tells an error is its name or its words before its status', () =>
     })
   })
 
-  test('a failure in a stream that nothing tells the status of keeps its words and its code', () => {
+  test('a failure in a stream without a known status keeps its message and its code', () => {
     expect(faultOf(undefined, { error: { type: 'error', code: 'teapot', message: 'short and stout' } })).toEqual({
       kind: 'upstream_failed',
       message: 'short and stout',
@@ -155,14 +155,14 @@ describe('what tells an error is its name or its words before its status', () =>
     expect(faultOf(undefined, '')).toMatchObject({ kind: 'upstream_failed' })
   })
 
-  test('a web page never reaches the caller, and the id for support does', () => {
+  test('a web page is not passed on, but its support id is', () => {
     const error = faultOf(403, '<!DOCTYPE html><html><body>secret page</body></html>', { headers: { 'cf-ray': 'ray' } })
     expect(error).toMatchObject({ status: 403, headers: { 'cf-ray': 'ray' } })
     expect(JSON.stringify(error)).not.toContain('secret page')
   })
 })
 
-describe('a plan whose window is spent', () => {
+describe('a used-up plan', () => {
   const reached = { type: 'usage_limit_reached', message: 'The usage limit has been reached', plan_type: 'plus' }
 
   test.each([
@@ -173,7 +173,7 @@ describe('a plan whose window is spent', () => {
     ['both, of which the clock is the weaker', 429, { resets_in_seconds: 60, resets_at: 1 }, '60', '1 min, at'],
     ['another status', 403, { resets_in_seconds: 60 }, '60', '1 min, at'],
     ['a stream', undefined, { resets_in_seconds: 60 }, '60', '1 min, at'],
-  ])('says when it opens again, from %s', (_, status, reset, retryAfter, words) => {
+  ])('states its reset time, from %s', (_, status, reset, retryAfter, words) => {
     const error = faultOf(status, { error: { ...reached, ...reset } }, { retryAfter: '5' })
     expect(error).toMatchObject({
       kind: 'upstream_status',
@@ -192,7 +192,7 @@ describe('a plan whose window is spent', () => {
     ['next year', { resets_in_seconds: 1e9 }],
     ['something else', { resets_at: '2026', resets_in_seconds: null }],
     ['no number', { resets_at: Number.MAX_VALUE }],
-  ])('says nothing of it when upstream says %s', (_, reset) => {
+  ])('states no reset time for %s', (_, reset) => {
     expect(faultOf(429, { error: { ...reached, ...reset } }, { retryAfter: '5' })).toMatchObject({
       message: 'The usage limit has been reached',
       retryAfter: '5',
@@ -200,12 +200,12 @@ describe('a plan whose window is spent', () => {
     })
   })
 
-  test('is not confused with a burst, which may be tried again', () => {
+  test('is not confused with a short rate limit, which can be retried', () => {
     expect(faultOf(429, { error: { code: 'rate_limit_exceeded', message: 'slow' } })).toMatchObject({ headers: {} })
   })
 })
 
-describe('a burst', () => {
+describe('a short rate limit', () => {
   test.each([
     ['try again in 1.5s.', '2', '1500'],
     ['try again in 20ms', '1', '20'],
@@ -218,7 +218,7 @@ describe('a burst', () => {
   })
 
   test.each(['try again in a while', 'try again in 0s', 'try again in 5 milestones', 'try again in s', 'wait 5s'])(
-    'has no time in: %s',
+    'has no wait in: %s',
     (words) => {
       const error = faultOf(429, burst(words))
       expect(error).not.toHaveProperty('retryAfter')
@@ -226,7 +226,7 @@ describe('a burst', () => {
     },
   )
 
-  test('believes the header before the words', () => {
+  test('prefers the header to the message', () => {
     expect(faultOf(429, burst('try again in 20ms'), { retryAfter: '7' })).toMatchObject({
       retryAfter: '7',
       headers: {},
@@ -263,7 +263,7 @@ describe('the headers of a 401', () => {
     expect(isLoginDead(withHeaderError(plain, headers))).toBe(false)
   })
 
-  test('give words to an error that has none', () => {
+  test('set the message of an error without one', () => {
     const headers = { 'x-error-json': encoded({ error: { code: 'token_expired', message: 'Too old.' } }) }
     expect(withHeaderError({ message: undefined }, headers)).toMatchObject({
       message: 'Too old.',

@@ -221,7 +221,7 @@ describe('separation', () => {
     ])
   })
 
-  test('headers of the body do not displace who asks', async () => {
+  test('headers of the request do not replace the identity', async () => {
     const { upstream, executor } = await chatgpt((_, response) => sendEvents(response))
     const forged = {
       authorization: 'Bearer forged',
@@ -257,7 +257,7 @@ describe('separation', () => {
     expect(other.requests).toEqual([])
   })
 
-  test('serves no embeddings, and asks nobody about it', async () => {
+  test('refuses embeddings without an upstream request', async () => {
     const { upstream, executor } = await chatgpt((_, response) => response.end('{}'))
     expect(await errorOf(executor.json({ ...call, path: '/embeddings' }, { signal: never }))).toMatchObject({
       kind: 'invalid_request',
@@ -268,7 +268,7 @@ describe('separation', () => {
 })
 
 describe('the model list', () => {
-  test('of a login is asked for by client version', async () => {
+  test('of a login is requested with the client version', async () => {
     const { upstream, executor } = await chatgpt((_, response) => response.end('{"models":[]}'))
     expect(await executor.listModels({ signal: never })).toEqual({ models: [] })
     expect(upstream.requests[0]).toMatchObject({
@@ -283,7 +283,7 @@ describe('the model list', () => {
     expect(upstream.requests[0]?.headers).not.toHaveProperty('content-type')
   })
 
-  test('of a key is the whole one', async () => {
+  test('of a key is requested without a client version', async () => {
     const upstream = await startUpstream((_, response) => response.end('{"data":[]}'))
     const { executor } = executorFor(credentialsOf([key('sk-example')]), { apiBaseUrl: upstream.url })
     expect(await executor.listModels({ signal: never })).toEqual({ data: [] })
@@ -306,7 +306,7 @@ describe('the model list', () => {
     expect(await errorOf(page.executor.listModels({ signal: never }))).toMatchObject({ kind: 'upstream_unusable' })
   })
 
-  test('that has changed is told of once for each version', async () => {
+  test('that has changed is reported once for each version', async () => {
     let etag: string | undefined
     const told: string[] = []
     const { executor } = await chatgpt(
@@ -333,7 +333,7 @@ describe('the model list', () => {
     expect(await replyNames('"c"')).toEqual(['c'])
   })
 
-  test('without a version of its own counts as the one that the next reply names', async () => {
+  test('without a version takes the version of the next reply', async () => {
     let etag = 'a'
     const told: string[] = []
     const { executor } = await chatgpt(
@@ -413,8 +413,8 @@ describe.each(ways)('a refused token, %s', (_way, refuse) => {
   })
 })
 
-describe('a token that upstream takes', () => {
-  test('is told of with every answer, not with a refusal or a model list', async () => {
+describe('a token that upstream accepts', () => {
+  test('is reported after every answer, not after a refusal or a model list', async () => {
     const { executor, credentials } = await chatgpt(
       (request, response) => {
         if (request.method === 'GET') response.end('{"models":[]}')
@@ -443,7 +443,7 @@ describe('a dead login', () => {
     expect(credentials.revoked).toEqual([{ value: 'token-1', detail: 'Unauthorized' }])
   })
 
-  test('gives way to another one, once', async () => {
+  test('is replaced by another login, once', async () => {
     const { upstream, executor, credentials } = await chatgpt(
       (request, response) => {
         if (request.headers.authorization === 'Bearer token-2') sendEvents(response)
@@ -476,7 +476,7 @@ describe('a dead login', () => {
   })
 })
 
-describe('any other refusal reaches the caller, asked once', () => {
+describe('any other refusal is passed on without a retry', () => {
   const reached = { type: 'usage_limit_reached', message: 'Spent', resets_in_seconds: 60 }
   const reachedFault = { status: 429, code: 'usage_limit_reached', retryAfter: '60' }
 
@@ -530,7 +530,7 @@ describe('any other refusal reaches the caller, asked once', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
-  test('a failure of no known status inside a 200 keeps its words', async () => {
+  test('a failure inside a 200 without a known status keeps its message', async () => {
     const { executor } = await chatgpt((_, response) => sendEvents(response, failed(null)))
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'upstream_failed' })
   })
@@ -547,7 +547,7 @@ describe('any other refusal reaches the caller, asked once', () => {
     expect(upstream.sockets).toHaveLength(1)
   })
 
-  test('E30 a web page of a firewall is not passed on, and the id for its operator is', async () => {
+  test('E30 a web page of a firewall is not passed on, but its support id is', async () => {
     const { executor } = await chatgpt((_, response) =>
       sendError(response, 403, '<html><body>secret page</body></html>', { 'cf-ray': 'ray-1' }),
     )
@@ -620,7 +620,7 @@ describe('headers of a reply', () => {
     expect(headers).toEqual({ ...passed, 'x-oai-request-id': 'upstream-1' })
   })
 
-  test('name the request as upstream does, where it says both', async () => {
+  test('prefer x-oai-request-id to x-request-id', async () => {
     const { executor } = await chatgpt((_, response) =>
       sendEvents(response, undefined, { 'x-request-id': 'general', 'x-oai-request-id': 'particular' }),
     )
@@ -647,7 +647,7 @@ describe('a stream', () => {
     expect(await textOf((await ask(executor)).body)).toBe('data: [DONE]\n\n')
   })
 
-  test('says of a failure after its first output what upstream said', async () => {
+  test('passes on upstream’s message of a failure after the first output', async () => {
     const text = started + output + failed({ code: 'token_revoked', message: 'late' })
     const { executor, credentials } = await chatgpt((_, response) => sendEvents(response, text))
     expect(await textOf((await ask(executor)).body)).toBe(text)
@@ -685,7 +685,7 @@ async function useOnce(executor: Executor): Promise<void> {
 }
 
 describe('connections', () => {
-  test('E19 one that was closed just as it was picked up is replaced, once', async () => {
+  test('E19 a kept connection that closes as it is reused is replaced, once', async () => {
     const { upstream, executor } = await chatgpt((request, response) => {
       if (upstream.requests.length === 2) request.socket.destroy()
       else sendEvents(response)
@@ -695,7 +695,7 @@ describe('connections', () => {
     expect(upstream.requests.map(({ body }) => body)).toEqual([call.body, call.body, call.body])
   })
 
-  test('E19 one that breaks after upstream began to answer is not', async () => {
+  test('E19 a connection that breaks after upstream began to answer is not replaced', async () => {
     const { upstream, executor } = await chatgpt((_, response) => {
       if (upstream.requests.length === 1) sendEvents(response)
       else {
@@ -708,13 +708,13 @@ describe('connections', () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  test('E19 a new one that breaks is not', async () => {
+  test('E19 a new connection that breaks is not replaced', async () => {
     const { upstream, executor } = await chatgpt((request) => request.socket.destroy())
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'upstream_unreachable' })
     expect(upstream.requests).toHaveLength(1)
   })
 
-  test('E04 headers that do not come are given up', async () => {
+  test('E04 missing response headers end in a timeout', async () => {
     const { executor } = await chatgpt(() => {}, ['token-1'], { headersMs: 50 })
     expect(await errorOf(ask(executor))).toEqual({ kind: 'upstream_silent', phase: 'headers', afterMs: 50 })
   })
@@ -748,14 +748,14 @@ describe('connections', () => {
     await expect.poll(() => upstream.sockets[0]?.destroyed).toBe(true)
   })
 
-  test('an error body that stalls does not hold the answer up', async () => {
+  test('a stalled error body does not delay the error', async () => {
     const { executor } = await chatgpt((_, response) => response.writeHead(503).write('{"e'), ['token-1'], {
       idleMs: 50,
     })
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'upstream_status', status: 503 })
   })
 
-  test('a login that cannot be had asks nobody', async () => {
+  test('without a login, no upstream request is sent', async () => {
     const upstream = await startUpstream((_, response) => sendEvents(response))
     const { executor } = executorFor(credentialsOf([]), { baseUrl: upstream.url })
     expect(await errorOf(ask(executor))).toMatchObject({ kind: 'codex_unavailable' })

@@ -205,7 +205,7 @@ test('does not refresh when refresh-on-unauthorized is off', async () => {
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('a 401 about an item of another connection is not a matter of the token', async () => {
+test('a 401 about an item of another connection does not renew the token', async () => {
   const message = 'input item ID does not belong to this connection'
   const upstream = await startUpstream((_, response) =>
     response.writeHead(401).end(JSON.stringify({ error: { message } })),
@@ -374,7 +374,7 @@ test('E20 reports an endpoint that refuses connections', async () => {
   expect(error).toEqual({ kind: 'upstream_unreachable', detail: 'the connection was refused (ECONNREFUSED)' })
 })
 
-test('gives up on headers that do not come', async () => {
+test('times out if no response headers arrive', async () => {
   const upstream = await startUpstream(() => {})
   const { executor } = executorFor(tokensFor([upstream.url]), { headersMs: 50 })
   expect(await errorOf(executor.stream(call, { signal: never }))).toEqual({
@@ -413,7 +413,7 @@ test('closes the upstream connection when aborted before headers and in mid-stre
   await closed[1]
 })
 
-test('an error body that stalls does not hold the answer up', async () => {
+test('a stalled error body does not delay the error', async () => {
   const upstream = await startUpstream((_, response) => response.writeHead(500).write('{"e'))
   const { executor } = executorFor(tokensFor([upstream.url]), { idleMs: 50 })
   expect(await errorOf(executor.stream(call, { signal: never }))).toMatchObject({
@@ -432,7 +432,7 @@ test('gives up on a JSON answer that stalls', async () => {
   })
 })
 
-test('takes a stream that says it is not encoded', async () => {
+test('accepts a stream with content-encoding: identity', async () => {
   const upstream = await startUpstream((_, response) =>
     response.writeHead(200, { 'content-encoding': 'identity' }).end('data: {}\n\n'),
   )

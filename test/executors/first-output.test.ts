@@ -71,7 +71,7 @@ const prelude = ': hello\n\nevent: a\ndata: ä\n\ndata: b\r\n\r\n'
 const whole = `${prelude}data: out\n\ndata: ünd more\n\n`
 
 describe('chunks', () => {
-  test('wherever the stream is cut once, it is held until there is output and then said byte by byte', async () => {
+  test('wherever the stream is split once, it is held until the first output and then passed on byte by byte', async () => {
     const bytes = Buffer.from(whole)
     const outputAt = Buffer.byteLength(`${prelude}data: out\n\n`)
     for (let at = 1; at < bytes.length; at += 1) {
@@ -87,7 +87,7 @@ describe('chunks', () => {
     }
   })
 
-  test('wherever it is cut, whatever its reader pauses, it says the same bytes and its end', async () => {
+  test('however it is split and paused, the reader gets the same bytes and the end', async () => {
     const places = fc.array(fc.nat({ max: 200 }), { maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(places, fc.infiniteStream(fc.boolean()), async (cuts, pauses) => {
@@ -110,7 +110,7 @@ describe('chunks', () => {
     )
   })
 
-  test('wherever a failure is cut, it is found', async () => {
+  test('a failure is found wherever it is split', async () => {
     const text = `${prelude}data: bad luck\n\n`
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 200 }), { maxLength: 20 }), async (cuts) => {
@@ -126,7 +126,7 @@ describe('chunks', () => {
 })
 
 describe('while the stream is held', () => {
-  test('the first event that is no prelude decides, also of several in one chunk', async () => {
+  test('the first event after the prelude decides, also if one chunk has several events', async () => {
     const refused = handBody()
     refused.say('data: a\n\ndata: bad one\n\ndata: out\n\n')
     expect(await untilFirstOutput(refused.body, options)).toEqual({ kind: 'refused', refusal: 'bad one' })
@@ -169,7 +169,7 @@ describe('while the stream is held', () => {
     await expect(first).rejects.toBe(reason)
   })
 
-  test('silence is given up on, counted from the last chunk', async () => {
+  test('times out after silence since the last chunk', async () => {
     vi.useFakeTimers()
     const source = handBody()
     const error = errorOf(untilFirstOutput(source.body, { ...options, idleMs: 100 }))
@@ -183,7 +183,7 @@ describe('while the stream is held', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('a stream that says nothing for long is handed on as it is', async () => {
+  test('a stream without output for long is passed on unchanged', async () => {
     vi.useFakeTimers()
     const source = handBody()
     const first = opened(source, { mostHeldMs: 100 })
@@ -205,7 +205,7 @@ describe('while the stream is held', () => {
     expect(record(await first)).toEqual(['data: 3456', '7'])
   })
 
-  test('a judge that fails closes the connection', async () => {
+  test('a failing check closes the connection', async () => {
     const source = handBody()
     source.say('data: a\n\n')
     await expect(untilFirstOutput(source.body, { ...options, judge: failingJudge })).rejects.toThrow('judge')
@@ -266,7 +266,7 @@ describe('a body that was held', () => {
     expect(heard).toEqual(['data: out\n\n', 'later', '[end]'])
   })
 
-  test('says what was held before the failure that came after it', async () => {
+  test('passes on the held bytes before a later failure', async () => {
     const source = handBody()
     source.say('data: out\n\n')
     const body = await opened(source)
@@ -294,7 +294,7 @@ describe('a body that was held', () => {
     }
   })
 
-  test.each(['finish', 'destroy'] as const)('says nothing more after %s, and passes it on', async (leave) => {
+  test.each(['finish', 'destroy'] as const)('passes on %s and nothing after it', async (leave) => {
     const source = handBody()
     source.say('data: a\n\n', 'data: out\n\n')
     const body = await opened(source)

@@ -2,7 +2,7 @@ import { fc } from '../fast-check.ts'
 import { expect, test } from 'vitest'
 import { OpenRequests } from '../../src/executors/open-requests.ts'
 
-test('it holds what was added and not taken out, in whatever order that happens', () => {
+test('contains the items that were added and not removed, in any order', () => {
   // Each number adds a member where it is even, and else takes one of those out that were ever added.
   fc.assert(
     fc.property(fc.array(fc.nat(100)), (steps) => {
@@ -25,7 +25,7 @@ test('it holds what was added and not taken out, in whatever order that happens'
   )
 })
 
-test('the same member may be in it twice, and leaves once at a time', () => {
+test('an item may be added twice and is removed once at a time', () => {
   const requests = new OpenRequests<string>()
   const leave = requests.add('a')
   requests.add('a')
@@ -34,7 +34,7 @@ test('the same member may be in it twice, and leaves once at a time', () => {
   expect(requests.members()).toEqual(['a'])
 })
 
-test('a list of its members stays as it was', () => {
+test('a list of its items does not change later', () => {
   const requests = new OpenRequests<string>()
   const leaving = ['a', 'b', 'c'].map((member) => requests.add(member))
   const members = requests.members()

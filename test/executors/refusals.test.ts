@@ -11,7 +11,7 @@ const coded = (code: string, message = 'Words.') => JSON.stringify({ error: { me
 const headers = { 'x-github-request-id': '1A2B:3C' }
 const billing = 'https://github.com/settings/billing'
 const plans = 'https://github.com/settings/copilot'
-const bySeat = '(with a seat of an organization, ask its administrator).'
+const bySeat = '(if your organization pays for Copilot, ask its administrator).'
 const file = '(to find the file, run: copilot-proxy config path).'
 
 /** Status, body, `retry-after`; then the code, and what is said behind upstream's own words. */
@@ -113,7 +113,7 @@ const copilot: readonly (readonly [
     coded('agent_mode_limit_exceeded'),
     undefined,
     'agent_mode_limit_exceeded',
-    `The limit applies to agents. Larger plans have a higher one: ${plans}`,
+    `The limit applies to agents. Larger plans have a higher limit: ${plans}`,
   ],
   [429, coded('something_new'), '0', 'something_new', 'Wait before you retry; retrying sooner extends the limit.'],
   [
@@ -135,7 +135,7 @@ const copilot: readonly (readonly [
     'bad request: unknown Copilot-Integration-Id',
     undefined,
     'integration_id_refused',
-    `Set copilot.headers.copilot-integration-id in the configuration to one that GitHub knows, such as vscode-chat ${file}`,
+    `Set copilot.headers.copilot-integration-id in the configuration to an id that GitHub knows, such as vscode-chat ${file}`,
   ],
   [
     400,
@@ -241,7 +241,7 @@ const copilot: readonly (readonly [
     'Misdirected Request',
     undefined,
     'misdirected_request',
-    'Log in again to get the right address: copilot-proxy login',
+    'To get the right address, log in again: copilot-proxy login',
   ],
   [500, 'Words.', undefined, undefined, 'Try again in a moment; https://www.githubstatus.com shows known incidents.'],
   [400, coded('invalid_request_body'), undefined, 'invalid_request_body', ''],
@@ -259,7 +259,7 @@ test.each([
   ['user_weekly_rate_limited', 'x-usage-ratelimit-weekly'],
   ['user_global_rate_limited', 'x-usage-ratelimit-session'],
   ['quota_exceeded', 'x-quota-snapshot-premium_interactions'],
-])('the reset of %s is told by %s where nothing else tells it', (code, name) => {
+])('the reset of %s is read from %s if no other header states it', (code, name) => {
   const told = { ...headers, [name]: 'ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z' }
   const reply = { status: 429, body: coded(code), retryAfter: undefined, headers: told }
   expect(toStatusFault(reply, asIs).error).toMatchObject({
@@ -269,13 +269,13 @@ test.each([
 
 /** Code or type, what its headers say of the limit, and what is to be done. */
 test.each([
-  ['usage_limit_reached', '', 'To continue now, buy more at https://chatgpt.com/codex/settings/usage'],
+  ['usage_limit_reached', '', 'To continue now, buy credits at https://chatgpt.com/codex/settings/usage'],
   [
     'usage_limit_reached',
     'workspace_owner_credits_depleted',
-    'Buy more for the workspace at https://chatgpt.com/codex/settings/usage',
+    'Buy credits for the workspace at https://chatgpt.com/codex/settings/usage',
   ],
-  ['usage_limit_reached', 'workspace_member_usage_limit_reached', 'Ask the owner of the workspace for more.'],
+  ['usage_limit_reached', 'workspace_member_usage_limit_reached', 'Ask the owner of the workspace for more credits.'],
   ['usage_not_included', '', 'Log in with another account: copilot-proxy login codex'],
   ['deactivated_workspace', '', 'Log in to another workspace: copilot-proxy login codex'],
   ['invalid_workspace_selected', '', 'Log in to another workspace: copilot-proxy login codex'],
@@ -290,7 +290,7 @@ test.each([
   expect(wordError(error, 'ours').message).toMatch(/ \(OpenAI request id req_1\)$/)
 })
 
-test('trouble at OpenAI names its page', () => {
+test('server errors of OpenAI name its status page', () => {
   const refusal = { status: 503, error: { message: 'Busy.', code: 'slow_down' }, retryAfter: undefined, headers: {} }
   expect(wordError(toCodexFault(refusal, 0, asIs).error, 'ours').message).toBe(
     'Busy. Try again in a moment; https://status.openai.com shows known incidents.',
@@ -304,7 +304,7 @@ test('the same code inside a stream has the same advice', () => {
   )
 })
 
-test.each(['', 'two words', 'x'.repeat(200), '(a) b'])('an id that is none is left out: %j', (id) => {
+test.each(['', 'two words', 'x'.repeat(200), '(a) b'])('an invalid request id is left out: %j', (id) => {
   const refusal = { status: 403, body: 'Words.', retryAfter: undefined, headers: { 'x-github-request-id': id } }
   expect(wordError(toStatusFault(refusal, asIs).error, 'ours').message).toBe('Words.')
 })

@@ -69,7 +69,7 @@ function record(body: UpstreamBody, onData: () => void = () => {}) {
   return { heard, over }
 }
 
-test('what is ended before it could be sent is never sent, and its way to end is given back', async () => {
+test('a request that is aborted before it was sent is never sent, and its listener is removed', async () => {
   let requests = 0
   const upstream = await startUpstream((_, response) => {
     requests += 1
@@ -101,7 +101,7 @@ test('a body that is over before anybody reads is kept, and its connection serve
   expect(upstream.sockets).toHaveLength(1)
 })
 
-test('an announcement is not the reply', async () => {
+test('an informational response is not the reply', async () => {
   const upstream = await startUpstream((_, response) => {
     response.writeEarlyHints({ link: '</style.css>; rel=preload' })
     response.end('whole')
@@ -127,7 +127,7 @@ test('a reader that pauses in the middle of a chunk gets everything, in order, o
   expect(heard.join('')).toBe(`${pieces.join('')}[end]`)
 })
 
-test('until somebody reads, a little is kept, and upstream is paused for more', async () => {
+test('until the body is read, a small part is buffered and upstream is paused', async () => {
   const calls: string[] = []
   const controller = {
     pause: () => void calls.push('pause'),
@@ -218,7 +218,7 @@ test('what upstream said before its connection broke is heard before the failure
   expect(heard).toEqual(['first', '[SocketError]'])
 })
 
-test('an abort is heard at once with its reason, before the head, before reading, while reading and while paused', async () => {
+test('an abort rejects at once with its reason: before the head, before reading, while reading and while paused', async () => {
   const reason = new DOMException('enough', 'AbortError')
   let answers = 0
   const upstream = await startUpstream((_, response) => {
@@ -263,7 +263,7 @@ test('an abort is heard at once with its reason, before the head, before reading
   }
 })
 
-test('a body that is not wanted closes its connection, and nothing is heard of it', async () => {
+test('discarding a body closes its connection without an error', async () => {
   const upstream = await startUpstream((_, response) => response.writeHead(200).write('first'))
   const { body } = await upstream.ask()
   const { heard } = record(body, body.destroy)
@@ -274,7 +274,7 @@ test('a body that is not wanted closes its connection, and nothing is heard of i
   expect(heard).toEqual(['first'])
 })
 
-test('a reader that has all it needs leaves the connection to the next request', async () => {
+test('a reader that finishes early leaves the connection open for the next request', async () => {
   const endFirst = Promise.withResolvers<void>()
   const upstream = await startUpstream((_, response) => {
     response.writeHead(200).write('first')
@@ -292,7 +292,7 @@ test('a reader that has all it needs leaves the connection to the next request',
   expect(socket?.destroyed).toBe(false)
 })
 
-test('an upstream that does not end after its last word loses the connection', async () => {
+test('the connection is closed if upstream does not end after its last event', async () => {
   const upstream = await startUpstream((_, response) => response.writeHead(200).write('[DONE]'))
   const { body } = await upstream.ask()
   record(body, body.finish)

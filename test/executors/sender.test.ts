@@ -99,7 +99,7 @@ test('E18 the answer to a repeated request is read to its end, and then its conn
   await expect.poll(() => upstream.sockets[1]?.destroyed).toBe(true)
 })
 
-test('E19 nor one whose kept connection breaks in the middle of the response head', async () => {
+test('E19 a request is not repeated if its kept connection breaks in the middle of the response head', async () => {
   const upstream = await startUpstream(({ socket }, response) => {
     if (upstream.requests() === 1) response.end('whole')
     else socket.end('HTTP/1.1 200 OK\r\ncontent-ty')
@@ -109,7 +109,7 @@ test('E19 nor one whose kept connection breaks in the middle of the response hea
   expect(upstream.requests()).toBe(2)
 })
 
-test('E19 nor one that is announced, and then its kept connection breaks', async () => {
+test('E19 a request is not repeated if its kept connection breaks after an informational response', async () => {
   const upstream = await startUpstream(({ socket }, response) => {
     if (upstream.requests() === 1) response.end('whole')
     else response.writeEarlyHints({ link: '</style.css>; rel=preload' }, () => socket.destroy())
@@ -128,7 +128,7 @@ test('E18 a kept connection that is reset before anything is written to it costs
   }
 })
 
-test('E19 a new connection that is cut while it is being made is asked for once', async () => {
+test('E19 a connection that breaks while it is opened is tried once', async () => {
   const { sockets, host } = await listen(
     createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
   )
@@ -136,7 +136,7 @@ test('E19 a new connection that is cut while it is being made is asked for once'
   expect(sockets).toHaveLength(1)
 })
 
-test('E19 of HTTP/2 requests at once on a kept connection that is gone all are repeated', async () => {
+test('E19 all concurrent HTTP/2 requests on a closed kept connection are repeated', async () => {
   const authority = createAuthority()
   const usual = getCACertificates('default')
   setDefaultCACertificates([...usual, authority.cert])

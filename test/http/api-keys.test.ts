@@ -11,7 +11,7 @@ vi.mock('node:crypto', async (original) => {
 const hash = (key: string): string => createHash('sha256').update(key).digest('hex')
 const keys = prepareKeys(['first-key', `laptop:sha256:${hash('second-key')}`, 'third-key'])
 
-test('each key has a name that gives nothing of it away', () => {
+test('the name of a key reveals nothing of the key', () => {
   expect(keys.map(({ name }) => name)).toEqual(['plain-1', 'laptop', 'plain-3'])
   expect(JSON.stringify(keys)).not.toContain('-key')
 })
@@ -27,12 +27,12 @@ test.each([
   [[], undefined],
   [[hash('second-key')], undefined],
   [[`laptop:sha256:${hash('second-key')}`], undefined],
-])('of %j finds %s', (presented, name) => {
+])('reads the keys of %j: %s', (presented, name) => {
   expect(findKey(presented, keys)?.name).toBe(name)
 })
 
 test.each([['first-key'], ['second-key'], ['third-key'], ['first-kez'], ['none'], ['none', 'first-key']])(
-  'B02 as many comparisons in constant time as there are keys, whichever is right: %s %s',
+  'B02 compares with every key in constant time, whichever is right: %s %s',
   (...presented) => {
     vi.mocked(timingSafeEqual).mockClear()
     findKey(presented, keys)

@@ -82,7 +82,7 @@ describe('a request for auto', () => {
     expect(asked?.headers).toMatchObject({ 'x-initiator': 'agent', 'x-github-api-version': '2026-08-01' })
   })
 
-  test('with an image has one chosen that can see it', async () => {
+  test('with an image is answered by a model that accepts images', async () => {
     const proxy = await openProxy()
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
     const reply = await proxy.chat({ model: 'auto', messages: [{ role: 'user', content: [image] }] })
@@ -91,7 +91,7 @@ describe('a request for auto', () => {
     expect(JSON.parse(asked?.body ?? '')).toEqual({ prompt: 'Continue.', has_image: true })
   })
 
-  test('has its model chosen anew, once, when upstream no longer knows the choice', async () => {
+  test('has its model chosen again, once, if upstream no longer knows the choice', async () => {
     const proxy = await openProxy()
     const ask = () => proxy.chat({ model: 'auto' })
     expect((await ask()).status).toBe(200)
@@ -108,7 +108,7 @@ describe('a request for auto', () => {
     expect(proxy.demo.exchanges()).toBe(exchanges)
   })
 
-  test('streams on in the stream that had begun when its model was chosen anew', async () => {
+  test('continues in the same stream after its model was chosen again', async () => {
     const proxy = await openProxy()
     await proxy.chat({ model: 'auto' })
     proxy.demo.forgetAutoSessions()
@@ -148,7 +148,7 @@ describe('where there is no /auto', () => {
     ],
     ['', 'none', ['/auto', '/models/session'], undefined],
   ] as const)(
-    'with %j and %s the older way is asked, then the default answers',
+    'with %j and %s the older endpoint is used, then the default model answers',
     async (file, autoWays, asked, token) => {
       const proxy = await openProxy({ file, demo: { settings: { autoWays } } })
       const reply = await proxy.chat({ model: 'auto' })
@@ -170,7 +170,7 @@ describe('where there is no /auto', () => {
     [jsonReply(402, { error: { message: 'You have exceeded your monthly quota', code: 'quota_exceeded' } }), 402],
     [jsonReply(429, { error: { message: 'rate limit exceeded', code: 'rate_limited' } }), 429],
   ])(
-    '%# a failure that is of the choice alone leaves the answer, one of the account is the answer',
+    '%# a failure of the choice alone does not fail the request, a failure of the account does',
     async (outcome, status) => {
       const proxy = await openProxy({ demo: { settings: { autoWays: 'none' } } })
       proxy.demo.script('/auto', { outcome })
@@ -248,7 +248,7 @@ const never = (_call: object, { signal }: { signal: AbortSignal }) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 describe('choices', () => {
-  test('end when upstream says so, and sooner where it does not say', async () => {
+  test('expire when upstream says so, and sooner if it does not say', async () => {
     let count = 0
     const ends = [100, undefined]
     const { choices, advance } = choicesWith(() => Promise.resolve(reply((count += 1), ends[count - 1])))
@@ -262,7 +262,7 @@ describe('choices', () => {
     expect(await token()).toBe('t3')
   })
 
-  test('are kept for the conversations that were last used', async () => {
+  test('are kept for the most recent conversations', async () => {
     let count = 0
     const { choices } = choicesWith(() => Promise.resolve(reply((count += 1), 1e9)))
     const choose = (sessionId: string) => choices.choose({ ...ask, sessionId }, 'r')
@@ -289,14 +289,14 @@ describe('choices', () => {
     expect(asked).toEqual(['/auto'])
   })
 
-  test('of requests that come at once are one, and another one for those with an image', async () => {
+  test('are shared by concurrent requests, with a separate one for requests with an image', async () => {
     const replies = [reply(1, 1e9), { ...reply(2, 1e9), selected_model: 'gpt-5' }]
     const { choices } = choicesWith(() => Promise.resolve(replies.shift()))
     const made = await Promise.all([ask, { ...ask, hasImage: true }, ask].map((each) => choices.choose(each, 'r')))
     expect(made.map(({ model: { id } }) => id)).toEqual(['gpt-4.1', 'gpt-5', 'gpt-4.1'])
   })
 
-  test('that fail for the account are not kept', async () => {
+  test('are not kept if they fail for the account', async () => {
     const failure = new Fault({ kind: 'copilot_unavailable', detail: 'Not logged in', fix: 'Log in' })
     const replies = [Promise.reject(failure), Promise.resolve(reply(1))]
     const { choices } = choicesWith(() => replies.shift() ?? Promise.reject(failure))
@@ -304,7 +304,7 @@ describe('choices', () => {
     expect((await choices.choose(ask, 'r')).sessionToken).toBe('t1')
   })
 
-  test('of the older endpoint use the first model that the account has', async () => {
+  test('from the older endpoint use its first model that the account has', async () => {
     const session = { session_token: 't', expires_at: 1e9, available_models: ['unknown', 'gpt-4.1', 'gpt-5'] }
     const { choices } = choicesWith(({ path }) =>
       path === '/auto'

@@ -83,7 +83,7 @@ test('an unknown model is a 404 with near misses, and nothing is sent', async ()
   expect(demo.count('/chat/completions')).toBe(0)
 })
 
-test('a model that cannot chat is refused with what it can do', async () => {
+test('the refusal of a model that cannot chat says what the model can do', async () => {
   const { chat: ask } = await openProxy()
   expect(errorOf(await ask({ model: 'text-embedding-3-small' }))).toMatchObject({
     code: 'unsupported_api_for_model',
@@ -112,7 +112,7 @@ test.each([
   expect(demo.count('/chat/completions')).toBe(0)
 })
 
-test('a body of no bytes is a 400, and its connection serves the next request', async () => {
+test('an empty body is a 400, and its connection serves the next request', async () => {
   const { raw } = await openProxy()
   const head = `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
   const body = chatBody()
@@ -263,7 +263,7 @@ function wordyChat(megabytes: number): string {
 
 describe('D10 P14 a compressed body', () => {
   test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
-    'in %s is answered 413 where it would cost more than 100 times itself',
+    'in %s is a 413 if it would decompress to more than 100 times its size',
     { timeout: 60_000 },
     async (encoding) => {
       const { send, chat: ask } = await openProxy()
@@ -282,7 +282,7 @@ describe('D10 P14 a compressed body', () => {
   )
 
   test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
-    'in %s is read where it repeats itself as conversations do',
+    'in %s is read if it compresses like a conversation',
     { timeout: 60_000 },
     async (encoding) => {
       const { send } = await openProxy()
@@ -295,7 +295,7 @@ describe('D10 P14 a compressed body', () => {
     },
   )
 
-  test('of a few bytes may be a megabyte', async () => {
+  test('of a few bytes may decompress to a megabyte', async () => {
     const { send } = await openProxy()
     const body = brotliCompressSync(`${' '.repeat(megabyte - 1000)}${chatBody()}`)
     expect(body.length).toBeLessThan(200)
@@ -303,23 +303,20 @@ describe('D10 P14 a compressed body', () => {
   })
 })
 
-test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
-  'a body that is not %s, or only its beginning, is a 400',
-  async (encoding) => {
-    const { send, chat: ask } = await openProxy()
-    // Fixed text: br has no magic number and no checksum, so some random bytes are a complete empty stream.
-    const whole = encoders[encoding](chatBody(saying('some text that is not all the same '.repeat(200))))
-    for (const body of [chatBody(), whole.subarray(0, whole.length - 20), whole.subarray(10), '']) {
-      const reply = await send(chat, { body, headers: { 'content-encoding': encoding } })
-      expect(reply.status).toBe(400)
-      expect(errorOf(reply)['message']).toContain(encoding)
-    }
-    expect((await ask()).status).toBe(200)
-  },
-)
+test.each(['gzip', 'deflate', 'br', 'zstd'] as const)('an invalid or truncated %s body is a 400', async (encoding) => {
+  const { send, chat: ask } = await openProxy()
+  // Fixed text: br has no magic number and no checksum, so some random bytes are a complete empty stream.
+  const whole = encoders[encoding](chatBody(saying('some text that is not all the same '.repeat(200))))
+  for (const body of [chatBody(), whole.subarray(0, whole.length - 20), whole.subarray(10), '']) {
+    const reply = await send(chat, { body, headers: { 'content-encoding': encoding } })
+    expect(reply.status).toBe(400)
+    expect(errorOf(reply)['message']).toContain(encoding)
+  }
+  expect((await ask()).status).toBe(200)
+})
 
 test.each(['compress', 'gzip, gzip', 'gzip, identity', 'aws-chunked', '__proto__', 'constructor'])(
-  'the content encoding "%s" is a 415 that names those there are',
+  'the content encoding "%s" is a 415 that names the supported ones',
   async (encoding) => {
     const { send } = await openProxy()
     const reply = await send(chat, { body: chatBody(), headers: { 'content-encoding': encoding } })
@@ -375,7 +372,7 @@ test.each(['__proto__', 'constructor', 'prototype', 'toString'])(
   },
 )
 
-test('a repeated key counts once, and the model asked is the model billed', async () => {
+test('of repeated JSON keys the last one counts, and the requested model is the billed model', async () => {
   const { send, demo } = await openProxy()
   const body = '{"model":"nothing","model":"gpt-5-mini","messages":[],"messages":[{"role":"user","content":"Hello"}]}'
   expect((await send(chat, { body })).status).toBe(200)
@@ -408,7 +405,7 @@ test.each([
   ['model', '{"model":"gpt-5-mini","input":"a"}'],
   ['encoding_format', '{"model":"text-embedding-3-small","input":"a","encoding_format":"hex"}'],
   ['dimensions', '{"model":"text-embedding-3-small","input":"a","dimensions":0}'],
-])('an embeddings request that is wrong at %s is a 400 that says so', async (path, body) => {
+])('an embeddings request with an invalid %s is a 400 that names the field', async (path, body) => {
   const { send, demo } = await openProxy()
   const reply = await send('/v1/embeddings', { body })
   expect(reply.status).toBe(400)

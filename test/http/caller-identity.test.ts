@@ -10,6 +10,6 @@ test.each([
   ['2001:db8::9', 'address 2001:db8:0:0'],
   ['fe80::1%eth0', 'address fe80:0:0:0'],
   [undefined, 'address 0.0.0.0'],
-])('an address stands for its machine: %s', (address, identity) => {
+])('an address identifies its machine: %s', (address, identity) => {
   expect(addressIdentity(address)).toBe(identity)
 })

@@ -62,11 +62,11 @@ describe('a chunk', () => {
     ['😀', '4\r\n😀\r\n'],
     ['\ud800', '3\r\n\ufffd\r\n'],
     ['a\r\nb', '4\r\na\r\nb\r\n'],
-  ])('of %j counts bytes', (text, expected) => {
+  ])('of %j states its length in bytes', (text, expected) => {
     expect(Buffer.from(encodeChunk(text)).toString()).toBe(expected)
   })
 
-  test.each([1, 15, 16, 255, 256, 4095, 4096, 65_535, 65_536, 1_048_576])('of %i bytes says so', (length) => {
+  test.each([1, 15, 16, 255, 256, 4095, 4096, 65_535, 65_536, 1_048_576])('of %i bytes states its length', (length) => {
     const text = 'a'.repeat(length)
     expect(encodeChunk(text)).toBe(`${length.toString(16)}\r\n${text}\r\n`)
   })
@@ -102,7 +102,7 @@ test('a caller of HTTP/1.0, which knows no chunks, gets none', async () => {
   expect(body).toBe('first one zwölf 😀 vier last')
 })
 
-test('a response that waits for an earlier one on its connection does not speak before it', async () => {
+test('a pipelined response waits for the earlier response on its connection', async () => {
   const waiting: ServerResponse[] = []
   const socket = await serve((response) => {
     waiting.push(response)
@@ -121,7 +121,7 @@ test('a response that waits for an earlier one on its connection does not speak 
   expect(dechunk(second ?? '')).toBe('first 2 last')
 })
 
-test('a caller that reads nothing is noticed, and gets everything once it reads', async () => {
+test('a caller that stops reading is detected, and gets everything when it reads again', async () => {
   const block = 'é'.repeat(32 * 1024)
   let written = 0
   const socket = await serve((response) => {

@@ -35,7 +35,7 @@ test.each(callers)('a %s caller is answered by Codex, streaming and not', async 
   expect(demo.log.filter(({ method, route }) => method === 'POST' && route !== '/models')).toEqual([])
 })
 
-test('an id that both have is Copilot’s, and Codex’s by its prefix', async () => {
+test('an id of both providers means Copilot’s model, and with the prefix codex/ Codex’s', async () => {
   const proxy = await openBoth()
   const ids = await idsOf(proxy)
   expect(ids).toContain(shared)
@@ -115,7 +115,7 @@ function bearerOf({ headers }: { readonly headers: Readonly<Record<string, unkno
   return typeof authorization === 'string' ? [authorization.replace(/^\S+ /, '')] : []
 }
 
-test('neither provider needs the other', async () => {
+test('each provider works without the other', async () => {
   const codexAlone = await openProxy({ login: 'none', codexLogin: 'stored' })
   await expect.poll(() => idsOf(codexAlone), { timeout: 10_000 }).toContain(own)
   const answer = await codexAlone.send('/v1/chat/completions', { body: bodyOfPrompt('chat', own, 'Hello') })
@@ -174,7 +174,7 @@ test('a revoked login stops, names the command to run, and continues after a new
   await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(200)
 })
 
-test('who logs out is served no more, and nothing of Codex is listed', async () => {
+test('after a logout, requests are refused and Codex models are not listed', async () => {
   const proxy = await openBoth()
   const [record] = await proxy.codexStore.list()
   await proxy.codexStore.remove(record?.id ?? '')
@@ -198,22 +198,19 @@ test.each(callers)('a spent plan is a 429 with its reset time for a %s caller, a
   }
 })
 
-test.each(callers)(
-  'what fails after real output is an error event for a %s caller, never a clean end',
-  async (caller) => {
-    const { send } = await openBoth()
-    for (const prompt of ['[demo:error-mid] one two three', '[demo:cut] one two three']) {
-      const streamed = await send(dialectPaths[caller], { body: bodyOfPrompt(caller, own, prompt, { stream: true }) })
-      expect(streamed.status).toBe(200)
-      expect(streamed.text).toContain('error')
-      expect(streamed.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
-      const whole = await send(dialectPaths[caller], { body: bodyOfPrompt(caller, own, prompt) })
-      expect(whole.status).toBeGreaterThanOrEqual(500)
-    }
-  },
-)
+test.each(callers)('a failure after output is an error event for a %s caller, never a clean end', async (caller) => {
+  const { send } = await openBoth()
+  for (const prompt of ['[demo:error-mid] one two three', '[demo:cut] one two three']) {
+    const streamed = await send(dialectPaths[caller], { body: bodyOfPrompt(caller, own, prompt, { stream: true }) })
+    expect(streamed.status).toBe(200)
+    expect(streamed.text).toContain('error')
+    expect(streamed.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+    const whole = await send(dialectPaths[caller], { body: bodyOfPrompt(caller, own, prompt) })
+    expect(whole.status).toBeGreaterThanOrEqual(500)
+  }
+})
 
-test('a key is used at the key’s own address, and a ChatGPT login nowhere near it', async () => {
+test('an API key and a ChatGPT login are each sent to their own address only', async () => {
   const proxy = await openBoth({ codexLogin: 'api-key' })
   for (const caller of callers) {
     const reply = await proxy.send(dialectPaths[caller], { body: bodyOfPrompt(caller, own, 'Hello', { stream: true }) })
@@ -230,7 +227,7 @@ test('a key is used at the key’s own address, and a ChatGPT login nowhere near
   }
 })
 
-test('Codex CLI’s own login is read again when it changes, and never renewed from here', async () => {
+test('the login of Codex CLI is read again when it changes, and never renewed', async () => {
   const proxy = await openBoth({ codexLogin: 'codex-cli' })
   const { send, codex, codexHome } = proxy
   const ask = () => send('/v1/responses', { body: bodyOfPrompt('responses', own, 'Hello') })
@@ -266,7 +263,7 @@ test('a changed configuration switches Codex off and on while Copilot keeps runn
   await expect.poll(() => idsOf(proxy), { timeout: 10_000 }).toContain(own)
 })
 
-test('a model that is not found in the standard form is asked in the lite form, and from then on', async () => {
+test('a model that is not found in the standard form is requested in the lite form from then on', async () => {
   const { send, codex } = await openBoth()
   codex.configure({ liteOnly: { 'gpt-6-sol': 'not_found' } })
   const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }]
@@ -279,7 +276,7 @@ test('a model that is not found in the standard form is asked in the lite form, 
   }
 })
 
-test('a model that was not found for a moment is not asked in the lite form for ever', async () => {
+test('a model that was not found only once is not requested in the lite form for ever', async () => {
   const { send, codex } = await openBoth()
   const ask = () => send('/v1/responses', { body: bodyOfPrompt('responses', own, 'Hello') })
   // This one takes the standard form only, so that asking again in the other one is refused too.
@@ -290,7 +287,7 @@ test('a model that was not found for a moment is not asked in the lite form for 
   expect(codex.log.at(-1)?.headers).not.toHaveProperty('x-openai-internal-codex-responses-lite')
 })
 
-test('what Codex encrypted stays with Codex, also where the proxy joins the history', async () => {
+test('reasoning that Codex encrypted is sent to Codex only, also in a joined history', async () => {
   const { send, demo, codex } = await openBoth()
   const ask = async (model: string, prompt: string, change: Readonly<Record<string, unknown>> = {}) => {
     const reply = await send('/v1/responses', { body: bodyOfPrompt('responses', model, prompt, change) })
@@ -315,7 +312,7 @@ test('what Codex encrypted stays with Codex, also where the proxy joins the hist
   }
 })
 
-test('a bare name that both have waits for Copilot’s list', async () => {
+test('a name that both providers have waits for Copilot’s model list', async () => {
   const held = Promise.withResolvers<void>()
   const proxy = await openProxy({
     codexLogin: 'stored',
@@ -328,7 +325,7 @@ test('a bare name that both have waits for Copilot’s list', async () => {
   expect((await asking).headers['x-copilot-proxy-route']).toBe('copilot/responses')
 })
 
-test('a Copilot whose list cannot be fetched holds nobody up who asks Codex', async () => {
+test('a failing fetch of Copilot’s model list does not delay requests to Codex', async () => {
   const proxy = await openProxy({
     codexLogin: 'stored',
     prepare: (demo) => demo.script('/models', ...Array.from({ length: 9 }, () => ({ outcome: jsonReply(500, {}) }))),

@@ -38,27 +38,30 @@ test.each([
   ['/v1/messages', 'claude-sonnet-4.5', 'copilot/messages'],
   ['/v1/messages', 'gpt-5.4', 'copilot/responses'],
   ['/v1/messages', 'gpt-4.1', 'copilot/chat'],
-] as const)('what upstream charges for %s of %s over %s is known, streamed or not', async (path, model, route) => {
-  const proxy = await openProxy()
-  const whole = await ask(proxy, path, { model })
-  const streamed = await ask(proxy, path, { model, stream: true })
-  expect([whole.status, streamed.status]).toEqual([200, 200])
-  const [first, second] = served(proxy)
-  expect(first).toMatchObject({ route, credits: expect.any(Number), tokensOut: expect.any(Number) })
-  expect(first).not.toHaveProperty('estimated', true)
-  expect(first?.['credits']).toBeGreaterThan(0)
-  expect(second).toMatchObject({ route, credits: first?.['credits'], stream: true })
-  expect(Number(whole.headers['x-copilot-proxy-credits'])).toBe(first?.['credits'])
-  // The head of a stream is out before its credits are known.
-  expect(streamed.headers['x-copilot-proxy-credits']).toBeUndefined()
-})
+] as const)(
+  'the credits that upstream states for %s of %s over %s are reported, streamed or not',
+  async (path, model, route) => {
+    const proxy = await openProxy()
+    const whole = await ask(proxy, path, { model })
+    const streamed = await ask(proxy, path, { model, stream: true })
+    expect([whole.status, streamed.status]).toEqual([200, 200])
+    const [first, second] = served(proxy)
+    expect(first).toMatchObject({ route, credits: expect.any(Number), tokensOut: expect.any(Number) })
+    expect(first).not.toHaveProperty('estimated', true)
+    expect(first?.['credits']).toBeGreaterThan(0)
+    expect(second).toMatchObject({ route, credits: first?.['credits'], stream: true })
+    expect(Number(whole.headers['x-copilot-proxy-credits'])).toBe(first?.['credits'])
+    // The head of a stream is out before its credits are known.
+    expect(streamed.headers['x-copilot-proxy-credits']).toBeUndefined()
+  },
+)
 
 test.each([
   ['/v1/chat/completions', 'gpt-5-mini'],
   ['/v1/responses', 'gpt-5-mini'],
   ['/v1/responses', 'gpt-5.4'],
   ['/v1/messages', 'claude-sonnet-4.5'],
-] as const)('a caller of %s gets what upstream says of the credits of %s as it came', async (path, model) => {
+] as const)('a caller of %s gets the credits that upstream states for %s unchanged', async (path, model) => {
   const proxy = await openProxy()
   const change = { model, ...(path === '/v1/chat/completions' && { stream_options: { include_usage: true } }) }
   const streamed = await ask(proxy, path, { ...change, stream: true })
@@ -117,7 +120,7 @@ test('without prices and upstream credits, no credits are reported', async () =>
   })
 })
 
-test('each key has totals of its own, and premium requests are those of users that upstream took', async () => {
+test('each key has its own totals, and only accepted user requests count as premium requests', async () => {
   const hash = 'a'.repeat(64)
   const proxy = await openPriced(`server: { api-keys: [plain-key, "laptop:sha256:${hash}"] }`)
   const headers = { authorization: 'Bearer plain-key' }

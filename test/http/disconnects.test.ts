@@ -24,7 +24,7 @@ const ways = [
   ['not streaming', false],
 ] as const
 
-test('a caller that leaves in the middle of its upload costs nothing', async () => {
+test('a caller that disconnects during its upload leaves nothing open', async () => {
   const proxy = await openProxy({ file: onePlace })
   const client = await proxy.socket()
   client.write(
@@ -39,7 +39,7 @@ test('a caller that leaves in the middle of its upload costs nothing', async () 
   expect(proxy.demo.count('/chat/completions')).toBe(2)
 })
 
-test('a caller that leaves in the middle of a compressed upload costs nothing', async () => {
+test('a caller that disconnects during a compressed upload leaves nothing open', async () => {
   const proxy = await openProxy({ file: onePlace })
   const client = await proxy.socket()
   client.write(
@@ -133,7 +133,7 @@ test('a caller that leaves while embeddings are made closes the upstream connect
   await expectClean(proxy)
 })
 
-test('a caller that leaves while the first token is fetched does not take it from the others', async () => {
+test('a caller that disconnects while the first token is fetched does not cancel the fetch for others', async () => {
   const held = Promise.withResolvers<void>()
   const proxy = await openProxy({
     prepare: (demo) => {

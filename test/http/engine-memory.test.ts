@@ -57,7 +57,7 @@ test('returns memory after ten seconds without a request, for a limited time', (
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('the next request ends it, and is no slower for it', () => {
+test('the next request ends the return of memory and is not slowed down', () => {
   const { flagsSet, memory } = openMemory()
   memory.idle()
   vi.advanceTimersByTime(10_000)
@@ -67,7 +67,7 @@ test('the next request ends it, and is no slower for it', () => {
   expect(flagsSet).toEqual([shrink, asUsual, slack, grow])
 })
 
-test('the nursery grows with the first request and stays at what it has grown to', () => {
+test('the young generation grows with the first request and keeps its size', () => {
   const { flagsSet, memory, setNursery } = openMemory()
   memory.busy()
   expect(flagsSet).toEqual([slack, grow])
@@ -99,7 +99,7 @@ test('does not grow the new space further if memory was not returned yet', () =>
   expect(flagsSet).toEqual([noSlack, shrink, asUsual, slack, '--semi-space-growth-factor=4'])
 })
 
-test('it grows from 2 MB where V8 states less', () => {
+test('the young generation grows from 2 MB if V8 reports less', () => {
   const { flagsSet, memory, setNursery } = openMemory()
   setNursery(narrow / 2)
   memory.busy()
@@ -165,7 +165,7 @@ test('returns no memory while a request is open', async () => {
   expect(flagsSet).toEqual([slack, grow, stay, noSlack, shrink])
 })
 
-test('a daemon that nobody has asked gives back what its start took', async () => {
+test('a daemon without requests returns the memory of its start', async () => {
   const flagsSet: string[] = []
   const daemon = await startDaemon({
     config: loaded({ file: 'server: { port: 0 }' }).config,

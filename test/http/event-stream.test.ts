@@ -36,7 +36,7 @@ function openStream() {
   return { stream, caller, response, onHead }
 }
 
-test('a silent model is bridged every 15 seconds from upstream’s answer on', () => {
+test('while a model is silent, a heartbeat is sent every 15 seconds after upstream’s response head', () => {
   const { stream, caller, response } = openStream()
   vi.advanceTimersByTime(14_000)
   stream.upstreamAnswered({ 'x-two': '2' })
@@ -52,7 +52,7 @@ test('a silent model is bridged every 15 seconds from upstream’s answer on', (
   expect(caller.written).toBe(`${heartbeat}event${heartbeat}${heartbeat}`)
 })
 
-test('an upstream that has not answered leaves half a minute for a refusal with a status', () => {
+test('before upstream answers, the first heartbeat waits 30 seconds so that a refusal can set the status', () => {
   const { stream, caller } = openStream()
   vi.advanceTimersByTime(29_999)
   expect(stream.isOpen()).toBe(false)
@@ -62,7 +62,7 @@ test('an upstream that has not answered leaves half a minute for a refusal with 
   expect(caller.written).toBe(heartbeat.repeat(2))
 })
 
-test('a caller that reads slowly is not sent heartbeats on top', () => {
+test('a caller that reads slowly gets no heartbeats', () => {
   const { stream, caller } = openStream()
   stream.write('event')
   caller.slow = true
@@ -78,7 +78,7 @@ test('nothing is sent after the stream was stopped', () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('says once that the head goes out, with the first words', () => {
+test('reports the head once, with the first text', () => {
   const { stream, onHead, response } = openStream()
   stream.upstreamAnswered({})
   expect(onHead).not.toHaveBeenCalled()
@@ -113,7 +113,7 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
   return { answer, response, leave: () => call.destroy() }
 }
 
-test('an end without words is the end mark, once', async () => {
+test('an end without text sends the end mark once', async () => {
   const server = createServer((_, response) => {
     const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
     stream.write('data: 1\n\n')

@@ -17,12 +17,12 @@ function delays({ count }: FailedKeys, source: string, times: number): readonly 
 
 const free = Array.from({ length: 10 }, () => 0)
 
-test('ten wrong keys are answered at once, those after them ever later, up to two seconds', () => {
+test('ten wrong keys are answered at once, further ones with growing delays of up to two seconds', () => {
   const { failedKeys } = opened()
   expect(delays(failedKeys, 'a', 17)).toEqual([...free, 100, 200, 400, 800, 1600, 2000, 2000])
 })
 
-test('they are forgotten within minutes of quiet, however many there were', () => {
+test('wrong keys are forgotten after minutes without one, however many there were', () => {
   const { failedKeys, pass } = opened()
   delays(failedKeys, 'a', 1000)
   pass(minuteMs)
@@ -43,7 +43,7 @@ test('many sources together are slowed as one', () => {
   expect(delays(failedKeys, 'yet another', 3)).toEqual([100, 200, 400])
 })
 
-test('of one source, eight answers wait at most; what ends makes room', () => {
+test('at most eight answers to one source wait, and an ended one makes room', () => {
   const { failedKeys, pass } = opened()
   delays(failedKeys, 'a', 10)
   for (let n = 0; n < 8; n += 1) {
@@ -62,7 +62,7 @@ test('of one source, eight answers wait at most; what ends makes room', () => {
   expect(failedKeys.isCrowded('a')).toBe(false)
 })
 
-test('of all sources, 64 answers wait at most', () => {
+test('at most 64 answers wait in total', () => {
   const { failedKeys, pass } = opened()
   for (let n = 0; n < 164; n += 1) {
     expect(failedKeys.isCrowded(`source ${n}`)).toBe(false)
@@ -77,7 +77,7 @@ test.each([
   [999, [0, 100, 200]],
   [1000, [0, 0, 0]],
 ])(
-  'a thousand sources are remembered, the one unheard of for longest goes first: after %i others',
+  'a thousand sources are remembered, and the least recent is forgotten first: after %i others',
   (others, expected) => {
     const { failedKeys, pass } = opened()
     delays(failedKeys, 'a', 20)

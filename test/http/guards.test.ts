@@ -169,7 +169,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     })
   })
 
-  test('believes no forwarding header', async () => {
+  test('ignores forwarding headers', async () => {
     const { send } = await open()
     const headers = {
       host: 'evil.example',

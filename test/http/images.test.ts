@@ -109,14 +109,14 @@ describe.each(pairs)('%s to %s', (caller, model, most) => {
     expect(warnings).toContain(`dropped;${callers[caller].list}.0.content.1`)
   })
 
-  test('leaves as many as are taken alone', async () => {
+  test('leaves images within the limit unchanged', async () => {
     const proxy = await openProxy()
     const { status, warnings } = await send(proxy, caller, model, [times(1), 'ok', times(most - 1)])
     expect({ status, warnings }).toEqual({ status: 200, warnings: '' })
     expect(lastSent(proxy)).toBe('i'.repeat(most))
   })
 
-  test('refuses new images that are too many, and names the first of them', async () => {
+  test('refuses too many new images and names the first one above the limit', async () => {
     const proxy = await openProxy()
     const { status, message } = await send(proxy, caller, model, [times(1), 'ok', times(most + 1)])
     expect(status).toBe(400)
@@ -138,7 +138,7 @@ describe.each(pairs)('%s to %s', (caller, model, most) => {
     expect(message).toMatch(new RegExp(`this image has 3[45]\\d{5} bytes; ${model} accepts at most 3145728`))
   })
 
-  test('asks once more without the history after a 413, and names the largest where that does not help', async () => {
+  test('after a 413, retries once without the images of the history; if that fails, names the largest image', async () => {
     const proxy = await openProxy({ demo: { settings: { maxImageBytes: 1_000_000 } } })
     const half = png(600_000)
     expect(await send(proxy, caller, model, [[half], 'ok', [half]])).toMatchObject({

@@ -186,7 +186,7 @@ describe('upstream', () => {
     ])
   })
 
-  test('gets what the caller says itself, or the configuration, and nothing that either removes', async () => {
+  test('gets the values of the caller or the configuration, and no header that either removes', async () => {
     const { send, demo, daemon, configure } = await openProxy()
     const sentWith = async (headers: Record<string, string> = {}) => {
       expect((await send('/v1/chat/completions', { body: chatBody(), headers })).status).toBe(200)

@@ -94,7 +94,7 @@ test('parallel guesses do not reveal which key is right', async () => {
   for (const each of held) expect((await each).status).toBe(401)
 })
 
-test('a key that has been let in from an address works there on, whoever guesses', async () => {
+test('a key that worked from an address keeps working there while others guess keys', async () => {
   const { statusOf, crowd, pass } = openGuarded()
   expect(await statusOf(first)).toBe(200)
   await crowd()
@@ -108,7 +108,7 @@ const claims = (n: number) => ({
   forwarded: `for=203.0.113.${n}`,
 })
 
-test('A14 what a client says of itself does not make it somebody else who guesses', async () => {
+test('A14 headers that a client sends do not hide that it guesses keys', async () => {
   const { statusOf, crowd, pass } = openGuarded()
   await crowd('192.0.2.1', claims)
   expect(await statusOf('wrong', '192.0.2.1', claims(99))).toBe(429)
@@ -139,7 +139,7 @@ test('a guess whose caller hangs up still counts as delayed', async () => {
   expect((await next).status).toBe(401)
 })
 
-test('a flood of refusals is one line a second for each address, which says how many there were', async () => {
+test('many refusals are logged as one line per second and address, with their number', async () => {
   const { statusOf, crowd, log, pass } = openGuarded()
   await crowd()
   expect(log.lines).toHaveLength(1)

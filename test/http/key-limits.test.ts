@@ -19,7 +19,7 @@ const callers = [
   ['/v1/messages', { model: 'gpt-5-mini', max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] }],
 ] as const
 
-test('a wrong and a missing key have messages of their own in every dialect, which say how to send one', async () => {
+test('a wrong key and a missing key have different messages in every dialect, which say how to send a key', async () => {
   const { send } = await openProxy({ file: fileWith('') })
   for (const [path, body] of callers) {
     for (const [headers, start] of [
@@ -36,7 +36,7 @@ test('a wrong and a missing key have messages of their own in every dialect, whi
   }
 })
 
-test('the limit of a minute of one key refuses that key alone, in every dialect', async () => {
+test('the limit per minute of a key applies to that key alone, in every dialect', async () => {
   const { send } = await openProxy({ file: fileWith('key-limits: { LAPTOP: { requests-per-minute: 1 } }') })
   const ask = (at: number, headers: Record<string, string>) =>
     send(callers[at]?.[0] ?? '', { body: JSON.stringify(callers[at]?.[1]), headers })
@@ -72,7 +72,7 @@ test('a key sees and uses its models only, by name, alias and provider', async (
   expect(chatsOf(proxy.demo)).toEqual([])
 })
 
-test('the credits of a day are refused once spent, with the seconds until midnight', async () => {
+test('a key without credits for the day is refused with the seconds until midnight', async () => {
   const proxy = await openProxy({ file: fileWith('key-limits: { laptop: { credits-per-day: 0.000001 } }') })
   const body = JSON.stringify(callers[0][1])
   const ask = (headers: Record<string, string>) => proxy.send('/v1/chat/completions', { body, headers })
@@ -93,7 +93,7 @@ test('the credits of a day are refused once spent, with the seconds until midnig
 const server = (): Config['server'] =>
   loaded({ file: fileWith('key-limits: { laptop: { credits-per-day: 10 } }'), env: {} }).config.server
 
-test('running requests count with the average of the day, once, until they end', () => {
+test('a running request counts as the average request of the day until it ends', () => {
   const spent = { requests: 4, nanoAiu: 8e9 }
   const midday = new Date(2026, 10, 23, 12).getTime()
   const limit = createCreditLimit({ spentToday: () => spent }, server, () => midday)
@@ -137,7 +137,7 @@ test('with rate-limit: wait, requests over the limit are served in turn; the que
   expect(limit.waiting()).toBe(0)
 })
 
-test('a waiting request is served later instead of refused', async () => {
+test('a request above the limit waits and is then served', async () => {
   const proxy = await openProxy({ file: 'server: { max-requests-per-minute: 600, rate-limit: wait }' })
   const replies = await Promise.all(Array.from({ length: 605 }, () => proxy.send('/v1/embeddings', { body: '{}' })))
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([400]))

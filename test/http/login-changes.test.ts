@@ -24,7 +24,7 @@ async function sourcesOf({ send }: Proxy): Promise<Readonly<Record<string, strin
 
 const seeds = ['gpt-5-mini', 'grok-code-fast-1', 'gpt-5', 'gpt-4.1', 'gpt-4', 'gpt-4o-mini', 'gpt-3.5-turbo']
 
-test('without a login requests are a 503 that names the command, and the seeds are listed', async () => {
+test('without a login, requests fail with a 503 that names the login command, and the seeds are listed', async () => {
   const proxy = await openProxy({ login: 'none' })
   const { send, chat, demo } = proxy
   const requests = [
@@ -85,7 +85,7 @@ test('a login is noticed without any request', async () => {
   await expect.poll(() => sourcesOf(proxy)).toMatchObject({ 'claude-sonnet-4.5': 'live' })
 })
 
-test('C12 after a logout the seeds are back, and requests are a 503', async () => {
+test('C12 after a logout, the seeds are listed again and requests fail with a 503', async () => {
   const look = fakeIntervals()
   const proxy = await openProxy({ login: 'none' })
   const { chat, store, demo } = proxy
@@ -144,7 +144,7 @@ test('a revoked login is a 503 that names the command, once the token is refused
   })
 })
 
-test('an exchange that fails is a 503 with a time to come back, and the next request tries again', async () => {
+test('a failed token exchange is a 503 with retry-after, and the next request tries again', async () => {
   const { chat, demo } = await openProxy({
     prepare: (server) => {
       server.script('/copilot_internal/v2/token', {
@@ -160,7 +160,7 @@ test('an exchange that fails is a 503 with a time to come back, and the next req
   expect(demo.exchanges()).toBe(2)
 })
 
-test('while no list could be fetched, an unknown name is answered with the reason', async () => {
+test('while the model list cannot be fetched, the error of an unknown name states why', async () => {
   const { chat } = await openProxy({
     prepare: (server) => {
       // A list that is asked for before the account is known is asked for again afterwards.

@@ -46,7 +46,7 @@ test.each([
   ['D09 chunks in disguise', rawChat('0\r\n\r\n', ['Transfer-Encoding: xchunked']), 400],
   ['D02 headers of 20 KB', `GET /v1/models HTTP/1.1\r\nHost: localhost\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
   ['D11 a URL of 100 KB', `GET /v1/models?${'a'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431],
-])('%s: a status, in the usual envelope, nothing more, and hangs up', async (_what, text, status) => {
+])('%s: gets one error in the usual envelope, then the connection closes', async (_what, text, status) => {
   const { raw, send, demo } = await openProxy()
   const sent = await raw(text)
   expect(sent.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
@@ -102,7 +102,7 @@ test('P15 the absolute form that names the Host, as through a proxy, is served l
   }
 })
 
-test('P15 an asterisk is a target for OPTIONS alone', async () => {
+test('P15 only OPTIONS accepts an asterisk as target', async () => {
   const { raw } = await openProxy()
   const statusOf = async (method: string) =>
     parseReply(await raw(`${method} * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)).status
@@ -145,7 +145,7 @@ test.each([
   expect(await readAll(client)).not.toContain('HTTP/1.1')
 })
 
-test('what is no HTTP after a request that was answered is answered as ever', async () => {
+test('invalid HTTP after an answered request gets the usual error', async () => {
   const { socket } = await openProxy()
   const client = await socket()
   client.write('GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n')

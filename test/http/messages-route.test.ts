@@ -39,7 +39,7 @@ test.each([
   expect(reply.text).toContain('You said: Hello')
 })
 
-test('the name a caller used comes back, dated and dashed as it was', async () => {
+test('the answer has the model name of the request, with its date and dashes', async () => {
   const proxy = await openProxy()
   const model = 'claude-sonnet-4-5-20250929'
   expect((await ask(proxy, { model })).json()).toMatchObject({ model })
@@ -104,7 +104,7 @@ describe('errors, in Anthropic’s envelope', () => {
   })
 
   test.each(['claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.3-codex'])(
-    'a full context of %s is said in the words Claude Code acts on',
+    'a full context of %s has the message that Claude Code recognises',
     async (model) => {
       const proxy = await openProxy()
       const reply = await ask(proxy, { model, ...says('[demo:overflow]') })
@@ -129,7 +129,7 @@ describe('errors, in Anthropic’s envelope', () => {
 })
 
 describe('what Claude Code sends', () => {
-  test('strict turns what is lost into a 400 that names it', async () => {
+  test('chat.strict refuses a loss with a 400 that names the field', async () => {
     const proxy = await openProxy({ file: 'chat: { strict: true }' })
     const reply = await ask(proxy, { model: 'gpt-5-mini', top_k: 5 })
     expect(reply.status).toBe(400)

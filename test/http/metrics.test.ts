@@ -71,7 +71,7 @@ test('requests are counted by dialect, route, model and status, with what they c
   expect(valueOf(samples, 'build_info', { version: '0.0.0-test', node: process.version })).toBe(1)
 })
 
-test('what runs and what waits is shown while it does, and a caller that leaves is a 499', async () => {
+test('running and waiting requests are shown as such, and a caller that disconnects is a 499', async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1 }' })
   const { chat, openChat, demo } = proxy
   await chat()
@@ -96,7 +96,7 @@ test('what runs and what waits is shown while it does, and a caller that leaves 
   held.resolve()
 })
 
-test('what is no HTTP at all is counted among the refused', async () => {
+test('invalid HTTP is counted as a refused request', async () => {
   const proxy = await openProxy()
   const socket = connect(proxy.port, '127.0.0.1')
   socket.end('no HTTP\r\n\r\n')
@@ -109,7 +109,7 @@ function isOfOneWhoLeft({ message }: { readonly message: string }): boolean {
   return message.startsWith('the caller left')
 }
 
-test('a caller that leaves in mid-stream is counted once, with what the model had read, and has its line', async () => {
+test('a caller that disconnects in mid-stream is counted once, with its input tokens, and has a log line', async () => {
   const proxy = await openProxy()
   const body = { model: 'claude-sonnet-4.5', max_tokens: 10, stream: true, ...saying('[demo:slow 50] [demo:long 500]') }
   const caller = new AbortController()
@@ -129,7 +129,7 @@ test('a caller that leaves in mid-stream is counted once, with what the model ha
   expect(read?.['tokensIn']).toBeGreaterThan(0)
 })
 
-test('a token that could not be renewed is counted as such', async () => {
+test('a failed token renewal is counted', async () => {
   const proxy = await openProxy({
     prepare: (demo) => demo.script('/copilot_internal/v2/token', { outcome: textReply(500, 'no'), times: 9 }),
   })
@@ -139,7 +139,7 @@ test('a token that could not be renewed is counted as such', async () => {
   expect(valueOf(samples, 'token_refreshes_total', { outcome: 'ok' })).toBeUndefined()
 })
 
-test('metrics ask for a key where one is set', async () => {
+test('metrics require a key if there are keys', async () => {
   const { send } = await openProxy({ file: 'server: { api-keys: [a-key-of-mine] }' })
   expect((await send('/metrics')).status).toBe(401)
   const reply = await send('/metrics', { headers: { authorization: 'Bearer a-key-of-mine' } })

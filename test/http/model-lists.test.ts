@@ -127,7 +127,7 @@ describe('a long context tier', () => {
     },
   )
 
-  test('is in Anthropic’s list and Codex’s catalogue a row of its own, and in OpenAI’s a fact of the model', async () => {
+  test('is a separate model in Anthropic’s list and Codex’s catalogue, and a field in OpenAI’s list', async () => {
     const { chat, send } = await openProxy({ file })
     await chat({ model: 'gpt-5.2' })
     const openai = JSON.parse((await send('/v1/models')).text).data
@@ -147,7 +147,7 @@ describe('a long context tier', () => {
   })
 })
 
-test('a warning of upstream’s on a model is in the log once', async () => {
+test('a warning of upstream about a model is logged once', async () => {
   const { chat, log } = await openProxy()
   for (let turn = 1; turn <= 2; turn += 1) expect((await chat({ model: 'gemini-2.5-pro' })).status).toBe(200)
   const lines = log.filter(({ message }) => message === 'Copilot warns about this model')

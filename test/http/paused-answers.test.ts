@@ -93,7 +93,7 @@ test('a Responses caller gets one answer with the searches between its texts, st
   }
 })
 
-test('upstream gets its blocks back as they came, behind the same request, which the model has caused and not the user', async () => {
+test('upstream gets its blocks back unchanged in a continuation that counts as made by the agent', async () => {
   const proxy = await openProxy()
   const reply = await proxy.chat({ model, ...saying('[demo:pause 2][demo:reasoning] go'), reasoning_effort: 'low' })
   expect(reply.status).toBe(200)
@@ -112,7 +112,7 @@ test('upstream gets its blocks back as they came, behind the same request, which
   expect(second?.body.messages.at(-1).content[2]).toMatchObject({ input: { query: 'simulated' } })
 })
 
-test('five times, and then the answer ends where it is', async () => {
+test('an answer is continued five times, then ends', async () => {
   const proxy = await openProxy()
   const reply = await proxy.chat({ model, ...saying('[demo:pause 99] go') })
   expect(reply.json()).toMatchObject({
@@ -121,7 +121,7 @@ test('five times, and then the answer ends where it is', async () => {
   expect(sentTo(proxy)).toHaveLength(6)
 })
 
-test('a call of the caller’s tools at the end is the caller’s to answer', async () => {
+test('a call of the caller’s tool at the end is passed to the caller', async () => {
   const proxy = await openProxy()
   const tools = [{ type: 'function', function: { name: 'Read', parameters: { type: 'object', properties: {} } } }]
   const reply = await proxy.chat({ model, tools, ...saying('[demo:pause][demo:tool Read] go') })
@@ -148,7 +148,7 @@ test.each([
   ['without its last event', paused],
   ['with a mark of OpenAI’s kind in its place', [...paused, 'data: [DONE]\n\n']],
   ['with more behind its end, and never closed', [...paused, stop, messageEvent({ type: 'ping' })]],
-])('a paused answer that ends %s goes on', async (how, pieces) => {
+])('a paused answer that ends %s is continued', async (how, pieces) => {
   const proxy = await openProxy()
   const ending = how.includes('never') ? 'hold' : 'end'
   for (const stream of [true, false]) {
@@ -163,7 +163,7 @@ test.each([
   }
 })
 
-test('parts that come in one piece each lose nothing, and say nothing twice', async () => {
+test('parts that arrive in one piece each are neither lost nor repeated', async () => {
   const proxy = await openProxy()
   for (const stream of [true, false]) {
     const whole = [[...paused, stop].join(''), [...completing, stop].join('')].map((piece) => streamReply([piece]))
@@ -174,10 +174,10 @@ test('parts that come in one piece each lose nothing, and say nothing twice', as
   }
 })
 
-describe('upstream that does not go on', () => {
+describe('an upstream that does not continue', () => {
   const refusals = [400, 404, 413, 422].flatMap((status) => [true, false].map((stream) => [status, stream] as const))
 
-  test.each(refusals)('leaves the answer as one that was cut: refused with %s (stream: %s)', async (status, stream) => {
+  test.each(refusals)('leaves the answer marked as truncated: refused with %s (stream: %s)', async (status, stream) => {
     const proxy = await openProxy()
     const refusal = failure(status, {
       message: 'This model does not support assistant message prefill.',
@@ -222,7 +222,7 @@ describe('upstream that does not go on', () => {
   test.each([
     ['nothing', []],
     ['a beginning', completing.slice(0, 3)],
-  ])('is a failure of the reply that it is in, by its request id: %s', async (_, pieces) => {
+  ])('is reported with the request id of the failed reply: %s', async (_, pieces) => {
     const proxy = await openProxy()
     for (const stream of [true, false]) {
       const named = (place: string) => ({ headers: { 'x-github-request-id': `${place}-${stream}` } })

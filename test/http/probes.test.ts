@@ -17,7 +17,7 @@ test.each(['/v1/responses', '/responses'])('a WebSocket upgrade of %s is answere
   expect(answer).toContain('WebSocket is not supported')
 })
 
-test('GET /v1/responses without an upgrade is not allowed, and says what is', async () => {
+test('GET /v1/responses without an upgrade is a 405 that names the allowed method', async () => {
   const { send } = openInMemory()
   const reply = await send('/v1/responses')
   expect(reply.status).toBe(405)

@@ -26,7 +26,7 @@ async function arrived({ send }: Proxy): Promise<void> {
   for (let round = 0; round < 3; round += 1) await send('/healthz')
 }
 
-test('beyond the places and the queue a request is a 429 that says when to come back', async () => {
+test('if the queue is full, a request is a 429 with retry-after', async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1, max-queued-requests: 1 }' })
   const { leave } = await occupy(proxy)
   const waiting = proxy.chat(saying('waits'))
@@ -56,7 +56,7 @@ test('a refused upload is not read before it is refused', async () => {
   await leave()
 })
 
-test('every kind of end admits the next request', async () => {
+test('the next request is admitted however a request ends', async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 1, max-queued-requests: 0 }' })
   const ends = [
     '[demo:error 500]',

@@ -25,7 +25,7 @@ function limitAt(perMinute: number, most?: number) {
 
 const times = (count: number, ask: () => number): readonly number[] => Array.from({ length: count }, () => ask())
 
-test('takes as many at once as a minute allows, then says when to come back', () => {
+test('accepts as many requests at once as a minute allows, then sends retry-after', () => {
   const { ask, pass } = limitAt(6)
   expect(times(6, ask)).toEqual([0, 0, 0, 0, 0, 0])
   expect(ask()).toBe(10)
@@ -35,7 +35,7 @@ test('takes as many at once as a minute allows, then says when to come back', ()
   expect(times(2, ask)).toEqual([0, 10])
 })
 
-test('a request that is refused counts for nothing', () => {
+test('a refused request does not count towards the limit', () => {
   const { ask, pass } = limitAt(1)
   expect(ask()).toBe(0)
   times(1000, ask)
@@ -43,17 +43,17 @@ test('a request that is refused counts for nothing', () => {
   expect(ask()).toBe(0)
 })
 
-test('one caller does not use up what another has', () => {
+test('each caller has a limit of its own', () => {
   const { ask } = limitAt(1)
   expect([ask('one'), ask('one'), ask('two'), ask('two')]).toEqual([0, 60, 0, 60])
 })
 
-test('a changed limit holds for the next request; the part of it that is used up stays used up', () => {
+test('a changed limit applies to the next request and keeps the used part', () => {
   const { ask } = limitAt(2)
   expect([ask('one', 2), ask('one', 1), ask('one', 4), ask('one', 4), ask('one', 4)]).toEqual([0, 30, 0, 0, 15])
 })
 
-test('forgets callers that are quiet, and the quietest of too many', () => {
+test('forgets idle callers, and the least recent of too many', () => {
   const { ask, pass } = limitAt(1, 3)
   for (const caller of ['a', 'b', 'c', 'd']) expect(ask(caller)).toBe(0)
   expect(['d', 'c', 'b', 'a'].map((caller) => ask(caller))).toEqual([60, 60, 60, 0])

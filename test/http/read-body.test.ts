@@ -25,14 +25,14 @@ async function read(request: IncomingMessage): Promise<WeakRef<ArrayBufferLike>>
 test.each([
   ['plain', (body: Buffer) => requestWith(body)],
   ['compressed', (body: Buffer) => requestWith(gzipSync(body), { 'content-encoding': 'gzip' })],
-])('a request that stays for its answer does not hold its body: %s', async (_, make) => {
+])('a request that waits for its answer does not keep its body in memory: %s', async (_, make) => {
   const request = make(Buffer.from(`"${'x'.repeat(100_000)}"`))
   expect(await isCollected(await read(request))).toBe(true)
   // Node reports a caller that leaves later on the request, where nobody may be missing.
   expect(() => request.emit('error', new Error('aborted'))).not.toThrow()
 })
 
-test('gives the memory of chunks back at once, but none that others may use', async () => {
+test('frees the memory of chunks at once, except memory that is shared', async () => {
   const alone = [new Uint8Array(70_000).fill(0x61), new Uint8Array(80_000).fill(0x62)].map(({ buffer }) => buffer)
   const shared = Buffer.from(new ArrayBuffer(20_000)).fill(0x63)
   const request = new IncomingMessage(new Socket())
@@ -67,7 +67,7 @@ test('reads a body that has arrived completely at once, and the request still em
   expect(ended).toBe(true)
 })
 
-test('a body that is here but for its last byte is waited for', async () => {
+test('waits for the last byte of a body', async () => {
   const request = new IncomingMessage(new Socket())
   Object.assign(request.headers, { 'content-length': '7' })
   request.push('"whole')

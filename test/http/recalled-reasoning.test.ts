@@ -65,7 +65,7 @@ describe.each(models)('a client that drops reasoning_opaque, with %s', (model, r
     expect(proxy.demo.count(route)).toBe(2)
   })
 
-  test('does not with calls under other ids: the model does ask for its reasoning', async () => {
+  test('fails with calls under other ids, because the model requires its reasoning', async () => {
     const proxy = await openProxy()
     const { said } = await turn(proxy, model, [prompt], false)
     const renamed = objectsOf(said['tool_calls']).map(({ type, function: called }) => ({
@@ -87,7 +87,7 @@ function sentOpaque({ demo }: Proxy): unknown {
   return messages.find(({ role }) => role === 'assistant')?.['reasoning_opaque']
 }
 
-test('what the client hands back itself is never replaced', async () => {
+test('reasoning that the client returns is never replaced', async () => {
   const proxy = await openProxy()
   const { said } = await turn(proxy, gemini, [prompt], false)
   await turn(proxy, gemini, [prompt, ...goOn(said)], false)

@@ -46,7 +46,7 @@ test('F05 limits change for the next request', async () => {
   expect((await held).status).toBe(200)
 })
 
-test('a raised limit lets those in that already wait', async () => {
+test('a raised limit admits requests that already wait', async () => {
   const { chat, daemon, configure, demo, send } = await openProxy({ file: 'server: { max-concurrent-requests: 1 }' })
   const gates = [demo.gateNext(), demo.gateNext()]
   const replies = [chat(), chat()]
@@ -118,7 +118,7 @@ function embeddings(count: number): Outcome {
   return jsonReply(200, { data: Array.from({ length: count }, (_, index) => ({ index, embedding: [1] })) })
 }
 
-test('a request of several parts is finished on the connection it began on', async () => {
+test('a request of several parts ends on the connection on which it started', async () => {
   const held = Promise.withResolvers<void>()
   const { send, daemon, configure, demo, chat } = await openProxy()
   expect((await chat()).status).toBe(200)

@@ -17,7 +17,7 @@ const refusals = [
   ['error 400 editor-version', 400, /^bad request: unknown Editor-Version.* Set copilot\.headers\.editor-version/],
 ] as const
 
-test.each(apis)('%s says what happened, what to do, and how GitHub calls the request', async (path, bodyOf) => {
+test.each(apis)('%s states what happened, what to do and GitHub’s request id', async (path, bodyOf) => {
   const proxy = await openProxy()
   for (const [marker, status, words] of refusals) {
     const body = { model: 'gpt-5-mini', ...bodyOf(`[demo:${marker}]`) }
@@ -38,7 +38,7 @@ test.each(apis)('%s says what happened, what to do, and how GitHub calls the req
   }
 })
 
-test.each(apis)('a stream of %s that breaks off says how GitHub calls the request', async (path, bodyOf) => {
+test.each(apis)('a broken stream of %s states GitHub’s request id', async (path, bodyOf) => {
   const proxy = await openProxy()
   const body = { model: 'gpt-5-mini', stream: true, ...bodyOf('[demo:cut] one two three') }
   const reply = await proxy.send(path, { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
@@ -49,7 +49,7 @@ test.each(apis)('a stream of %s that breaks off says how GitHub calls the reques
   expect(JSON.stringify(line)).toContain(`"${id}"`)
 })
 
-test('a 401 has upstream’s request id in its headers, and the words that clients know', async () => {
+test('a 401 has upstream’s request id in its headers and the message that clients know', async () => {
   const { chat } = await openProxy()
   const reply = await chat({ messages: [{ role: 'user', content: '[demo:error 401]' }] })
   expect(reply.status).toBe(401)

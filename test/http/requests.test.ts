@@ -69,7 +69,7 @@ test.each([
   ['a stream with an error', '[demo:error-mid]', expect.any(Number), 200],
   ['a stream that was cut', '[demo:cut]', 502, 200],
   ['a stream without an end', '[demo:eof]', 502, 200],
-])('%s has the status of the metrics', async (_what, marker, status, httpStatus) => {
+])('%s has the same status as in the metrics', async (_what, marker, status, httpStatus) => {
   const proxy = await openProxy()
   await proxy.chat({ ...saying(marker), stream: true })
   const [request] = await listOf(proxy, '?failed=true')
@@ -143,7 +143,7 @@ test.each([
   expect((await proxy.send(`/requests/${request?.id}`, { headers })).status).toBe(403)
 })
 
-test('following takes what ended after a request', async () => {
+test('following lists the requests that ended after a request', async () => {
   const proxy = await openProxy()
   await proxy.chat()
   const [first] = await listOf(proxy)

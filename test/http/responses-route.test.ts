@@ -67,7 +67,7 @@ test.each([
   }
 })
 
-test('the joined input is items in order, the reply among them', async () => {
+test('the joined input has all items in order, including the reply', async () => {
   const proxy = await openProxy()
   const first = JSON.parse((await ask(proxy, { input: 'one' })).text)
   await ask(proxy, { input: [{ role: 'user', content: 'two' }], previous_response_id: first.id })
@@ -118,7 +118,7 @@ test('a stored response can be read, its input listed, and deleted', async () =>
   expect(gone.json()).toMatchObject({ error: { code: 'response_not_found' } })
 })
 
-test('an item_reference stands for the item of a stored response', async () => {
+test('an item_reference is replaced by the item of a stored response', async () => {
   const proxy = await openProxy()
   const made = JSON.parse((await ask(proxy, { input: 'one' })).text)
   const message = made.output.find((item: Json) => item['type'] === 'message')
@@ -134,7 +134,7 @@ test('an item_reference stands for the item of a stored response', async () => {
 })
 
 describe('sends the request again without the parts that upstream refuses', () => {
-  test('foreign ciphertext, once, with a warning', async () => {
+  test('ciphertext of another upstream, once, with a warning', async () => {
     const proxy = await openProxy()
     const input = [
       { role: 'user', content: 'one' },
@@ -149,7 +149,7 @@ describe('sends the request again without the parts that upstream refuses', () =
     expect(reply.headers['x-copilot-proxy-warnings']).toContain('thinking_dropped')
   })
 
-  test('an unknown member, and it is remembered', async () => {
+  test('an unknown field, and remembers the refusal', async () => {
     const proxy = await openProxy()
     expect((await ask(proxy, { brand_new_member: 1 })).status).toBe(200)
     expect(proxy.demo.count('/responses')).toBe(2)
@@ -159,7 +159,7 @@ describe('sends the request again without the parts that upstream refuses', () =
     expect(again.headers['x-copilot-proxy-warnings']).toContain('brand_new_member')
   })
 
-  test('but a refusal that nothing can be done about is the answer', async () => {
+  test('but returns a refusal that it cannot repair', async () => {
     const proxy = await openProxy()
     const reply = await ask(proxy, { input: '[demo:error 400]' })
     expect(reply.status).toBe(400)

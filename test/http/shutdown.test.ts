@@ -39,7 +39,7 @@ test.each([
   ['/v1/models', 503, { error: shuttingDown }],
   ['/healthz', 200, { ok: true }],
 ])(
-  'F01 a request for %s that still comes on a busy connection is a %i, and the last one there',
+  'F01 a further request for %s on a busy connection is a %i and closes the connection',
   async (path, status, body) => {
     const { socket, demo, daemon } = await openProxy()
     const client = await socket()
@@ -62,7 +62,7 @@ test.each([
   },
 )
 
-test('connections that carry no request do not hold it up', async () => {
+test('idle connections do not delay the shutdown', async () => {
   const { socket, send, daemon } = await openProxy()
   const unused = await socket()
   const agent = new Agent({ keepAlive: true })
@@ -75,7 +75,7 @@ test('connections that carry no request do not hold it up', async () => {
   expect(await readAll(unused)).toBe('')
 })
 
-test('a connection that becomes idle while others still run does not hold it up', async () => {
+test('a connection that becomes idle during the shutdown does not delay it', async () => {
   const { demo, chat, daemon } = await openProxy()
   const agent = new Agent({ keepAlive: true })
   onTestFinished(() => agent.destroy())
@@ -88,7 +88,7 @@ test('a connection that becomes idle while others still run does not hold it up'
   await closed
 })
 
-test('F01 what outlives the grace ends: a stream in an error event, everything else in a 503', async () => {
+test('F01 after the grace period, a stream ends in an error event and any other request in a 503', async () => {
   const { openChat, chat, send, demo, daemon } = await openProxy({
     file: 'server: { max-concurrent-requests: 4, max-queued-requests: 1 }',
   })
@@ -112,7 +112,7 @@ test('F01 what outlives the grace ends: a stream in an error event, everything e
   expect(demo.count('/chat/completions')).toBe(4)
 })
 
-test('an upload that does not come to its end is given up after the grace', async () => {
+test('an incomplete upload is aborted after the grace period', async () => {
   const { socket, send, daemon } = await openProxy()
   const client = await socket()
   client.write(
@@ -125,7 +125,7 @@ test('an upload that does not come to its end is given up after the grace', asyn
   await closed
 })
 
-test('a caller that does not read cannot hold it up', async () => {
+test('a caller that does not read cannot delay the shutdown', async () => {
   const { openChat, demo, daemon } = await openProxy()
   demo.script('/chat/completions', {
     outcome: streamReply(Array.from({ length: 1000 }, () => event('x'.repeat(16_000)))),
@@ -154,7 +154,7 @@ test('a port in use is reported unchanged, and nothing stays open', async () => 
   expect((await send('/healthz')).status).toBe(200)
 })
 
-test('closing twice is closing once', async () => {
+test('closing twice has the same effect as closing once', async () => {
   const { daemon } = await openProxy()
   await Promise.all([daemon.close(0), daemon.close(0)])
   await daemon.close(0)

@@ -39,6 +39,6 @@ test.each([
   expect(outcome).toMatchObject(stalled)
 })
 
-test('an upload that is complete is not', async () => {
+test('a complete upload is not aborted', async () => {
   expect(await upload('Content-Length: 2', ['{', '}'], 10_000)).toMatchObject({ text: '{}' })
 })

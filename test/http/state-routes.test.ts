@@ -12,7 +12,7 @@ test('readiness follows the login', async () => {
   expect((await send('/healthz')).json()).toEqual({ ok: true, copilot: 'ok', version: '0.0.0-test' })
 })
 
-test('usage is what GitHub says of the account', async () => {
+test('usage has the quota that GitHub states', async () => {
   const { send } = await openProxy()
   const reply = await send('/usage')
   expect(reply.status).toBe(200)
@@ -56,7 +56,7 @@ test.each([
   [401, 503, 'copilot_unavailable'],
   [403, 503, 'copilot_unavailable'],
   [500, 502, 'upstream_unreachable'],
-])('a %i of GitHub to the question for usage is a %i', async (status, expected, code) => {
+])('a %i of GitHub to a usage request is a %i', async (status, expected, code) => {
   const { send, demo } = await openProxy()
   demo.script('/copilot_internal/user', { outcome: textReply(status, '{"message":"no"}') })
   const reply = await send('/usage')
@@ -64,7 +64,7 @@ test.each([
   expect(reply.json()).toMatchObject({ error: { code } })
 })
 
-test('a caller that leaves while usage is fetched is nobody’s failure', async () => {
+test('a caller that disconnects while usage is fetched is not logged as a failure', async () => {
   const { send, demo, log } = await openProxy()
   const held = Promise.withResolvers<void>()
   demo.script('/copilot_internal/user', { outcome: { kind: 'silent' }, after: held.promise })
@@ -78,7 +78,7 @@ test('a caller that leaves while usage is fetched is nobody’s failure', async 
   held.resolve()
 })
 
-test('all who ask for usage at the same time, and soon after, share one question to GitHub', async () => {
+test('concurrent and following usage requests share one request to GitHub', async () => {
   const { send, demo, chat } = await openProxy()
   await chat()
   const held = Promise.withResolvers<void>()

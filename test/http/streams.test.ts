@@ -66,7 +66,7 @@ async function nextEvent(reply: { readonly next: () => Promise<string | undefine
   }
 }
 
-test('E05 a silent upstream is bridged by comments', async () => {
+test('E05 comments are sent while upstream is silent', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const { openChat, demo } = await openProxy()
   const gate = demo.gateNext()
@@ -89,7 +89,7 @@ test.each([
   ['responses', '/v1/responses', ': keepalive', 'upstream_timeout'],
   ['messages', '/v1/messages', 'event: ping\ndata: {"type":"ping"}', 'timeout_error'],
 ] as const)(
-  'a %s caller hears of somebody before upstream has answered, and of the failure in an event',
+  'a %s caller gets a heartbeat before upstream answers, and a failure as an event',
   async (_, path, heartbeat, type) => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const { open, demo, log } = await openProxy({ file: 'copilot: { timeouts: { headers-seconds: 0.5 } }' })
@@ -150,7 +150,7 @@ test('E04 an upstream that falls silent in mid-stream ends in an error event, or
   await demo.until(() => demo.aborted() === 2)
 })
 
-test('E05 a stream that is slower than the idle limit in all, but never silent for that long, is served', async () => {
+test('E05 a stream that lasts longer than the idle limit is served if no pause is that long', async () => {
   const { openChat } = await openProxy({ file: shortTimeouts })
   const text = await (await openChat(saying('[demo:slow 40] one two three four'))).rest()
   expect(dataOf(text).at(-1)).toBe('[DONE]')
@@ -163,7 +163,7 @@ const broken = [
 ] as const
 
 test.each(broken)(
-  'E06 E07 %s ends in an error event without an end mark, and is a 502 for who wants it whole',
+  'E06 E07 %s ends in an error event without an end mark, or is a 502 without streaming',
   async (prompt, code) => {
     for (const model of ['gpt-5-mini', 'claude-sonnet-4.5', 'gemini-2.5-pro', 'grok-code-fast-1']) {
       const { openChat, chat, demo, log } = await openProxy()
@@ -256,7 +256,7 @@ test('E25 lone surrogates, which JSON can hold and UTF-8 cannot, keep their esca
   expect(await (await openChat()).rest()).toContain(String.raw`"\ud83d"`)
 })
 
-test('what upstream sends beyond the known fields passes in its own words', async () => {
+test('unknown fields of upstream pass unchanged', async () => {
   const { openChat, demo } = await openProxy()
   const said = event('one').replace('"choices"', '"new_field":{"a":[1.50,1e3,null]},"choices"')
   demo.script('/chat/completions', { outcome: streamReply([said, event('', 'stop'), done]) })
@@ -321,7 +321,7 @@ test('waiting for a slow caller leaves nothing behind on its response', async ()
   expect(most).toBeLessThanOrEqual(before + 1)
 })
 
-test('E03 a caller that takes nothing for as long as upstream may be silent is given up', async () => {
+test('E03 a caller that reads nothing for the idle limit is disconnected', async () => {
   const { openChat, demo, log } = await openProxy({ file: shortTimeouts })
   const pieces = Array.from({ length: 3000 }, () => event('x'.repeat(16_000)))
   demo.script('/chat/completions', { outcome: streamReply(pieces) })

@@ -72,7 +72,7 @@ test.each([
   expect(demo.count('/chat/completions')).toBe(2)
 })
 
-test('E11 whether and when to try again is passed on as upstream says it, unless it would be in vain', async () => {
+test('E11 upstream’s retry headers are passed on, except for errors that a retry cannot fix', async () => {
   const { chat, demo } = await openProxy()
   const headers = { 'x-should-retry': 'true', 'retry-after-ms': '650', 'retry-after': '1' }
   const refusal = (code: string) => ({ outcome: jsonReply(429, { error: { message: 'slow down', code } }, headers) })
@@ -147,7 +147,7 @@ test(
   },
 )
 
-test('E20 an upstream that is not there is a 502 that says so', async () => {
+test('E20 an unreachable upstream is a 502 that says so', async () => {
   const { chat, demo } = await openProxy()
   await chat()
   await demo.close()
@@ -210,7 +210,7 @@ test('E29 of the upstream headers only those on the list reach the caller', asyn
   }
 })
 
-test('every reply has a request id of its own, which upstream is sent too, and names its route once it has one', async () => {
+test('every reply has a request id, which upstream gets too, and the name of its route if it has one', async () => {
   const { send, chat, openChat, demo } = await openProxy()
   const streamed = await openChat()
   await streamed.rest()
@@ -330,7 +330,7 @@ test('upstream gets the configured identity, and no header of the caller', async
   expect(JSON.stringify(headers)).not.toContain('example-key')
 })
 
-test('an image anywhere in the request raises the vision flag', async () => {
+test('an image anywhere in the request sets the vision header', async () => {
   const { chat, demo } = await openProxy()
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
   const messages = [
@@ -398,7 +398,7 @@ describe.each(callers)('tools of a %s caller', (caller) => {
 test.each([
   ['kimi-k2.6', 'functions.'],
   ['kimi-k3', ''],
-])('a tool loop of any caller goes on with %s, whatever ids and sampling it has', async (model, prefix) => {
+])('a tool loop of any caller works with %s, whatever ids and sampling parameters it has', async (model, prefix) => {
   const proxy = await openProxy()
   const soFar = [
     { role: 'user', content: 'go' },

@@ -138,7 +138,7 @@ describe.each([
   })
 })
 
-test('a search belongs to the turn of its answer, and is the work of an agent', async () => {
+test('a search has the interaction id of its answer and counts as made by the agent', async () => {
   const proxy = await openProxy()
   await ask(proxy, 'messages', { tools: [search, read] })
   const [answer] = sentTo(proxy, '/v1/messages')
@@ -152,7 +152,7 @@ test('a search belongs to the turn of its answer, and is the work of an agent', 
   expect(answer?.headers['x-interaction-id']).toMatch(/^[\da-f-]{36}$/)
 })
 
-test('the search is announced before it has ended', async () => {
+test('the caller is told of a search before the search ends', async () => {
   const proxy = await openProxy()
   const body = bodyOfPrompt('messages', claude, calling('herons [demo:slow 40]'), { tools: [search], stream: true })
   const reply = await proxy.open(dialectPaths.messages, { body })
@@ -257,7 +257,7 @@ describe('the limits of the tool', () => {
     expect(JSON.stringify(second.input)).toContain('herons -site:example.com')
   })
 
-  test('more than max_uses, an endless query and none at all are errors, and nothing is asked for them', async () => {
+  test('too many searches, an endless query and an empty one are errors without an upstream request', async () => {
     const proxy = await openProxy()
     const prompt = calling('a', 'b') + calling('x'.repeat(2000)) + '[demo:tool web_search {"question":1}]'
     const reply = await ask(proxy, 'messages', { tools: [{ ...search, max_uses: 1 }] }, { prompt })
@@ -347,7 +347,7 @@ test.each([true, false])(
   },
 )
 
-test('where upstream does not go on, the answer ends with what was found', async () => {
+test('if upstream does not continue, the answer ends with the search results', async () => {
   const proxy = await openProxy()
   const prompt = calling('herons')
   const body = bodyOfPrompt('messages', claude, prompt, { tools: [search] })
@@ -359,7 +359,7 @@ test('where upstream does not go on, the answer ends with what was found', async
   expect(messageIn(text).content.at(-1)).toMatchObject({ type: 'web_search_tool_result', content: found })
 })
 
-test('a call of the caller’s own tool beside a search is the caller’s, and both come back with the next request', async () => {
+test('a call of the caller’s tool next to a search is passed to the caller, and the next request returns both', async () => {
   const proxy = await openProxy()
   const prompt = `[demo:tool Read]${calling('herons')}`
   const tools = [read, search]
@@ -425,7 +425,7 @@ describe('messages.web-search-model', () => {
   })
 
   test.each(['""', 'claude-opus-4.7', 'nonsense'])(
-    '%s: no search is run, and the tool is refused as ever',
+    '%s: no search is run, and the tool is refused as without web search',
     async (name) => {
       const proxy = await openProxy({ file: `messages: { web-search-model: ${name} }` })
       await ask(proxy, 'messages', {}, { prompt: 'Hello' })

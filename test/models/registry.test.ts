@@ -537,7 +537,7 @@ describe('routing', () => {
   })
 
   test.each([
-    ['text-embedding-3-small', chatOnly, /cannot chat: it makes embeddings, at \/v1\/embeddings/],
+    ['text-embedding-3-small', chatOnly, /only makes embeddings\. Use \/v1\/embeddings\./],
     ['gpt-41-copilot', chatOnly, /completes code inside an editor and cannot chat/],
     ['gpt-4.1', embeddings, /cannot make embeddings\. Models that can: text-embedding-3-small\./],
   ])('%s is refused with its reason', (name, ask, detail) => {

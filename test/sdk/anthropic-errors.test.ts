@@ -36,7 +36,7 @@ test.each(failures)(
   },
 )
 
-test('an overload of OpenAI’s models is one of Anthropic’s', async () => {
+test('an overload of OpenAI’s models is reported as Anthropic’s overloaded_error', async () => {
   const { anthropic } = await openAnthropic()
   await expect(anthropic.messages.create(asking('claude-opus-4.7', '[demo:error 529]'))).rejects.toBeInstanceOf(
     Anthropic.OverloadedError,
@@ -58,7 +58,7 @@ test.each(kinds)('$model: a prompt that is too long is worded as clients look fo
   }
 })
 
-test('a limit that lasts for days is not asked again', async () => {
+test('a limit that lasts for days is not retried', async () => {
   const { url, demo } = await openAnthropic()
   const patient = new Anthropic({ baseURL: url, apiKey: 'unused', maxRetries: 2 })
   const error = await thrownBy(patient.messages.create(asking('claude-opus-4.7', '[demo:error 429]')))
@@ -103,7 +103,7 @@ test.each(fewModels)('%s: a caller who leaves closes the connection to upstream'
   await demo.until(() => demo.openStreams() === 0)
 })
 
-test('a request that is wrong names what is wrong with it', async () => {
+test('an invalid request is refused with the name of the field', async () => {
   const { anthropic, demo } = await openAnthropic()
   const block = {
     type: 'image' as const,

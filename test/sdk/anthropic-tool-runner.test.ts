@@ -92,7 +92,7 @@ test.each(allKinds)('$title: the tool runner leads a streamed conversation to it
   expect(prompts()).toHaveLength(2)
 })
 
-test('a caller of the API who asks for a kept conversation is told what to leave out', async () => {
+test('a request for a stored conversation is refused with the name of the field', async () => {
   const [kind] = kinds
   if (kind === undefined) throw new Error('no kind')
   const { anthropic, prompts } = await openRecorded(kind)

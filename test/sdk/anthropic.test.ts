@@ -43,7 +43,7 @@ function sentTo(proxy: Proxy, model: string): Received | undefined {
   return promptsFor(proxy, login).at(-1)
 }
 
-test.each(everyModel)('%s: blocks come one after another, each begun and ended', async (model) => {
+test.each(everyModel)('%s: each block starts and ends before the next one', async (model) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const stream = await anthropic.messages.create({
     ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"a"}][demo:tool now] go'),
@@ -71,7 +71,7 @@ test.each(everyModel)('%s: blocks come one after another, each begun and ended',
   ])
 })
 
-test.each(everyModel)('%s: the stream helper tells text, thoughts and input as they come', async (model) => {
+test.each(everyModel)('%s: the stream helper emits text, thinking and tool input', async (model) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const thinks = kinds.find((kind) => kind.model === model)?.thinks ?? []
   const stream = anthropic.messages.stream({
@@ -256,7 +256,7 @@ test.each(['claude-sonnet-4.5', 'claude-opus-4.7', 'gpt-5-mini', 'gemini-3-pro-p
   },
 )
 
-test('the beta API takes what is new, and upstream gets what it knows', async () => {
+test('the beta API accepts new fields, and upstream gets only fields that it knows', async () => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   for (const model of fewModels) {
     const message = await anthropic.beta.messages.create({
@@ -342,7 +342,7 @@ test('models are listed page by page, and found', async () => {
   await expect(anthropic.models.retrieve('claude-sonet-4.5')).rejects.toBeInstanceOf(Anthropic.NotFoundError)
 })
 
-test('both ways to present a key are taken, and a wrong one is an authentication error', async () => {
+test('both key headers are accepted, and a wrong key is an authentication error', async () => {
   const proxy = await openAnthropic({ file: 'server: { api-keys: [right-key] }' })
   const request = asking('claude-sonnet-4.5', 'Hello')
   await anthropicOf(proxy, 'right-key').messages.create(request)

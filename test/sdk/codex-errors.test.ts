@@ -93,7 +93,7 @@ test.each(logins)('$title: a failure has its status, its words and each package�
   }
 })
 
-test.each(logins)('$title: an overload is each package’s own', async ({ kind }) => {
+test.each(logins)('$title: an overload has the error class of the package', async ({ kind }) => {
   const proxy = await openFor(kind)
   for (const marker of ['error 503', 'failed server_is_overloaded']) {
     const asking = { model: kind.model, text: `[demo:${marker}]` }
@@ -107,7 +107,7 @@ test.each(logins)('$title: an overload is each package’s own', async ({ kind }
 /** Waiting for it would take hours, whatever a client’s own number of retries. */
 const spent = ['error 429 usage_limit_reached', 'failed usage_limit_reached']
 
-test.each(logins)('$title: a spent plan is asked once, and says when it opens again', async ({ kind }) => {
+test.each(logins)('$title: a used-up plan is not retried and states its reset time', async ({ kind }) => {
   const proxy = await openFor(kind)
   for (const marker of spent) {
     const asking = { model: kind.model, text: `[demo:${marker}]` }
@@ -131,7 +131,7 @@ test.each(logins)('$title: a spent plan is asked once, and says when it opens ag
   }
 })
 
-test('a plan without Codex and a quota that was spent are not asked again either', async () => {
+test('a plan without Codex and a used-up quota are not retried', async () => {
   for (const [login, marker, status, words] of [
     ['stored', 'error 429 usage_not_included', 403, 'does not include Codex'],
     ['api-key', 'error 429 insufficient_quota', 429, 'exceeded your current quota'],
@@ -154,7 +154,7 @@ const anyKind: ModelKind = {
   thinks: [],
 }
 
-test('a login that was revoked says what to run, once, and is not asked again', async () => {
+test('a revoked login names the command to run and is not retried', async () => {
   const proxy = await openProxy({ codexLogin: 'stored' })
   await asks.chat(proxy, { model: 'gpt-5.5', text: 'Hello' })
   proxy.codex.logins.revokeAll()
@@ -168,32 +168,35 @@ test('a login that was revoked says what to run, once, and is not asked again', 
   expect(proxy.codex.count(codexRoutes.stored)).toBe(2)
 })
 
-test.each(logins)('$title: what is wrong in a request is named', async ({ kind: { model }, kind }) => {
-  const proxy = await openFor(kind)
-  const image = { type: 'input_image' as const, detail: 'auto' as const, image_url: 'data:image/bmp;base64,AAAA' }
-  await expect(
-    clientOf(proxy).responses.create({ model, input: [{ role: 'user', content: [image] }] }),
-  ).rejects.toMatchObject({
-    status: 400,
-    code: 'invalid_value',
-    param: 'input[0].content[0].image_url',
-    message: expect.stringContaining('does not represent a valid image'),
-  })
-  // Seen before upstream is asked.
-  const wrong = { model, input: [{ role: 'user', content: [{ type: 'input_text' }] }] }
-  // What the package's types do not allow is what is sent here.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const request = wrong as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming
-  await expect(clientOf(proxy).responses.create(request)).rejects.toMatchObject({
-    status: 400,
-    param: 'input[0].content[0].text',
-  })
-  await expect(asks.messages(proxy, { model: 'codex/gpt-9', text: 'Hello' })).rejects.toMatchObject({
-    status: 404,
-    type: 'not_found_error',
-  })
-  expect(promptsFor(proxy, kind)).toHaveLength(1)
-})
+test.each(logins)(
+  '$title: an invalid request is refused with the name of the field',
+  async ({ kind: { model }, kind }) => {
+    const proxy = await openFor(kind)
+    const image = { type: 'input_image' as const, detail: 'auto' as const, image_url: 'data:image/bmp;base64,AAAA' }
+    await expect(
+      clientOf(proxy).responses.create({ model, input: [{ role: 'user', content: [image] }] }),
+    ).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_value',
+      param: 'input[0].content[0].image_url',
+      message: expect.stringContaining('does not represent a valid image'),
+    })
+    // Seen before upstream is asked.
+    const wrong = { model, input: [{ role: 'user', content: [{ type: 'input_text' }] }] }
+    // What the package's types do not allow is what is sent here.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const request = wrong as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming
+    await expect(clientOf(proxy).responses.create(request)).rejects.toMatchObject({
+      status: 400,
+      param: 'input[0].content[0].text',
+    })
+    await expect(asks.messages(proxy, { model: 'codex/gpt-9', text: 'Hello' })).rejects.toMatchObject({
+      status: 404,
+      type: 'not_found_error',
+    })
+    expect(promptsFor(proxy, kind)).toHaveLength(1)
+  },
+)
 
 test.each(logins)('$title: a stream that fails is thrown after the text that came before', async ({ kind }) => {
   const proxy = await openFor(kind)
@@ -239,7 +242,7 @@ test.each(logins)('$title: a caller who leaves closes the connection to upstream
   await proxy.codex.until(() => proxy.codex.openStreams() === 0)
 })
 
-test('a failure that looks as if the model spoke another form does not outlast itself', async () => {
+test('a failure that looks like a wrong request form does not change later requests', async () => {
   const proxy = await openProxy({ codexLogin: 'stored' })
   await expect(asks.responses(proxy, { model: 'gpt-5.5', text: '[demo:error 404]' })).rejects.toMatchObject({
     status: 404,

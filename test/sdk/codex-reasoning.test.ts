@@ -20,7 +20,7 @@ function refusalsIn({ log }: Proxy): readonly unknown[] {
 
 describe.each(codexKinds.map((kind) => ({ kind, title: titleOf(kind) })))('$title', ({ kind }) => {
   test.each(speakers.filter(({ keepsThoughts }) => keepsThoughts))(
-    '$name: its thoughts go back to it byte by byte, and no request is made twice',
+    '$name: gets its reasoning back unchanged, and no request is repeated',
     async (speaker) => {
       const proxy = await openFor(kind)
       for (const stream of [false, true]) {

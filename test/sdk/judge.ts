@@ -40,7 +40,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
       expectOnlyRoute(proxy, kind, speaker)
     })
 
-    test('a stream amounts to what comes without one', async () => {
+    test('a stream and a plain answer have the same content', async () => {
       const proxy = await openFor(kind)
       const prompts = [
         ['[demo:reasoning][demo:long 20] Hello', 'end'],
@@ -98,7 +98,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
       }
     })
 
-    test('a conversation with thoughts in it goes on', async () => {
+    test('a conversation with reasoning can continue', async () => {
       const proxy = await openFor(kind)
       // `replay`: later requests that come without the thoughts are refused.
       const asked = thinks ? '[demo:replay]' : '[demo:reasoning]'

@@ -176,7 +176,7 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
   }
 })
 
-test('what is not to be stored is not', async () => {
+test('store: false stores nothing', async () => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const { id, ...told } = await openai.responses.create({ model: 'gpt-5-mini', input: 'Hello', store: false })
   expect(told).toMatchObject({ store: false, previous_response_id: null })
@@ -199,7 +199,7 @@ test.each(fewModels)('%s: structured output is parsed', async (model) => {
   expect(parsed).toEqual({ city: expect.any(String) })
 })
 
-test('words of refusal are a part of their own, where the model has one', async () => {
+test('a refusal is a separate part, if the model sends one', async () => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   for (const [model, type] of [
     ['gpt-5.3-codex', 'refusal'],
@@ -290,7 +290,7 @@ test('a full context has the code that clients act on', async () => {
   }
 })
 
-test('a limit that lasts for days is not asked again', async () => {
+test('a limit that lasts for days is not retried', async () => {
   const proxy = await openClient({ codexLogin: 'stored' })
   const patient = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: 'unused', maxRetries: 2 })
   const error = await thrownBy(patient.responses.create({ model: 'gpt-4.1', input: '[demo:error 429]' }))
@@ -300,7 +300,7 @@ test('a limit that lasts for days is not asked again', async () => {
   expect(promptsOf(proxy.demo)).toHaveLength(1)
 })
 
-test('an overload of Claude’s is one of OpenAI’s, on both routes', async () => {
+test('an overload of Claude is reported as OpenAI’s, on both routes', async () => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const model = 'claude-opus-4.7'
   const overloaded = { status: 503, type: 'service_unavailable_error', code: 'server_is_overloaded' }
@@ -329,7 +329,7 @@ test.each(fewModels)('%s: a stream that fails is thrown after the text that came
   }
 })
 
-test('a request that is wrong names what is wrong with it', async () => {
+test('an invalid request is refused with the name of the field', async () => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const wrong = { model: 'gpt-5-mini', input: [{ role: 'user', content: [{ type: 'input_text' }] }] }
   // What the package's types do not allow is what is sent here.
@@ -362,7 +362,7 @@ test('leaving a stream closes the connection to upstream', async () => {
   await demo.until(() => demo.openStreams() === 0)
 })
 
-test('one conversation is told over all three dialects', async () => {
+test('one conversation continues over all three dialects', async () => {
   const proxy = await openClient({ codexLogin: 'stored' })
   const model = 'claude-sonnet-4.5'
   const openai = clientOf(proxy)

@@ -157,8 +157,7 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
   const offered = new Set(tools.flatMap((tool) => ('name' in tool ? [tool.name] : [])))
   const fit = (tool: ToolName): ToolName => {
     const name = names.upstreamName(tool)
-    if (!offered.has(name))
-      refuseValue(fieldNames.toolChoice, 'it names a tool that the request does not offer', 'invalid_value')
+    if (!offered.has(name)) refuseValue(fieldNames.toolChoice, 'the request has no tool of this name', 'invalid_value')
     return { name }
   }
   switch (choice.type) {

@@ -29,5 +29,5 @@ export function warnLimits(betas: readonly string[], traits: ModelTraits): reado
     return isMissed ? [`${limit} tokens of ${room}`] : []
   })
   if (missed.length === 0) return []
-  return [{ code: 'dropped', field: 'anthropic-beta', detail: `${traits.id} keeps ${missed.join(' and ')}` }]
+  return [{ code: 'dropped', field: 'anthropic-beta', detail: `${traits.id} is limited to ${missed.join(' and ')}` }]
 }

@@ -78,7 +78,7 @@ export function encodeItems(items: readonly TurnItem[], family: ModelFamily): En
         break
       case 'compaction':
         endRun()
-        warnings.push({ code: 'compaction_dropped', field: item.path, detail: 'only its text was sent' })
+        warnings.push({ code: 'compaction_dropped', field: item.path, detail: 'only the text of the summary was sent' })
         if (item.text !== '') {
           messages.push({ message: { role: 'user', content: item.text }, path: item.path, cache: undefined })
         }
@@ -154,7 +154,9 @@ function encodeReasoning(
   const chosen = hasMessage ? (run.slice(0, lastCall + 1).findLast(fits) ?? run.findLast(fits)) : undefined
   for (const item of run) {
     if (item.type !== 'reasoning' || item.opaque === undefined || item === chosen) continue
-    const detail = fits(item) ? 'a message can have one thought only' : 'reasoning of another model dropped'
+    const detail = fits(item)
+      ? 'upstream accepts only one reasoning block per message'
+      : 'reasoning of another model dropped'
     warnings.push({ code: 'thinking_dropped', field: item.path, detail })
   }
   if (chosen?.opaque === undefined) return {}

@@ -126,7 +126,7 @@ function encodeVerbosity(
 ): Partial<ChatRequest> {
   if (verbosity === undefined) return {}
   if (family.kind === 'gpt' && (family.major ?? 0) >= 5) return { verbosity }
-  warnings.push({ code: 'dropped', field: fieldNames.verbosity, detail: 'supported by GPT-5 and later only' })
+  warnings.push({ code: 'dropped', field: fieldNames.verbosity, detail: 'only GPT-5 and later models support it' })
   return {}
 }
 

@@ -64,7 +64,7 @@ const DIRECT = 'direct'
 
 function callerTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnTool[] {
   if (isPlaceholder(tool)) {
-    const detail = 'deferred tools without a schema are not offered'
+    const detail = 'a deferred tool is offered to the model once it has a schema'
     warnings.push({ code: 'adapted', field: path, detail })
     return []
   }

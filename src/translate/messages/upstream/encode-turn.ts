@@ -212,7 +212,7 @@ function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
 function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
   const { name, description, parameters, strict, cache, path } = tool
   if (strict === true) {
-    const detail = 'some upstream backends do not enforce it; the model sees the schema all the same'
+    const detail = 'not every upstream backend enforces the schema; the model still gets it'
     warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
   }
   // `prepareTurn` has made every schema an object schema.

@@ -60,7 +60,7 @@ const TOOL_LISTS = new Set(['additional_tools', 'tool_search_output'])
 function dropReason(type: string): string {
   return type === 'configuration_update'
     ? 'this model cannot change settings during a conversation'
-    : 'only its own upstream supports this item type'
+    : 'only the upstream that created this item accepts it'
 }
 
 type Decode = (item: JsonObject, path: string, warnings: Warning[]) => TurnItem | undefined
@@ -80,7 +80,7 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['compaction', decodeCompaction],
   // Codex's older name.
   ['compaction_summary', decodeCompaction],
-  ['item_reference', (_item, path) => refuseValue(path, 'the item it refers to is not stored', 'item_not_found')],
+  ['item_reference', (_item, path) => refuseValue(path, 'the referenced item is not stored', 'item_not_found')],
 ])
 
 const roles: ReadonlyMap<unknown, MessageItem['role']> = new Map<unknown, MessageItem['role']>([

@@ -31,7 +31,7 @@ export function recallResponses(request: CallerRequest, { responses }: Pick<Repl
     throw new Fault({
       kind: 'invalid_request',
       path: 'input',
-      detail: 'the item of this item_reference is not stored; send the item itself instead',
+      detail: 'the referenced item is not stored; send the item itself instead',
       code: 'item_not_found',
     })
   }

@@ -76,7 +76,7 @@ function encodeSearch(
     warnings.push({
       code: 'dropped',
       field: `${path}.${member}`,
-      detail: 'this model’s web search has no such setting',
+      detail: 'this model’s web search does not support this setting',
     })
   }
   // OpenAI's filter does not support paths.

@@ -114,7 +114,7 @@ function encodeReasoning(turn: Turn, context: EncodeContext, warnings: Warning[]
   const wanted = wantedEffort(reasoning)
   if (!takesReasoning(model)) {
     if (wanted !== undefined && wanted !== 'none') {
-      warnings.push({ code: 'dropped', field: fieldNames.reasoning, detail: `${model.id} does not reason` })
+      warnings.push({ code: 'dropped', field: fieldNames.reasoning, detail: `${model.id} does not support reasoning` })
     }
     return undefined
   }

@@ -29,7 +29,7 @@ export function toLite(body: JsonObject, warnings: Warning[]): LiteBody {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel, instructions, input, reasoning, ...members } = body
   const offered = takenTools(objectsOf(tools), choice, warnings)
   if (isForced(choice)) {
-    warnings.push({ code: 'dropped', field: 'tool_choice', detail: 'this model decides itself' })
+    warnings.push({ code: 'dropped', field: 'tool_choice', detail: 'this model chooses its tools itself' })
   }
   if (parallel === true && offered.length > 0) {
     warnings.push({ code: 'adapted', field: 'parallel_tool_calls', detail: 'this model calls one tool at a time' })

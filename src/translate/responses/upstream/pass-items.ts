@@ -64,7 +64,7 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
   const type = itemTypeOf(item)
   switch (type) {
     case 'item_reference':
-      return refuseValue(toFieldPath(path), 'the item it refers to is not stored', 'item_not_found')
+      return refuseValue(toFieldPath(path), 'the referenced item is not stored', 'item_not_found')
     case 'reasoning':
       // Upstream cannot check readable text without its ciphertext.
       return isFilled(item['encrypted_content']) ? fitOpaque(item, 'thinking_dropped', scope) : undefined

@@ -96,7 +96,7 @@ export function passToolChoice(choice: unknown, context: EncodeContext): unknown
   if (!isObject(choice)) return choice
   const { type, tools } = choice
   if (!isTaken(type, context)) {
-    refuseValue('tool_choice', 'this model does not have the named tool', 'unsupported_tool')
+    refuseValue('tool_choice', 'the named tool is not available for this model', 'unsupported_tool')
   }
   if (!Array.isArray(tools)) return choice
   const kept = tools.filter((tool: unknown) => !isObject(tool) || isTaken(tool['type'], context))
@@ -189,7 +189,7 @@ function fitMention(mention: JsonObject, offered: readonly JsonObject[]): JsonOb
 function checked(mention: JsonObject, offered: readonly JsonObject[]): JsonObject {
   const { type, name } = mention
   const isOffered = offered.some((tool) => (isFilled(name) ? tool['name'] === name : tool['type'] === type))
-  if (!isOffered) refuseValue('tool_choice', 'it names a tool that the request does not offer', 'invalid_value')
+  if (!isOffered) refuseValue('tool_choice', 'the request has no tool of this name', 'invalid_value')
   return mention
 }
 

@@ -971,7 +971,9 @@ const learnedRefusals: readonly Case[] = [
     learnedRefusals: ['field:top_p', 'field:seed', 'field:stop', 'field:stream_options'],
     body: { top_p: 0.5, seed: 1, temperature: 0 },
     sent: { top_p: undefined, seed: undefined, temperature: 0, stream_options: undefined },
-    warnings: ['top_p', 'seed'].map((name) => `refused_upstream;${name}: dropped, because upstream refused it before`),
+    warnings: ['top_p', 'seed'].map(
+      (name) => `refused_upstream;${name}: upstream refused this field for the model before`,
+    ),
   },
   {
     rule: 'output cap under the name that the model takes',
@@ -997,7 +999,7 @@ const learnedRefusals: readonly Case[] = [
     sent: { max_tokens: undefined, max_completion_tokens: undefined },
     warnings: [
       'adapted;max_tokens: sent as max_completion_tokens',
-      'refused_upstream;max_completion_tokens: dropped, because upstream refused it before',
+      'refused_upstream;max_completion_tokens: upstream refused this field for the model before',
     ],
   },
 ]

@@ -154,8 +154,8 @@ describe('messages', () => {
     const { value, warnings } = encode({ items })
     expect(value['messages']).toEqual([{ role: 'user', content: 'So far.' }, end])
     expect(warnings).toEqual([
-      'compaction_dropped;input.0: only its text was sent',
-      'compaction_dropped;input.1: only its text was sent',
+      'compaction_dropped;input.0: only the text of the summary was sent',
+      'compaction_dropped;input.1: only the text of the summary was sent',
       'dropped;input.2: a web search of another upstream cannot be sent back',
     ])
   })
@@ -317,8 +317,8 @@ describe('reasoning', () => {
       text: 'T',
       raw: 'RAW',
       warnings: [
-        'thinking_dropped;messages.0: a message can have one thought only',
-        'thinking_dropped;messages.2: a message can have one thought only',
+        'thinking_dropped;messages.0: upstream accepts only one reasoning block per message',
+        'thinking_dropped;messages.2: upstream accepts only one reasoning block per message',
       ],
     })
   })
@@ -452,7 +452,7 @@ describe('parameters', () => {
     ])
     expect(
       encode({ fieldNames, sampling: { temperature: 0 } }, { learnedRefusals: ['field:temperature'] }).warnings,
-    ).toEqual(['refused_upstream;sampling.temperature: dropped, because upstream refused it before'])
+    ).toEqual(['refused_upstream;sampling.temperature: upstream refused this field for the model before'])
   })
 
   test('for tools are left out where there are none', () => {
@@ -463,8 +463,8 @@ describe('parameters', () => {
 
   test.each([
     [gpt5, 'low', []],
-    [gpt4, undefined, ['dropped;verbosity: supported by GPT-5 and later only']],
-    [traits('o3'), undefined, ['dropped;verbosity: supported by GPT-5 and later only']],
+    [gpt4, undefined, ['dropped;verbosity: only GPT-5 and later models support it']],
+    [traits('o3'), undefined, ['dropped;verbosity: only GPT-5 and later models support it']],
   ] as const)('verbosity for $id', (model, sent, warned) => {
     const { value, warnings } = encode({ verbosity: 'low' }, { model })
     expect(value['verbosity']).toBe(sent)
@@ -525,7 +525,9 @@ describe('parameters', () => {
         { model: gpt5, learnedRefusals: ['field:reasoning_effort'] },
       )
       expect(value).not.toHaveProperty('reasoning_effort')
-      expect(warnings).toEqual(['refused_upstream;output_config.effort: dropped, because upstream refused it before'])
+      expect(warnings).toEqual([
+        'refused_upstream;output_config.effort: upstream refused this field for the model before',
+      ])
     })
   })
 

@@ -193,7 +193,7 @@ test('what was learned is honoured by both coders of requests', () => {
   const model = traits('gpt-4.1')
   const learnedRefusal = recover(refusal("Unsupported parameter: 'temperature'"))?.learnedRefusal ?? ''
   const messages = [{ role: 'user', content: 'hi' }]
-  const warning = 'refused_upstream;temperature: dropped, because upstream refused it before'
+  const warning = 'refused_upstream;temperature: upstream refused this field for the model before'
   const passed = pass({ model: 'm', messages, temperature: 0 }, { model, learnedRefusals: [learnedRefusal] })
   expect(passed.value).not.toHaveProperty('temperature')
   expect(passed.warnings).toEqual([warning])

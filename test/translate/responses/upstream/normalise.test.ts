@@ -483,7 +483,7 @@ describe('a reply that has begun and fails', () => {
     const { events } = stream(opened + toStream([{ type: 'error', error: { ...error, secret: 's' } }]))
     const spent = { resets_at: 1_790_010_000, resets_in_seconds: 10, plan_type: 'plus' }
     const [told, failed] = events.slice(-2).map(({ event }) => event)
-    const said = 'm. To continue now, buy more at https://chatgpt.com/codex/settings/usage'
+    const said = 'm. To continue now, buy credits at https://chatgpt.com/codex/settings/usage'
     expect(told).toMatchObject({ type: 'error', code: 'usage_limit_reached', error: spent })
     expect(failed.response.error).toEqual({ code: 'rate_limit_exceeded', message: said, ...spent })
     expect(JSON.stringify(told)).not.toContain('secret')

@@ -38,7 +38,7 @@ export const contextManagementRules: readonly Rule[] = [
     adapt: (draft, { traits }) => {
       if (draft.body.context_management === undefined || hasBeta(draft, 'context-management')) return undefined
       const isUnknown = traits.supports.contextEditing === false
-      const detail = isUnknown ? `not supported by ${traits.id}` : 'it requires its beta'
+      const detail = isUnknown ? `not supported by ${traits.id}` : 'not supported without its anthropic-beta header'
       return {
         patch: { context_management: undefined },
         warnings: [{ code: 'dropped', field: 'context_management', detail }],

@@ -141,7 +141,7 @@ export const settingRules: readonly Rule[] = [
       const warning: Warning = {
         code: 'adapted',
         field: `messages.${first}`,
-        detail: 'tools added or removed during the conversation are so from the start',
+        detail: 'tools added or removed during the conversation count as added or removed from the start',
       }
       return { patch: { messages, tools: toolsInForce(body) }, warnings: [warning] }
     },
