@@ -74,7 +74,7 @@ describe('A02 a wildcard, however it is spelt', () => {
 
   test('with a key, it starts and says who can reach it', async () => {
     const { cli, port } = await serve(['--host', '0.0.0.0'], { COPILOT_PROXY_SERVER_API_KEYS: 'right-key-0123456789' })
-    await cli.seen('stderr', /WARN other machines can reach copilot-proxy at 0\.0\.0\.0 \(server\.host\)/)
+    await cli.seen('stderr', /WARN other machines can use copilot-proxy at 0\.0\.0\.0 \(server\.host\)/)
     await cli.seen(
       'stderr',
       /WARN other machines must use an IP address; to use a name, add it to server\.allowed-hosts/,

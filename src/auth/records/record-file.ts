@@ -65,7 +65,7 @@ interface PrivateFile {
   readonly exposure: string | undefined
 }
 
-const notAFile = 'is a link, folder or pipe, not a plain file. Move it away and log in again'
+const notAFile = 'is not a plain file but a link, folder or pipe. Move it away and log in again'
 
 /** Undefined if there is no such file. */
 export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
