@@ -544,7 +544,7 @@ function toStoreFailure(
   error: unknown,
   { busy, unwritable }: { readonly busy: string; readonly unwritable: string },
 ): RefreshFailure {
-  const logFix = 'The log of copilot-proxy names the file and what to do'
+  const logFix = 'The log of copilot-proxy names the file and the fix'
   const problem = error instanceof RecordStoreError ? error.problem : 'unreadable'
   switch (problem) {
     case 'busy':

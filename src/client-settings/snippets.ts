@@ -160,7 +160,7 @@ export const snippets = {
     language: 'shell',
     dialect: 'chat',
     text: ({ url, key, chosen }) =>
-      `${exports({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key })}# a model: ${chosen.main.id}\n`,
+      `${exports({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key })}# model: ${chosen.main.id}\n`,
   },
   'anthropic-sdk': {
     name: 'Anthropic SDKs',
@@ -168,7 +168,7 @@ export const snippets = {
     language: 'shell',
     dialect: 'messages',
     text: ({ url, key, chosen }) =>
-      `${exports({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key })}# a model: ${chosen.main.id}\n`,
+      `${exports({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key })}# model: ${chosen.main.id}\n`,
   },
   curl: {
     name: 'curl',

@@ -36,7 +36,7 @@ Environment variables:
 `
 
 export const login = `
-For Copilot, login prints a code and the address to enter it at, and waits. This
+For Copilot, login prints a code and the page to enter it on, and waits. This
 works over SSH. For Codex, it opens ChatGPT in the browser of this machine; use
 --device on a machine without a browser. You can be logged in to both. Only you
 can read the stored logins.
@@ -62,8 +62,8 @@ Examples:
 
 export const serve = `
 Prints its address to standard output when it accepts connections, and logs to
-standard error. Ctrl-C stops it after the running answers are finished. Most
-changes of the configuration file take effect at once.
+standard error. Ctrl-C stops it after the running requests have finished. Most
+changes to the configuration file take effect at once.
 
 With --demo, send the prompt [demo:help] to list what the demo can simulate.
 
@@ -97,11 +97,13 @@ Examples:
 `
 
 export const setup = `
-For Claude Code, Codex CLI and opencode: shows the changes to the client's
-settings, asks for confirmation, keeps a backup next to the file, and sends one
-test request. --undo restores the file; if you have edited it since, --undo only
-removes the settings that setup added. For other clients, setup prints the
-settings to enter.
+For Claude Code, Codex CLI and opencode, setup shows the changes to the client's
+settings and asks before it writes them. It keeps a backup next to the file and
+sends one test request. --undo restores the backup. If you have edited the file
+since, --undo only removes the settings that setup added.
+
+For other clients, setup prints the settings to enter, and asks before it sends
+a test request.
 
 Examples:
   copilot-proxy setup claude
@@ -130,10 +132,11 @@ Examples:
 `
 
 export const usage = `
-Shows the quota that GitHub reports (premium requests or AI credits), the limits
-of your ChatGPT plan that OpenAI last reported, and your usage through
-copilot-proxy: requests, tokens, cached input and AI credits for today, the last
-7 and 30 days and the billing month. These totals are stored on this machine.
+Shows the quota that GitHub reports (premium requests or AI credits) and the
+limits of your ChatGPT plan that OpenAI last reported. Also shows your usage
+through copilot-proxy: requests, tokens, cached input and AI credits for today,
+the last 7 and 30 days and the billing month. These totals are stored on this
+machine.
 
 One AI credit costs US$0.01. Credits marked with ~ are estimates from the prices
 of the model, because GitHub did not report them.
@@ -149,13 +152,13 @@ Examples:
 `
 
 export const requests = `
-copilot-proxy remembers its last 1000 requests until it stops, without prompts
-and answers. The list includes failed and refused requests. A request appears
-when it has ended.
+copilot-proxy keeps its last 1000 requests until it stops, but no prompts or
+answers. The list includes failed and refused requests. A request appears when
+it has ended.
 
-With an ID, or its first 8 characters, you see one request in full and a curl
-command that repeats it. The command contains the original body only if the
-setting log.bodies is on; otherwise it sends a short message to the same model.
+With an ID, or its first 8 characters, it shows all details of one request and a
+curl command that repeats it. The command contains the original body only if the
+setting log.bodies is on. Otherwise it sends a short message to the same model.
 
 Examples:
   copilot-proxy requests
@@ -167,17 +170,16 @@ Examples:
 
 export const doctor = `
 Checks settings, files, network, certificates, clock, logins, tokens, plans,
-models, port and clients. Each problem comes with one thing to do. Prints no
-tokens, uses no model, and changes nothing except that it renews a ChatGPT login
-that is due.
+models, port and clients. Prints one thing to do for each problem. Prints no
+tokens and sends no request to a model. Changes nothing, but renews a ChatGPT
+login that is about to expire.
 
 Exits with 1 if a check failed, with 2 if the configuration is invalid, with 3
 if only a login is missing, and with 0 if there are only warnings.
 
---cache asks the running copilot-proxy why Copilot did not read prompts from its
-cache: the hit rate of each session, and the change at the start of the prompt
-between two requests. It needs the setting log.cache-diagnostics, which keeps
-hashes of prompts in memory.
+--cache shows why Copilot did not read prompts from its cache: the hit rate of
+each session, and the changes at the start of its prompts. It needs the setting
+log.cache-diagnostics, which keeps hashes of prompts in memory.
 
 Examples:
   copilot-proxy doctor
@@ -239,8 +241,8 @@ Examples:
 `
 
 export const configCheck = `
-Prints one line per problem: file, line, setting, and what is wrong. Also looks
-up the models of models.aliases if copilot-proxy is running.
+Prints each problem with its file, line and setting. If copilot-proxy is
+running, also checks that the models in models.aliases exist.
 
 Examples:
   copilot-proxy config check
@@ -275,7 +277,7 @@ Examples:
 
 export const configSet = `
 Changes one setting in the configuration file and keeps its comments. Refuses
-values that are invalid. Write lists and tables as in YAML or JSON.
+invalid values. Write lists and tables in YAML or JSON.
 
 Examples:
   copilot-proxy config set server.port 8080
@@ -292,9 +294,9 @@ Examples:
 `
 
 export const stop = `
-Running answers may finish first, for up to server.shutdown-grace-seconds. Does
-nothing if copilot-proxy is not running in the background. Press Ctrl-C to stop
-copilot-proxy in a terminal.
+Lets running requests finish first, for up to server.shutdown-grace-seconds.
+Does nothing if copilot-proxy is not running in the background. If it runs in a
+terminal, press Ctrl-C there instead.
 
 Examples:
   copilot-proxy stop
@@ -302,9 +304,9 @@ Examples:
 `
 
 export const restart = `
-Use it after an update, and for settings that need a restart. If the
-configuration is invalid, the running copilot-proxy is not stopped. Starts
-copilot-proxy if it is not running.
+Use it after an update, or after changing a setting that needs a restart. Does
+not stop copilot-proxy if the configuration is invalid. Starts copilot-proxy if
+it is not running.
 
 Examples:
   copilot-proxy restart
@@ -312,8 +314,8 @@ Examples:
 `
 
 export const logs = `
-Prints readable lines to a terminal, and JSON to files and pipes. The log is
-kept in up to three files of 10 MB.
+Prints readable lines to a terminal, and JSON to files and pipes. The log takes
+up to three files of 10 MB.
 
 --since takes a duration (30s, 10m, 2h, 1d) or a local time: 14:30, 2026-11-24
 or 2026-11-24T10:00.
@@ -337,9 +339,9 @@ Examples:
 `
 
 export const serviceInstall = `
-Writes a systemd user unit or a launchd agent and starts it. A copilot-proxy in
-the background is stopped first. The file contains paths but no secrets: tokens
-and settings from environment variables are left out, so log in and use the
+Writes a systemd user unit or a launchd agent and starts it. Stops the
+background copilot-proxy first, if there is one. The file contains paths but no
+tokens, and no settings from environment variables: log in, and use the
 configuration file. Run it again after moving Node.js or copilot-proxy.
 
 Examples:

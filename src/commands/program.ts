@@ -117,7 +117,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(program, 'logout', 'delete a stored login', helpText.logout)
     .argument('[provider]', 'copilot (default) or codex')
-    .option('--all', 'delete all logins, of both providers unless you name one')
+    .option('--all', 'delete all logins of a provider, or of both if you name none')
     .action(
       run(async (flags: LogoutFlags, provider: string | undefined) =>
         (await import('./logout.ts')).logout(context, { ...flags, provider }),
@@ -138,24 +138,24 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   start
     .option('--json', 'print JSON')
     .action(run(async (flags: ServeFlags) => (await import('./background/start-daemon.ts')).detach(context, flags)))
-  add(program, 'stop', 'stop copilot-proxy in the background', helpText.stop)
+  add(program, 'stop', 'stop the background copilot-proxy', helpText.stop)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./background/stop.ts')).stop(context, flags)))
-  add(program, 'restart', 'stop and start again with the same options', helpText.restart)
+  add(program, 'restart', 'restart copilot-proxy with the same options', helpText.restart)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./background/start-daemon.ts')).restart(context, flags)))
-  add(program, 'logs', 'show the log of copilot-proxy in the background', helpText.logs)
+  add(program, 'logs', 'show the log of the background copilot-proxy', helpText.logs)
     .option('-f, --follow', 'keep printing new lines')
     .option('-n, --lines <number>', 'number of lines to show (default: 100, or all with --since)')
-    .option('--since <time>', 'lines of this period only: 10m, 2h, 14:30, 2026-11-24T10:00')
-    .addOption(new Option('--level <level>', 'lines of this level or above only').choices(logLevels.slice(0, -1)))
+    .option('--since <time>', 'only lines since this time: 10m, 2h, 14:30, 2026-11-24T10:00')
+    .addOption(new Option('--level <level>', 'only lines of this level or above').choices(logLevels.slice(0, -1)))
     .option('--json', 'print one JSON object per line')
     .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
 
   add(program, 'launch', 'start a client with copilot-proxy, without changing its settings', helpText.launch)
     .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
     .argument('[args...]', "the client's own arguments, after --")
-    .option('--model <model>', 'main model of the client (default: the best one for it)')
+    .option('--model <model>', 'main model (default: the best one for the client)')
     .option('--demo', 'use a simulated Copilot: no account, no network')
     .action(
       run(async (flags: LaunchFlags, client: ClientId, args: readonly string[]) =>
@@ -164,11 +164,11 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(program, 'setup', 'change the settings of a client to use copilot-proxy', helpText.setup)
     .addArgument(new Argument('<client>', 'the client').choices(Object.keys(snippets)))
-    .option('--model <model>', 'main model of the client (default: the best one for it)')
+    .option('--model <model>', 'main model (default: the best one for the client)')
     .option('--dry-run', 'show the changes without making them')
     .option('--undo', 'undo the changes of setup')
     .option('--yes', 'do not ask for confirmation')
-    .addOption(new Option('--print', 'print the settings instead').conflicts(['dryRun', 'undo', 'yes']))
+    .addOption(new Option('--print', 'print the settings without writing them').conflicts(['dryRun', 'undo', 'yes']))
     .action(
       run(async (flags: SetupFlags, client: SnippetId) =>
         (await import('./setup/setup.ts')).setup(context, { ...flags, client }),
@@ -191,7 +191,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
   add(program, 'models', 'list the models of your account, or show one', helpText.models)
-    .argument('[name]', 'show this model in full')
+    .argument('[name]', 'show all details of this model')
     .option('--json', 'print JSON')
     .action(
       run(async (flags: ReportFlags, name: string | undefined) =>
@@ -204,12 +204,12 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addOption(new Option('--by <what>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
-    .argument('[id]', 'show this request in full')
+    .argument('[id]', 'show all details of this request')
     .option('-f, --follow', 'keep printing new requests')
     .option('-n, --limit <number>', 'number of requests to list', '20')
-    .option('--failed', 'failed requests only')
-    .option('--key <name>', 'requests with this key only')
-    .option('--model <model>', 'requests for this model only')
+    .option('--failed', 'only failed requests')
+    .option('--key <name>', 'only requests with this key')
+    .option('--model <model>', 'only requests for this model')
     .option('--json', 'print JSON; with --follow one object per line')
     .action(
       run(async (flags: RequestsFlags, id: string | undefined) =>
@@ -219,7 +219,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'doctor', 'find problems and how to fix them', helpText.doctor)
     .option('--json', 'print JSON')
     .option('--verbose', 'also show skipped checks')
-    .option('--cache', 'explain missed prompt caches')
+    .option('--cache', 'explain prompt cache misses')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 
   const key = add(program, 'key', 'create, list or remove keys for callers', helpText.key)

@@ -160,7 +160,7 @@ function describeToken(token: TokenState, nowMs: number): string {
     case 'usable':
       return `valid for ${Math.ceil((token.untilMs - nowMs) / 60_000)} minutes, then renewed automatically`
     case 'direct':
-      return 'the login itself, valid until you revoke it'
+      return 'same as the login, valid until you revoke it'
     case 'expired':
       return 'expired; the next request renews it'
     case 'none':

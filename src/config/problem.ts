@@ -67,7 +67,7 @@ const privatePartsOfUrl = /(?<=:\/\/)[^/]*@|[?#].*$/gs
 
 function shown(value: unknown): string {
   if (value === undefined || value === null) return 'no value'
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (typeof value !== 'string') return 'a table'
   const safe = value.replaceAll(privatePartsOfUrl, '…')

@@ -30,7 +30,7 @@ function readProxyUrl(text: string): { readonly url: string } | { readonly detai
   if (url === null) return { detail: 'expected the address of a proxy such as http://proxy.example:3128' }
   return isDecodable(url.username) && isDecodable(url.password)
     ? { url: url.href }
-    : { detail: 'expected a user name and password in which % is written as %25' }
+    : { detail: 'write % as %25 in the user name and password' }
 }
 
 /** Passwords of the proxies, percent-encoded and decoded. */

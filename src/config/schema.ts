@@ -22,7 +22,7 @@ import {
   positiveNumber,
   positiveSeconds,
   text,
-  textList,
+  modelList,
   versionText,
   wholeNumber,
 } from './setting-types.ts'
@@ -64,7 +64,7 @@ const server = section({
   host: bindHost
     .default('127.0.0.1')
     .describe('Host name or IP address to listen on. Any address other than loopback requires api-keys.'),
-  port: port.default(4141).describe('TCP port. 0: a free port.'),
+  port: port.default(4141).describe('TCP port. 0: copilot-proxy picks a free port.'),
   'api-keys': apiKeyList.default([]).meta({
     description: 'API keys that callers must use, in plain text or as NAME:sha256:<hash>. Empty: no key is required.',
     secret: true,
@@ -140,12 +140,15 @@ const log = section({
 /** The credentials of one provider never go to the other, whatever is configured. */
 const chatgptUrl = baseUrl.refine(
   takesChatgptLogin,
-  'ChatGPT logins must not be sent there: expected a host of openai.com or chatgpt.com, or this machine',
+  'expected a host of openai.com or chatgpt.com, or this machine; ChatGPT logins must not be sent to other hosts',
 )
-const keyUrl = baseUrl.refine(takesOpenaiKey, 'OpenAI keys must not be sent there: the host belongs to another login')
+const keyUrl = baseUrl.refine(
+  takesOpenaiKey,
+  'this host belongs to another login, so OpenAI keys must not be sent to it',
+)
 const githubUrl = endpointUrl.refine(
   takesGithubLogin,
-  'GitHub logins must not be sent there: the host belongs to OpenAI',
+  'this host belongs to OpenAI, so GitHub logins must not be sent to it',
 )
 
 // No defaults: `sanitizeCopilotOAuth` has filled in every key before.
@@ -182,26 +185,30 @@ const copilot = section({
         'Tokens that GitHub cannot exchange are always sent directly.',
     ),
   'refresh-safety-margin-seconds': positiveSeconds.describe(
-    'Renew the Copilot token this many seconds before it is due. Blank, 0 or less: 60.',
+    'Renew the Copilot token this many seconds early. Blank, 0 or less: 60.',
   ),
   'refresh-on-unauthorized': onOff.default(true).describe('After a 401, renew the token and repeat the request once.'),
   initiator: oneOf(['history', 'last-message'])
     .default('history')
-    .describe('How copilot-proxy decides whether a request counts as made by the user or by an agent.'),
+    .describe(
+      'Rule that decides whether a request counts as made by the user or by an agent. history: the whole conversation. ' +
+        'last-message: only the last message.',
+    ),
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
-    .describe('auto: an API that the model supports. chat: Chat Completions where the model supports it.'),
+    .describe(
+      'auto: the API of the caller if the model supports it. chat: Chat Completions if the model supports it. ' +
+        'Otherwise: another API of the model.',
+    ),
   headers: headerTable(copilotHeaders)
     .prefault({})
     .meta({
       description:
         'Headers of Copilot requests, merged with the defaults. An empty value removes a header. ' +
-        'auto: set by the kind of request.',
+        'auto: copilot-proxy chooses the value for each request.',
       caseless: true,
     }),
-  'client-ids': onOff
-    .default(false)
-    .describe('Send random session, machine and device ids, stored for this installation, as GitHub’s editors do.'),
+  'client-ids': onOff.default(false).describe('Send random session, machine and device ids, as GitHub’s editors do.'),
   timeouts: timeouts.prefault({}),
 })
 
@@ -213,19 +220,21 @@ const codex = section({
   issuer: chatgptUrl.default('https://auth.openai.com').describe('Base URL of the ChatGPT login.'),
   'client-id': filledText
     .default('app_EMoamEEZ73f0CkXaXp7hrann')
-    .describe('ChatGPT login: client id. Default: the public id of Codex CLI.'),
+    .describe('ChatGPT login: client id. The default is the public id of Codex CLI.'),
   'use-cli-login': onOff
     .default(false)
     .describe('Use the login in Codex CLI’s auth.json. copilot-proxy never renews or changes it.'),
   originator: headerText
     .default('copilot-proxy')
-    .describe('Name of this program for the ChatGPT backend (header originator and start of user-agent).'),
+    .describe('Name that copilot-proxy sends to ChatGPT (in the headers originator and user-agent).'),
   'client-version': versionText
     .default('0.169.0')
-    .describe('Codex CLI version for the model list. Newer models are not listed.'),
+    .describe('Codex CLI version that copilot-proxy reports. OpenAI does not list models that need a newer version.'),
   'responses-lite': oneOf(['auto', 'never'])
     .default('auto')
-    .describe('auto: if a model is not found, retry in the “lite” request form.'),
+    .describe(
+      'auto: if OpenAI does not find a model, repeat the request in the “lite” format. never: return the error.',
+    ),
   timeouts: timeouts.prefault({}),
 })
 
@@ -233,7 +242,7 @@ const auth = section({
   store: oneOf(['file', 'keychain'])
     .default('file')
     .describe(
-      'Storage of logins. file: files that only you can read. keychain: such files, encrypted with a key in the keychain.',
+      'Storage of logins. file: files that only you can read. keychain: the same files, encrypted with keys in the system’s keychain.',
     ),
   'strict-permissions': onOff
     .default(false)
@@ -247,13 +256,15 @@ const models = section({
       'Other names for models: the alias (may have *), then the model. With a list of models, the next one is tried ' +
         'after 429, 402 or 5xx.',
     ),
-  hide: textList.default([]).describe('Models to hide from the model list.'),
+  hide: modelList.default([]).describe('Models to hide from the model list.'),
 })
 
 const chat = section({
   'history-window': wholeNumber(0, 1_000_000)
     .default(0)
-    .describe('Chat Completions requests: keep the system text and this many last turns. 0: keep everything.'),
+    .describe(
+      'Chat Completions requests: send the system text and only this many of the last turns. 0: send everything.',
+    ),
   'reasoning-content': oneOf(['auto', 'always'])
     .default('auto')
     .describe(
@@ -261,14 +272,17 @@ const chat = section({
     ),
   strict: onOff
     .default(false)
-    .describe('All three APIs: refuse a request with 400 instead of dropping or changing a part of it with a warning.'),
+    .describe(
+      'All three APIs: true refuses a request with 400 if it has a part that must be dropped or changed. false: the answer has a warning.',
+    ),
 })
 
 const messages = section({
   'web-search-model': text
     .default('auto')
     .describe(
-      'Copilot model on /responses that runs web searches for models without web search. auto: the cheapest GPT model. ' +
+      'Copilot model with the Responses API that runs web searches for models without web search. auto: the cheapest ' +
+        'GPT model. ' +
         'Empty: no searches.',
     ),
 })
@@ -300,8 +314,8 @@ export const configSchema = section({
   {
     path: ['copilot', 'base-url'],
     error:
-      'Copilot tokens must not be sent there: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub ' +
-      'host of copilot-oauth or a subdomain of one (https, no port), or this machine',
+      'expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one ' +
+      'of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts',
     when: ({ issues }) => !issues.some((issue) => hostSettings.some((key) => concerns(issue, key))),
   },
 )

@@ -9,14 +9,14 @@ import { canonicalHost, isLoopbackHost } from './loopback.ts'
 
 /** YAML reads `1234` as a number, and an API key can look like one. */
 export function textPhrase({ input }: { readonly input: unknown }): string {
-  return typeof input === 'number' ? 'text (a number needs quotes)' : 'text'
+  return typeof input === 'number' ? 'text (put numbers in quotes)' : 'text'
 }
 
 export const text = z.string({ error: textPhrase })
 
-export const filledText = z.string({ error: textPhrase }).trim().min(1, 'text that is not empty')
+export const filledText = z.string({ error: textPhrase }).trim().min(1, 'non-empty text')
 
-const headerTextPhrase = 'plain text that fits into a header'
+const headerTextPhrase = '1 to 100 ASCII characters without spaces'
 export const headerText = z.string(headerTextPhrase).regex(/^[\x21-\x7e]{1,100}$/, headerTextPhrase)
 
 const versionPhrase = 'a version such as 0.169.0'
@@ -36,7 +36,7 @@ export function wholeNumber(min: number, max: number) {
 export const port = wholeNumber(0, 65_535)
 
 export function positiveNumber(max: number) {
-  const phrase = `a number above 0, at most ${max}`
+  const phrase = `a number above 0 and up to ${max}`
   return z.number(phrase).gt(0, phrase).max(max, phrase)
 }
 
@@ -69,7 +69,7 @@ const originEntry = z
   .toLowerCase()
 export const originList = z.array(originEntry, 'a list of origins')
 
-export const textList = z.array(filledText, 'a list of text')
+export const modelList = z.array(filledText, 'a list of model names')
 
 const apiKeyEntry = filledText.superRefine((entry, context) => {
   const fault = apiKeyEntryFault(entry)
@@ -77,7 +77,7 @@ const apiKeyEntry = filledText.superRefine((entry, context) => {
 })
 
 /** Plain keys, or `NAME:sha256:<64 hex digits>` with unique names. */
-export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((entries, context) => {
+export const apiKeyList = z.array(apiKeyEntry, 'a list of keys').superRefine((entries, context) => {
   const seen = new Set<string>()
   for (const [index, written] of entries.entries()) {
     const entry = parseApiKeyEntry(written)
@@ -93,11 +93,11 @@ export const apiKeyList = z.array(apiKeyEntry, 'a list of text').superRefine((en
 /** A model, or a list of models of which the later ones are fallbacks. */
 const aliasTarget = z.union([filledText, z.array(filledText).min(1, 'at least one model')], {
   error: ({ input }) =>
-    Array.isArray(input) ? 'a list of model names (a number needs quotes)' : textPhrase({ input }),
+    Array.isArray(input) ? 'a list of model names (put numbers in quotes)' : textPhrase({ input }),
 })
 
 export const aliasTable = z
-  .record(z.string().min(1, 'expected a name'), aliasTarget, 'a table of text')
+  .record(z.string().min(1, 'expected a name'), aliasTarget, 'a table of aliases and their models')
   .superRefine((aliases, context) => {
     const names = new Set(Object.keys(aliases).map((name) => name.trim()))
     for (const [name, value] of Object.entries(aliases)) {
@@ -112,8 +112,8 @@ export const aliasTable = z
 function targetFault(name: string, target: string, names: ReadonlySet<string>): string | undefined {
   if (target.includes('*')) return `the target "${target}" must be a model name without *`
   if (!names.has(target)) return undefined
-  const subject = target === name ? 'this alias is its own target' : `the target "${target}" is another alias`
-  return `${subject}: expected the name of a model, such as copilot/${target.replace(/^.*\//, '')}`
+  const subject = target === name ? 'an alias cannot be its own target' : `the target "${target}" is another alias`
+  return `${subject}; use the name of a model, such as copilot/${target.replace(/^.*\//, '')}`
 }
 
 const perMinutePhrase = 'a whole number from 1 to 1000000'
@@ -125,11 +125,11 @@ export const keyLimitTable = z.record(
     {
       'requests-per-minute': z.int(perMinutePhrase).min(1, perMinutePhrase).max(1_000_000, perMinutePhrase).optional(),
       'credits-per-day': z.number(creditsPhrase).gt(0, creditsPhrase).optional(),
-      models: z.array(filledText, 'a list of text').min(1, 'at least one model').optional(),
+      models: modelList.min(1, 'at least one model').optional(),
     },
     'a table of limits',
   ),
-  'a table of limits by the names of keys',
+  'a table of key names and their limits',
 )
 
 /** Why a URL is not acceptable, or undefined. Never repeats the URL: it may hold a password. */

@@ -24,7 +24,7 @@ test('F07 serve --demo prints one line on stdout and a curl command that works, 
   const { home } = await createUser()
   const cli = startCli(['serve', '--demo', '--port', '0'], { COPILOT_PROXY_HOME: home })
   const url = await addressOf(cli)
-  await cli.seen('stderr', /INFO demo: answers come from a simulated Copilot and Codex, without account and network$/m)
+  await cli.seen('stderr', /INFO demo: a simulated Copilot and Codex answer all requests$/m)
   const [, command = ''] = await cli.seen('stderr', /^ {2}(curl .*)$/m)
   expect(command).toContain(`${url}/v1/chat/completions`)
   // The shell of whoever pastes it; -s only silences the progress bar.

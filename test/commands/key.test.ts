@@ -180,7 +180,7 @@ describe('B06 key add', () => {
       'server: { api-keys: &k [a] }\nmodels: { hide: *k }\n',
       'laptop',
       1,
-      'only you can edit',
+      'copilot-proxy cannot edit the YAML',
     ],
     ['a file that is full', `#${'x'.repeat(64 * 1024 - 80)}\n`, 'laptop', 1, 'become larger than 64 KiB'],
   ])('touches nothing where there is %s', async (_what, text, name, expectedCode, words) => {
@@ -281,7 +281,7 @@ describe('key remove', () => {
     expect(await run('key remove plain-1')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${file} was not changed: server.api-keys uses YAML that only you can edit. Run: copilot-proxy config edit\n`,
+      stderr: `${file} was not changed: copilot-proxy cannot edit the YAML of server.api-keys. Run: copilot-proxy config edit\n`,
     })
     expect(await read()).toBe(anchored)
   })

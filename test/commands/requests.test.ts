@@ -123,7 +123,7 @@ test('one request is shown in full', () => {
     screen(80),
   )
   expect(text).toContain('claude (claude-cli/2.1.3)')
-  expect(text).toContain('claude-sonnet-4.5, asked for as sonnet')
+  expect(text).toContain('claude-sonnet-4.5, requested as sonnet')
   expect(text).toContain('502, after the answer had started with 200')
   expect(text).toMatch(/Tokens +34200 in \(30000 cached\), 512 out/)
   expect(text).toMatch(/Warnings +dropped;seed/)
@@ -131,9 +131,9 @@ test('one request is shown in full', () => {
 })
 
 test.each([
-  [{}, 'log.bodies was off. A request with a placeholder message:'],
+  [{}, 'log.bodies was off. This command sends a short message instead:'],
   [{ bodies: 'other_key' }, 'Only the key laptop may read the body'],
-  [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to keep. A request with'],
+  [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to store. This command sends'],
   [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
 ] as const)('says whether the command repeats the request: %j', (change, expected) => {
   expect(requestText({ ...request, ...change }, place, screen(80))).toContain(expected)

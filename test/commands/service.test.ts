@@ -156,7 +156,7 @@ describe('with systemd', () => {
     const noManager = createMachine({ 'systemctl --user show-environment': { code: 1 } })
     const { stderr } = await run(serviceInstall, noManager)
     expect(stderr).toContain(
-      'does not get COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY from',
+      'does not use COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY from',
     )
   })
 
@@ -168,7 +168,7 @@ describe('with systemd', () => {
       expect(await run(serviceInstall, machine)).toMatchObject({
         code: 0,
         stdout:
-          `Wrote ${unit}. systemd is not available here. Run these commands where it is:\n` +
+          `Wrote ${unit}. systemd is not available here. To start the service, run:\n` +
           '  systemctl --user daemon-reload\n  systemctl --user enable --now copilot-proxy.service\n',
       })
       expect(machine.ran).toHaveLength(1)

@@ -52,11 +52,11 @@ describe('values are typed by the setting', () => {
     ['SERVER_PORT', ' ', 'server.port  expected a whole number from 0 to 65535, got " "'],
     ['SERVER_PORT', '0x', 'server.port  expected a whole number from 0 to 65535, got "0x"'],
     ['LOG_BODIES', '1', 'log.bodies  expected true or false, got "1"'],
-    ['MODELS_ALIASES', 'a', 'models.aliases  expected a table of text, got "a"'],
-    ['MODELS_ALIASES', '{a: b', 'models.aliases  expected a table of text, got "{a: b"'],
-    ['MODELS_ALIASES', '{__proto__: b}', 'models.aliases  expected a table of text'],
-    ['MODELS_HIDE', '[a', 'models.hide  expected a list of text, got "[a"'],
-    ['MODELS_HIDE', '[&a [*a]]', 'models.hide  expected a list of text'],
+    ['MODELS_ALIASES', 'a', 'models.aliases  expected a table of aliases and their models, got "a"'],
+    ['MODELS_ALIASES', '{a: b', 'models.aliases  expected a table of aliases and their models, got "{a: b"'],
+    ['MODELS_ALIASES', '{__proto__: b}', 'models.aliases  expected a table of aliases and their models'],
+    ['MODELS_HIDE', '[a', 'models.hide  expected a list of model names, got "[a"'],
+    ['MODELS_HIDE', '[&a [*a]]', 'models.hide  expected a list of model names'],
   ])('COPILOT_PROXY_%s=%j is a fault that names the variable', (name, text, message) => {
     expect(refused({ env: { [`COPILOT_PROXY_${name}`]: text } })).toContain(`COPILOT_PROXY_${name}  ${message}`)
   })

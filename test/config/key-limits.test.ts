@@ -8,7 +8,7 @@ test.each([
   ['lapto: { requests-per-minute: 3 }', 'no key has this name; the keys are laptop, plain-2'],
   ['laptop: { requests-per-minute: 0 }', 'expected a whole number from 1 to 1000000, got 0'],
   ['laptop: { credits-per-day: 0 }', 'expected a number above 0, got 0'],
-  ['laptop: { models: [] }', 'expected at least one model, got a list'],
+  ['laptop: { models: [] }', 'expected at least one model, got an empty list'],
   ['laptop: { requests: 3 }', 'unknown key `requests`'],
   ['laptop: {}\n    Laptop: {}', 'this key already has limits'],
 ])('key-limits: %s is refused with its line', (limits, detail) => {

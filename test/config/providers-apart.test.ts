@@ -15,7 +15,7 @@ test.each([
   ['copilot-oauth.token-url', 'https://auth.openai.com/oauth/token'],
 ])('%s may not be %s, which belongs to another login', (key, url) => {
   const [section, name] = key.split('.')
-  expect(refused({ file: `${section}:\n  ${name}: ${url}` })).toMatch(/^config\.yaml:2:\d+ .*must not be sent there/)
+  expect(refused({ file: `${section}:\n  ${name}: ${url}` })).toMatch(/^config\.yaml:2:\d+ .*must not be sent to/)
 })
 
 test.each([

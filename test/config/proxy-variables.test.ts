@@ -36,11 +36,7 @@ describe('a proxy that cannot be used', () => {
     ['HTTPS_PROXY', 'proxy.corp:99999', noAddress],
     ['http_proxy', 'socks5://proxy.corp:1080', otherKind],
     ['HTTPS_PROXY', 'ftp://proxy.corp', otherKind],
-    [
-      'HTTPS_PROXY',
-      'http://ada:100%@proxy.corp:3128',
-      'expected a user name and password in which % is written as %25',
-    ],
+    ['HTTPS_PROXY', 'http://ada:100%@proxy.corp:3128', 'write % as %25 in the user name and password'],
   ])('makes the configuration invalid: %s=%s', (name, text, detail) => {
     expect(refused({ env: { [name]: text } })).toBe(`${name}  ${detail}`)
   })

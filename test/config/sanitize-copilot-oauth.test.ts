@@ -43,7 +43,7 @@ describe('copilot-oauth', () => {
 
   test('a value of a wrong type is a fault at its line, not a reason for the default', () => {
     expect(refused({ file: 'copilot-oauth:\n  scope: 5\n  redirect-port: "1"' })).toBe(
-      'config.yaml:2:10  copilot-oauth.scope  expected text (a number needs quotes), got 5\n' +
+      'config.yaml:2:10  copilot-oauth.scope  expected text (put numbers in quotes), got 5\n' +
         'config.yaml:3:18  copilot-oauth.redirect-port  expected a whole number from 0 to 65535, got "1"',
     )
     expect(refused({ file: 'copilot-oauth: text' })).toContain('copilot-oauth  expected a table of settings')

@@ -85,7 +85,7 @@ describe('bounds', () => {
     ['server: {port: [1]}', 'server.port  expected a whole number from 0 to 65535, got a list'],
     ['server: {port: {a: 1}}', 'server.port  expected a whole number from 0 to 65535, got a table'],
     ['server: {host: "a b"}', 'server.host  expected a host name or an IP address'],
-    ['server: {body-limit-mb: 0}', 'server.body-limit-mb  expected a number above 0, at most 512, got 0'],
+    ['server: {body-limit-mb: 0}', 'server.body-limit-mb  expected a number above 0 and up to 512, got 0'],
     ['server: {max-concurrent-requests: 0}', 'expected a whole number from 1 to 100000, got 0'],
     ['server: {shutdown-grace-seconds: -1}', 'expected a number from 0 to 86400, got -1'],
     ['server: {allowed-hosts: [http://a.example]}', 'expected a host such as proxy.example or proxy.example:4141'],
@@ -122,27 +122,24 @@ describe('bounds', () => {
     ['copilot-oauth: {redirect-port: 99999}', 'expected a whole number from 0 to 65535, got 99999'],
     ['copilot: {timeouts: {idle-seconds: 0}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
     ['copilot: {timeouts: {idle-seconds: .inf}}', 'copilot.timeouts.idle-seconds  expected a number above 0'],
-    ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text (a number needs quotes), got 5'],
-    ['models: {aliases: {a: ""}}', 'models.aliases.a  expected text that is not empty, got ""'],
-    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  this alias is its own target'],
-    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  this alias is its own target'],
-    ['models: {hide: [4]}', 'models.hide.0  expected text (a number needs quotes), got 4'],
-    ['server: {api-keys: [1234, a]}', 'config.yaml:1:21  server.api-keys.0  expected text (a number needs quotes)'],
+    ['models: {aliases: {a: 5}}', 'models.aliases.a  expected text (put numbers in quotes), got 5'],
+    ['models: {aliases: {a: ""}}', 'models.aliases.a  expected non-empty text, got ""'],
+    ['models: {aliases: {a: a}}', 'config.yaml:1:23  models.aliases.a  an alias cannot be its own target'],
+    ['models: {aliases: {"a b": " a b "}}', 'models.aliases.a b  an alias cannot be its own target'],
+    ['models: {hide: [4]}', 'models.hide.0  expected text (put numbers in quotes), got 4'],
+    ['server: {api-keys: [1234, a]}', 'config.yaml:1:21  server.api-keys.0  expected text (put numbers in quotes)'],
     ['server: {api-keys: [null]}', 'server.api-keys.0  expected text'],
-    ['copilot-oauth: {client-id: 5}', 'copilot-oauth.client-id  expected text (a number needs quotes), got 5'],
-    [
-      'models: {aliases: {a: b, b: c}}',
-      'models.aliases.a  the target "b" is another alias: expected the name of a model',
-    ],
+    ['copilot-oauth: {client-id: 5}', 'copilot-oauth.client-id  expected text (put numbers in quotes), got 5'],
+    ['models: {aliases: {a: b, b: c}}', 'models.aliases.a  the target "b" is another alias; use the name of a model'],
     ['models: {aliases: {a: [c, b], b: c}}', 'config.yaml:1:27  models.aliases.a.1  the target "b" is another alias'],
     ['models: {aliases: {a: "b*"}}', 'models.aliases.a  the target "b*" must be a model name without *'],
-    ['models: {aliases: {a: []}}', 'models.aliases.a  expected at least one model, got a list'],
+    ['models: {aliases: {a: []}}', 'models.aliases.a  expected at least one model, got an empty list'],
     [
       'models: {aliases: {a: [5]}}',
-      'models.aliases.a  expected a list of model names (a number needs quotes), got a list',
+      'models.aliases.a  expected a list of model names (put numbers in quotes), got a list',
     ],
     ['models: {aliases: {a: {b: c}}}', 'models.aliases.a  expected text, got a table'],
-    ['models: {aliases: [a]}', 'models.aliases  expected a table of text, got a list'],
+    ['models: {aliases: [a]}', 'models.aliases  expected a table of aliases and their models, got a list'],
     ['chat: {history-window: -1}', 'chat.history-window  expected a whole number from 0 to 1000000, got -1'],
   ])('refuse %s', (file, message) => {
     expect(refused({ file })).toContain(message)
@@ -160,7 +157,7 @@ describe('bounds', () => {
 })
 
 describe('copilot.base-url', () => {
-  const elsewhere = 'copilot.base-url  Copilot tokens must not be sent there'
+  const elsewhere = 'copilot.base-url  expected githubcopilot.com'
 
   test.each([
     'https://api.githubcopilot.com',
@@ -200,7 +197,7 @@ describe('copilot.base-url', () => {
     ])
     expect(refused({ file: `${file}\ncopilot-oauth: {github-base-url: 5}` })).not.toContain(elsewhere)
     expect(refused({ env: { COPILOT_PROXY_COPILOT_BASE_URL: 'https://evil.example' } })).toBe(
-      `COPILOT_PROXY_COPILOT_BASE_URL  ${elsewhere}: expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth or a subdomain of one (https, no port), or this machine`,
+      `COPILOT_PROXY_COPILOT_BASE_URL  ${elsewhere}, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts`,
     )
   })
 })
@@ -240,14 +237,14 @@ describe('copilot.headers', () => {
     ['user-agent: x, User-Agent: y', 'config.yaml:1:36  copilot.headers.User-Agent  this header appears twice'],
     ['X-A: x, X-a: y', 'config.yaml:1:29  copilot.headers.X-a  this header appears twice'],
     ['Authorization: x', 'config.yaml:1:21  copilot.headers.authorization  copilot-proxy sets this header itself'],
-    ['X-A: 5', 'config.yaml:1:26  copilot.headers.x-a  expected text (a number needs quotes), got 5'],
+    ['X-A: 5', 'config.yaml:1:26  copilot.headers.x-a  expected text (put numbers in quotes), got 5'],
     ['authorization: x', 'copilot.headers.authorization  copilot-proxy sets this header itself'],
     ['x-initiator: user', 'copilot.headers.x-initiator  copilot-proxy sets this header itself'],
     ['x-a: "b\\r\\nx-c: d"', 'copilot.headers.x-a  expected a valid header value'],
     ['x-a: "b\\0"', 'expected a valid header value'],
     ['x-a: " b"', 'expected a valid header value'],
     ['x-a: "\\u4e2d"', 'expected a valid header value'],
-    ['x-a: 5', 'copilot.headers.x-a  expected text (a number needs quotes), got 5'],
+    ['x-a: 5', 'copilot.headers.x-a  expected text (put numbers in quotes), got 5'],
   ])('refuse {%s}', (entry, message) => {
     expect(refused({ file: `copilot: {headers: {${entry}}}` })).toContain(message)
   })

@@ -82,7 +82,7 @@ describe('C19 with auth.store: keychain', () => {
 
     const status = await user.run('status')
     expect(status).toMatchObject({ code: 0, stderr: '' })
-    expect(status.stdout).toMatch(/^Stored in .*\.sealed, encrypted with a key in the system keychain$/m)
+    expect(status.stdout).toMatch(/^Stored in +.*, encrypted with a key in the system keychain$/m)
     expect(status.stdout).toMatch(/^Copilot +demo-user/m)
     expect(JSON.parse((await user.run('status --json')).stdout)).toMatchObject({ store: 'keychain' })
 
@@ -109,7 +109,7 @@ describe('C19 with auth.store: keychain', () => {
       const { code, stdout, stderr } = await user.login()
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).toBe(`${keychainError(reason, 'made up').message}\n`)
-      expect(stderr).toMatch(/auth\.store: keychain.*auth\.store: file/)
+      expect(stderr).toMatch(/auth\.store is keychain.*auth\.store to file/)
       expect(await user.files()).toEqual([])
       expect(user.github.exchanges()).toBe(0)
       expect(await user.run('login codex')).toMatchObject({ code: 1, stdout: '', stderr })
@@ -123,9 +123,9 @@ describe('C19 with auth.store: keychain', () => {
     expect(await user.run('serve --port 0')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('auth.store: file'),
+      stderr: expect.stringContaining('set auth.store to file'),
     })
-    expect(await user.run('')).toMatchObject({ code: 1, stderr: expect.stringContaining('auth.store: file') })
+    expect(await user.run('')).toMatchObject({ code: 1, stderr: expect.stringContaining('set auth.store to file') })
   })
 
   test('one that is locked while the daemon starts is reported, and used as soon as it is open', async () => {
@@ -144,7 +144,9 @@ describe('C19 with auth.store: keychain', () => {
     await whileServing(locked, async (client) => {
       const refused = await client.chat()
       expect([refused.status, refused.json()]).toMatchObject([503, { error: { code: 'copilot_unavailable' } }])
-      expect(refused.text).toContain('The keychain, which the login is sealed with, cannot be used. Unlock it')
+      expect(refused.text).toContain(
+        'The keychain that holds the key of the stored login cannot be used. Unlock the keychain',
+      )
       expect((await client.send('/v1/models')).status).toBe(200)
       isLocked = false
       await expect.poll(async () => (await client.chat()).status, { timeout: 10_000 }).toBe(200)
@@ -158,7 +160,7 @@ describe('C19 with auth.store: keychain', () => {
     user.keychain.break('locked')
     const { code, stdout } = await user.run('status')
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^Copilot +The keychain that auth\.store: keychain needs cannot be used: it is locked/m)
+    expect(stdout).toMatch(/^Copilot +The keychain cannot be used \(auth\.store is keychain\): it is locked/m)
     expect(stdout).toMatch(/^Daemon /m)
   })
 })
@@ -206,7 +208,7 @@ describe('C12 from one store to the other', () => {
     user.keychain.break('locked')
     const { code, stderr } = await user.run('logout --all')
     expect(code).toBe(1)
-    expect(stderr).toContain('was removed, but not its key')
+    expect(stderr).toContain('was removed, but its key is still in the keychain')
     expect(await user.files()).toEqual([])
   })
 })
@@ -219,7 +221,7 @@ test('C19 the real program says what is missing on a machine without a session, 
   cli.child.stdin?.end(github.tokens.issueGithub())
   const { code, stdout, stderr } = await cli.ended
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/auth\.store: keychain.*auth\.store: file/)
+  expect(stderr).toMatch(/auth\.store is keychain.*auth\.store to file/)
   expect(stderr).not.toMatch(/ghu_demo|\n\s+at /)
   expect(await readdir(home)).toEqual([])
 }, 60_000)

@@ -53,7 +53,7 @@ export function createCopilotTokenSource(
     for (const url of urls) {
       if (warned.has(url)) continue
       warned.add(url)
-      deps.log.warn({ host: hostOf(url) }, 'ignored a base URL: Copilot tokens must not be sent there')
+      deps.log.warn({ host: hostOf(url) }, 'ignored a base URL, because Copilot tokens must not be sent to this host')
     }
   }
 

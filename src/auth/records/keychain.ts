@@ -141,11 +141,11 @@ function askChild(
 }
 
 /** For callers of the daemon, who must not learn more about this machine. */
-export const keychainDetail = 'The keychain, which the login is sealed with, cannot be used'
-export const keychainFix = 'Unlock it; the log of copilot-proxy says what is wrong'
+export const keychainDetail = 'The keychain that holds the key of the stored login cannot be used'
+export const keychainFix = 'Unlock the keychain. The log of copilot-proxy shows the cause'
 
 const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; readonly remedy: string }>> = {
-  absent: { sentence: 'there is none here', remedy: 'Start one' },
+  absent: { sentence: 'this session has none', remedy: 'Start one' },
   'left-out': { sentence: 'the single-file program has no access to it', remedy: 'Install copilot-proxy with npm' },
   locked: { sentence: 'it is locked, or not set up', remedy: 'Unlock it' },
   silent: { sentence: 'it did not answer; it may be locked and waiting for its password', remedy: 'Unlock it' },
@@ -158,7 +158,7 @@ export function keychainError(reason: KeychainReason, words: string): RecordStor
   const said = words === '' ? '' : ` (${words.slice(0, 200)})`
   return new RecordStoreError(
     'keychain',
-    `The keychain that auth.store: keychain needs cannot be used: ${sentence}${said}. ` +
-      `${remedy} and try again, or keep logins in files with auth.store: file`,
+    `The keychain cannot be used (auth.store is keychain): ${sentence}${said}. ` +
+      `${remedy} and try again, or set auth.store to file`,
   )
 }

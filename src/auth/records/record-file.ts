@@ -65,7 +65,7 @@ interface PrivateFile {
   readonly exposure: string | undefined
 }
 
-const notAFile = 'is not a plain file (a link, folder or pipe) and was left alone; move it away and log in again'
+const notAFile = 'is not a plain file but a link, folder or pipe. Move it away and log in again'
 
 /** Undefined if there is no such file. */
 export async function readPrivateFile(fs: RecordFs, path: string, strict: boolean): Promise<PrivateFile | undefined> {
@@ -78,11 +78,11 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
       const stat = await file.stat()
       if (!stat.isFile()) throw new RecordStoreError('not_a_file', `${path} ${notAFile}`)
       if (isForeign(stat.uid)) {
-        const what = `${path} belongs to another user (uid ${stat.uid}) and was left alone`
-        throw new RecordStoreError('not_private', `${what}; make it yours, or move it away and log in again`)
+        const what = `${path} belongs to another user (uid ${stat.uid})`
+        throw new RecordStoreError('not_private', `${what}. Move it away and log in again`)
       }
       if (strict && isLoose(stat.mode)) {
-        const what = `${path} can be read by other users of this machine, which auth.strict-permissions forbids`
+        const what = `${path} can be read by other users of this machine (auth.strict-permissions)`
         throw new RecordStoreError('not_private', `${what}. If nobody has read it: chmod 600 ${path}`)
       }
       const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined

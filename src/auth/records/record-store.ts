@@ -195,13 +195,13 @@ export function createRecordStore<Stored extends StoredRecord>(
     if (found === undefined) return
     const { mode, uid } = found
     if (isForeign(uid)) {
-      const message = `${dir} belongs to another user (uid ${uid}), who can replace the logins in it; make it yours`
+      const message = `${dir} belongs to another user (uid ${uid}), who can replace the logins in it. Change its owner`
       if (strict) throw new RecordStoreError('not_private', message)
       return warnOnce(message)
     }
     if (!isLoose(mode)) return
     if (strict) {
-      const message = `${dir} is open to other users of this machine, which auth.strict-permissions forbids`
+      const message = `${dir} is open to other users of this machine (auth.strict-permissions)`
       throw new RecordStoreError('not_private', `${message}. If nobody has used that: chmod 700 ${dir}`)
     }
     const outcome = await fs.chmod(dir, 0o700).then(
@@ -303,7 +303,7 @@ export function createRecordStore<Stored extends StoredRecord>(
         if (file?.bytes !== undefined) {
           await seal?.destroyKey(id, file.bytes).catch((error: unknown) => {
             const why = error instanceof Error ? error.message : ''
-            const message = `${path} was removed, but not its key, which opens nothing any more. ${why}`
+            const message = `${path} was removed, but its key is still in the keychain. Nothing uses this key any more. ${why}`
             throw new RecordStoreError('keychain', message, { cause: error })
           })
         }

@@ -42,7 +42,7 @@ export async function stop(context: CommandContext, flags: ReportFlags): Promise
 }
 
 export function stoppingText({ pid }: DaemonRecord): string {
-  return `Stopping copilot-proxy (process ${pid}) after the running answers…\n`
+  return `Stopping copilot-proxy (process ${pid}) after the running requests…\n`
 }
 
 /** The default of `server.shutdown-grace-seconds`. */

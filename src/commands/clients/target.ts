@@ -254,7 +254,7 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
 
 function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
   if (status === 401) {
-    return new CommandFailure(exitCode.failed, `Wrong key: copilot-proxy at ${url} refused it. ${wrongKeyFix}.`)
+    return new CommandFailure(exitCode.failed, `Wrong key: copilot-proxy at ${url} refused it. ${wrongKeyFix}`)
   }
   const message = errorReply.safeParse(body).data?.error.message ?? `Status ${status}.`
   return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} did not list its models. ${message}`)

@@ -47,7 +47,7 @@ const again = 'Wait a moment and run copilot-proxy doctor again'
 export function judgeCopilotToken(outcome: ExchangeOutcome): Findings {
   switch (outcome.kind) {
     case 'ok':
-      if (outcome.direct) return ok('GitHub accepts the login; copilot-proxy sends it to Copilot itself')
+      if (outcome.direct) return ok('GitHub accepts the login; copilot-proxy sends it directly to Copilot')
       return ok(`GitHub accepts the login and issued a token for ${Math.round(outcome.refreshInSeconds / 60)} minutes`)
     case 'bad_credentials':
     case 'not_available':

@@ -42,10 +42,7 @@ export async function doctorCache(context: CommandContext, flags: ReportFlags): 
   const settings = await loadSettings(context, flags.config)
   const { url, health } = await findDaemon(context, settings)
   if (health === undefined) {
-    throw new CommandFailure(
-      exitCode.failed,
-      `copilot-proxy is not running at ${url}. Start it: copilot-proxy serve --detach`,
-    )
+    throw new CommandFailure(exitCode.failed, `copilot-proxy is not running at ${url}. Run: copilot-proxy start`)
   }
   const { key } = requireCallerKey(context, settings.config)
   const cache = await askCache(context, { url, key })

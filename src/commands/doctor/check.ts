@@ -72,7 +72,7 @@ export async function* runChecks(checks: readonly Check[], options: RunOptions):
     const needed = (check.needs ?? []).map(async (other) => ({ other, findings: await running.get(other) }))
     const findings = Promise.all(needed).then((done) => {
       const missing = done.find((one) => one.findings?.some(({ status }) => isInTheWay(status)) ?? true)
-      return missing === undefined ? runOne(check, options) : skipped(`Needs ${missing.other.title}`)
+      return missing === undefined ? runOne(check, options) : skipped(`Needs the check "${missing.other.title}"`)
     })
     running.set(check, findings)
   }

@@ -120,7 +120,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
   ): Check => ({
     ...about,
     needs: [config, ...(about.needs ?? [])],
-    run: async () => (facts.settled === undefined ? skipped(`Needs ${config.title}`) : run(facts.settled)),
+    run: async () => (facts.settled === undefined ? skipped(`Needs the check "${config.title}"`) : run(facts.settled)),
   })
 
   const ofHosts = (id: string, title: string, judge: typeof judgeNetwork): readonly Check[] =>
@@ -150,7 +150,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       title: 'Files',
       run: async () => {
         const files = await facts.files()
-        return files === undefined ? skipped(`Needs ${config.title}`) : judgeFiles(files)
+        return files === undefined ? skipped(`Needs the check "${config.title}"`) : judgeFiles(files)
       },
     },
     { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
@@ -164,7 +164,8 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     settled({ id: 'token', title: 'Token, Copilot', ...ofCopilot }, async ({ exchange, probes }) => {
       const outcome = await exchange()
       // The network check reports it for each host.
-      if (outcome.kind === 'transient' && isCutOff(await probes('copilot'))) return skipped('Needs Network, Copilot')
+      if (outcome.kind === 'transient' && isCutOff(await probes('copilot')))
+        return skipped('Needs the check "Network, Copilot"')
       return judgeCopilotToken(outcome)
     }),
     settled({ id: 'token', title: 'Token, Codex', ...ofCodex }, async ({ codexAnswer }) =>
@@ -180,14 +181,15 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     ),
     settled({ id: 'models', title: 'Models, Copilot', ...ofCopilot }, async ({ copilotModels, probes }) => {
       const outcome = await copilotModels()
-      if (outcome === undefined) return skipped('Needs Token, Copilot')
-      if (isUnreachable(outcome) && isCutOff(await probes('copilot'))) return skipped('Needs Network, Copilot')
+      if (outcome === undefined) return skipped('Needs the check "Token, Copilot"')
+      if (isUnreachable(outcome) && isCutOff(await probes('copilot')))
+        return skipped('Needs the check "Network, Copilot"')
       return judgeModels(outcome, 'copilot')
     }),
     settled({ id: 'models', title: 'Models, Codex', ...ofCodex }, async ({ codexAnswer, probes }) => {
       const { outcome } = await codexAnswer()
-      if (isOfLogin(outcome)) return skipped('Needs Token, Codex')
-      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs Network, Codex')
+      if (isOfLogin(outcome)) return skipped('Needs the check "Token, Codex"')
+      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs the check "Network, Codex"')
       return judgeModels(outcome, 'codex')
     }),
     settled({ id: 'port', title: 'Port' }, async ({ port }) => {

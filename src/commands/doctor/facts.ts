@@ -15,6 +15,7 @@ import type { ProviderId, Executor } from '../../executors/executor.ts'
 import { parseCodexModels } from '../../models/codex-model.ts'
 import { parseCopilotModels } from '../../models/copilot-model.ts'
 import type { ModelListing } from '../../models/model.ts'
+import { findRunningDaemon, findStateFiles } from '../background/background-daemon.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { exposedKeys } from '../serve/start-checks.ts'
 import { githubApi, silentLog } from '../shared/accounts.ts'
@@ -204,12 +205,19 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       const isRunning = holder.kind === 'copilot-proxy'
       const isKeyRight = isRunning ? await isCallerKeyRight(context, daemonUrl(config.server)) : undefined
-      return { host, port, code, holder, isKeyRight, version: context.version }
+      const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
+      return { host, port, code, holder, isKeyRight, backgroundUrl, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),
     /** Waits for a running renewal: its tokens exist nowhere else. */
     close: async () => opened?.close(),
   }
+}
+
+/** Undefined also if the record of the daemon cannot be read: `status` reports that. */
+async function findBackgroundUrl(context: CommandContext): Promise<string | undefined> {
+  const record = await findRunningDaemon(context, findStateFiles(context)).catch(() => undefined)
+  return record?.url
 }
 
 const nobodysRecord: CopilotRecord = {

@@ -73,7 +73,7 @@ export function judgeTls(probes: readonly Probe[], platform: NodeJS.Platform): F
       : [],
   )
   const verified = secure.filter(({ kind }) => kind === 'reached')
-  if (secure.length === 0) return ok('Not used: the addresses are http addresses of this machine')
+  if (secure.length === 0) return ok('Not used: all hosts are this machine, over http')
   if (failures.length === 0 && verified.length === 0) return skipped('Unknown: no host answered')
   return findingsOr(failures, ok(`Valid certificates from ${verified.map(({ host }) => host).join(', ')}`))
 }
@@ -175,6 +175,8 @@ export interface PortFacts {
   readonly code: string | undefined
   /** Only where the port is in use. */
   readonly holder: PortHolder
+  /** The address of the background daemon, which may have another port than the configuration. */
+  readonly backgroundUrl?: string | undefined
   /** This program's own. */
   readonly version: string
 }
@@ -196,10 +198,12 @@ export async function tryPort({ host, port }: Pick<PortFacts, 'host' | 'port'>):
 const otherPort = 'Use a free port: copilot-proxy serve --port 0'
 
 /** Whether a daemon can listen, or already does. */
-export function judgePort({ host, port, code, holder, version }: PortFacts): Findings {
+export function judgePort({ host, port, code, holder, version, backgroundUrl }: PortFacts): Findings {
   switch (code) {
-    case undefined:
-      return ok(port === 0 ? 'Each start picks a free port' : `${port} is free; copilot-proxy is not running`)
+    case undefined: {
+      const state = backgroundUrl === undefined ? 'is not running' : `runs in the background at ${backgroundUrl}`
+      return ok(`${port === 0 ? 'Each start picks a free port' : `${port} is free`}; copilot-proxy ${state}`)
+    }
     case 'EADDRINUSE':
       return judgeHolder(port, holder, version)
     case 'EACCES':

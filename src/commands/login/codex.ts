@@ -118,7 +118,7 @@ async function askCodexInBrowser(
       )
     case 'ports_taken':
       throw loginFailed(
-        `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')} (for the answer of OpenAI) ` +
+        `${ports.length === 1 ? 'Port' : 'Ports'} ${ports.join(' and ')} (for the redirect from OpenAI) ` +
           `${ports.length === 1 ? 'is' : 'are'} in use, perhaps by another login. Cancel that login, or log in with a code: ${withCode}`,
         '\n',
       )

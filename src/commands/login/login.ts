@@ -50,19 +50,19 @@ const namelessAccount = 'account'
 
 /** Options of one provider's login, and what the other provider has instead. */
 const providerOptions = [
-  { flag: 'device', option: '--device', provider: 'codex', instead: 'login copilot always uses a code' },
+  { flag: 'device', option: '--device', provider: 'codex', instead: 'A Copilot login always uses a code' },
   {
     flag: 'host',
     option: '--host',
     provider: 'copilot',
-    instead: 'set codex.issuer to change the server of ChatGPT accounts',
+    instead: 'To change the server of ChatGPT accounts, set codex.issuer',
   },
-  { flag: 'web', option: '--web', provider: 'copilot', instead: 'login codex always uses the browser' },
+  { flag: 'web', option: '--web', provider: 'copilot', instead: 'A Codex login always uses the browser' },
   {
     flag: 'tokenStdin',
     option: '--token-stdin',
     provider: 'copilot',
-    instead: 'set codex.api-key to use an OpenAI API key',
+    instead: 'To use an OpenAI API key, set codex.api-key',
   },
 ] as const
 
@@ -76,7 +76,7 @@ export async function login(context: CommandContext, flags: LoginFlags): Promise
   if (foreign !== undefined) {
     throw new CommandFailure(
       exitCode.usage,
-      `${foreign.option} is an option of copilot-proxy login ${foreign.provider}: ${foreign.instead}.`,
+      `${foreign.option} is only for copilot-proxy login ${foreign.provider}. ${foreign.instead}.`,
     )
   }
   if (!(await wantsLogin(context, flags, provider))) {
@@ -156,7 +156,7 @@ function directNote({ plan }: Account, { config }: LoadedSettings): string {
     ...(plan === undefined ? ['Plan and quota are unknown.'] : []),
     'The login is valid until you revoke it.',
   ]
-  return `${why}, so copilot-proxy sends the token itself to Copilot. The differences:\n${differences.map((line) => `  ${line}\n`).join('')}`
+  return `${why}, so copilot-proxy sends the token directly to Copilot. The differences:\n${differences.map((line) => `  ${line}\n`).join('')}`
 }
 
 /** @throws CommandFailure `usage` for a host that cannot be GitHub's */

@@ -123,7 +123,9 @@ function notesOn(
           `[1m]: the same model with a long context window; prompts that need it cost more. Other spelling: ${shellSafeId(visible(long.id))}`,
         ]),
     ...(isTranslated && routes.every((route) => shown.includes(route))
-      ? ['CHAT, RESP, MSGS: the API that your client uses; "yes", or the API that copilot-proxy translates it to.']
+      ? [
+          'CHAT, RESP, MSGS: the APIs for your client. "yes": the model has this API. Otherwise copilot-proxy translates to the API in the cell.',
+        ]
       : []),
     ...(disabled.length > 0
       ? [`Disabled for your account: ${closedOf(disabled)}. Enable them at ${settingsPage}`]
@@ -287,5 +289,5 @@ function builtInNote(list: readonly ListedModel[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
-  return `\n${wrapText(`The models${whose} are from a built-in list. Log in for those of your account: copilot-proxy login`, columns)}`
+  return `\n${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}`
 }

@@ -88,7 +88,7 @@ export function oneModelText(
     (how === '' ? '' : wrapText(how, columns)) +
     `\n${formatPairs(pairs, style, columns)}` +
     (facts.source === 'seed'
-      ? `\n${wrapText('From a built-in list. Log in for the model of your account.', columns)}`
+      ? `\n${wrapText('These details are from a built-in list. Log in to see those of your account: copilot-proxy login', columns)}`
       : '')
   )
 }

@@ -143,10 +143,10 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
     ['Time', new Date(request.time).toString().replace(/ \(.*$/, '')],
     ['Client', client === null ? '' : client === agent || agent === null ? client : `${client} (${agent})`],
     ['Key', key ?? ''],
-    ['Asked', method === null ? '' : `${method} ${path ?? ''}${stream ? ', streamed' : ''}`],
+    ['Endpoint', method === null ? '' : `${method} ${path ?? ''}${stream ? ', streamed' : ''}`],
     [
       'Model',
-      asked !== null && model !== null && asked !== model ? `${model}, asked for as ${asked}` : (model ?? asked ?? ''),
+      asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
     ],
     ['Route', route ?? ''],
     ['Status', httpStatus === status ? String(status) : `${status}, after the answer had started with ${httpStatus}`],
@@ -184,9 +184,9 @@ function curlNote({ bodies, request_body: body, request_body_truncated: isCut, k
     bodies === 'other_key'
       ? `Only the key ${visible(key ?? '(none)')} may read the body of this request.`
       : isCut
-        ? 'The body of this request is too long to keep.'
-        : 'The body of this request is not known: log.bodies was off.'
-  return `${reason} A request with a placeholder message:`
+        ? 'The body of this request was too long to store.'
+        : 'The body of this request was not stored, because log.bodies was off.'
+  return `${reason} This command sends a short message instead:`
 }
 
 /** What a request needs beside its model, by API. */

@@ -48,7 +48,7 @@ export async function serve(context: CommandContext, flags: ServeFlags): Promise
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
     if (demo) {
-      log.info('demo: answers come from a simulated Copilot and Codex, without account and network')
+      log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
       if (level !== 'silent' && hasReader) {
         context.stderr.write(demoHint(daemon, config))

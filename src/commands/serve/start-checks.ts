@@ -46,13 +46,13 @@ export function startWarnings(settings: Settings, platform: CommandContext['plat
     ...(isLoopbackHost(host)
       ? []
       : [
-          `other machines can reach copilot-proxy at ${host} (server.host) with one of server.api-keys; keys and ` +
-            'prompts travel unencrypted',
+          `other machines can use copilot-proxy at ${host} (server.host) with a key; keys and prompts are sent ` +
+            'unencrypted',
           ...(allowedHosts.length === 0 && isIP(host) !== 0
             ? ['other machines must use an IP address; to use a name, add it to server.allowed-hosts']
             : []),
           ...(isShort
-            ? ['a key in server.api-keys is short enough to guess. Create a better one: copilot-proxy key add']
+            ? ['a key in server.api-keys is short and easy to guess. Create a better one: copilot-proxy key add']
             : []),
         ]),
   ]
@@ -150,7 +150,7 @@ async function portInUse(context: CommandContext, server: Config['server']): Pro
       return (
         `copilot-proxy ${holder.version} is already running at ${daemonUrl(server)}` +
         `${holder.demo ? ' with --demo' : ''}. ` +
-        'Use it, stop it, or choose another port with --port or the setting server.port.'
+        'To start another one, choose another port with --port.'
       )
     case 'process':
       return `Port ${port} is in use by ${holder.name} (process ${holder.pid}). ${choose}`

@@ -82,7 +82,7 @@ Type=exec
 ExecStart=${[quoted(program), ...args.map(argument)].join(' ')}
 ${variables.join('')}Restart=on-failure
 RestartSec=2
-# Settings that are not valid do not become so by another start.
+# Exit code 2: the configuration is invalid, so a restart does not help.
 RestartPreventExitStatus=2
 KillMode=mixed
 TimeoutStopSec=${stopSeconds}

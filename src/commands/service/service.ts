@@ -72,7 +72,7 @@ export async function serviceInstall(
   }
   context.stdout.write(
     record === undefined
-      ? `Wrote ${visible(manager.file)}. ${manager.name} is not available here. Run these commands where it is:\n` +
+      ? `Wrote ${visible(manager.file)}. ${manager.name} is not available here. To start the service, run:\n` +
           manager.activateByHand.map((line) => `  ${line}\n`).join('')
       : `Installed the service. copilot-proxy is running at ${visible(record.url)} (process ${record.pid})\n`,
   )
@@ -90,7 +90,7 @@ function installNotes(
     ...(leftOut.length === 0
       ? []
       : [
-          `The service does not get ${leftOut.join(', ')} from this terminal. Use a login and the configuration file instead.`,
+          `The service does not use ${leftOut.join(', ')} from this terminal. Log in and use the configuration file instead.`,
         ]),
     ...(isTemporary
       ? ['This copilot-proxy is in the npx cache, which npm may delete. Install it, then run this again.']

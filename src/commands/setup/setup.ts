@@ -195,7 +195,7 @@ async function undo(context: CommandContext, flags: SetupFlags, client: ClientId
 /** @throws CommandFailure `usage` without a terminal to ask in */
 function requirePerson({ interactive }: CommandContext, { yes, dryRun }: SetupFlags): void {
   if (interactive || yes || dryRun) return
-  const message = 'No terminal to ask in. Add --yes to write the settings, or --dry-run to see them.'
+  const message = 'No terminal to ask in. Add --yes to skip the question, or --dry-run to see the changes.'
   throw new CommandFailure(exitCode.usage, message)
 }
 
@@ -238,8 +238,8 @@ async function writeStartHint(context: CommandContext, client: SnippetId, { url 
   const hasServices = context.platform === 'linux' || context.platform === 'darwin'
   const how = hasServices
     ? 'To start it with your session: copilot-proxy service install'
-    : 'To start it in the background: copilot-proxy serve --detach'
-  context.stderr.write(`${snippets[client].name} works only while copilot-proxy runs. ${how}\n`)
+    : 'To start it in the background: copilot-proxy start'
+  context.stderr.write(`copilot-proxy must be running when you use ${snippets[client].name}. ${how}\n`)
 }
 
 /** A client's settings outlive a daemon on a temporary port. */

@@ -56,7 +56,7 @@ export async function changeSettings(context: CommandContext, change: Change): P
       throw new CommandFailure(exitCode.usage, message)
     }
     if (changed === undefined) {
-      const advice = `${key} uses YAML that only you can edit. Run: copilot-proxy config edit`
+      const advice = `copilot-proxy cannot edit the YAML of ${key}. Run: copilot-proxy config edit`
       throw new CommandFailure(exitCode.failed, `${path} was not changed: ${advice}`)
     }
     sources = loaded.sources

@@ -147,7 +147,7 @@ export const wrongKeyFix = `Set ${callerKeyVariable} to a valid key, or create o
 
 function wrongKey(url: string): CommandFailure {
   const problem = `Wrong key: copilot-proxy at ${url} refused the key in ${callerKeyVariable}.`
-  return new CommandFailure(exitCode.failed, `${problem} ${wrongKeyFix}.`)
+  return new CommandFailure(exitCode.failed, `${problem} ${wrongKeyFix}`)
 }
 
 /** @throws CommandFailure if the running daemon refuses the key of the environment */

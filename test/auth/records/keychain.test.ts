@@ -46,7 +46,7 @@ describe('C19 a keychain that', () => {
     const keychain = createSystemKeychain({ env: {}, helper: script, timeoutMs: 200 })
     await expect(keychain.get('an entry')).rejects.toMatchObject({
       problem: 'keychain',
-      message: expect.stringMatching(/did not answer.*Unlock it.*auth\.store: file/),
+      message: expect.stringMatching(/did not answer.*Unlock it.*auth\.store to file/),
     })
   })
 
@@ -67,7 +67,7 @@ describe('C19 a keychain that', () => {
 
   test.each([
     ['is locked', { reason: 'locked', words: 'made up' }, /it is locked, or not set up \(made up\)\. Unlock it/],
-    ['is not there', { reason: 'absent', words: 'no bus' }, /there is none here \(no bus\)\. Start one/],
+    ['is not there', { reason: 'absent', words: 'no bus' }, /this session has none \(no bus\)\. Start one/],
     ['is full', { reason: 'refused', words: 'no room' }, /it refused \(no room\)\. Free some space/],
   ])('%s is told in words', async (_what, answer, words) => {
     const script = await helper(`${reading} process.stdout.write(${JSON.stringify(JSON.stringify(answer))})`)

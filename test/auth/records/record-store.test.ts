@@ -216,7 +216,7 @@ describe('privacy', () => {
   })
 
   describe('in a folder of another user', () => {
-    const told = /belongs to another user \(uid 12345\), who can replace the logins in it; make it yours/
+    const told = /belongs to another user \(uid 12345\), who can replace the logins in it\. Change its owner/
     const foreign: RecordFs = {
       ...nodeFs,
       stat: async (path) => Object.assign(await nodeFs.stat(path), { uid: 12_345 }) as never,

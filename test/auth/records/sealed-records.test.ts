@@ -83,7 +83,7 @@ describe('a sealed record', () => {
     const other = open()
     await expect(other.current()).rejects.toMatchObject({
       problem: 'keychain',
-      message: expect.stringMatching(/auth\.store: keychain .* locked, .*auth\.store: file/),
+      message: expect.stringMatching(/auth\.store is keychain.* locked, .*auth\.store to file/),
     })
     expect(await readdir(dir)).toEqual(['copilot-octocat.sealed'])
     keychain.break(undefined)
@@ -147,7 +147,7 @@ describe('C19 a login while the keychain', () => {
     keychain.break(reason)
     await expect(store.write(exampleRecord())).rejects.toMatchObject({
       problem: 'keychain',
-      message: expect.stringContaining('auth.store: file'),
+      message: expect.stringContaining('set auth.store to file'),
     })
     expect(await readdir(dir)).toEqual([])
   })
@@ -209,7 +209,7 @@ describe('C12 removing', () => {
     keychain.break('locked')
     await expect(open().remove('copilot-octocat')).rejects.toMatchObject({
       problem: 'keychain',
-      message: expect.stringContaining('was removed, but not its key'),
+      message: expect.stringContaining('was removed, but its key is still in the keychain'),
     })
     expect(await readdir(dir)).toEqual([])
   })

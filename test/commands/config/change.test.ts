@@ -68,7 +68,7 @@ describe('config set', () => {
     ['quite-another 1', 2, 'Unknown setting "quite-another". Run: copilot-proxy config show\n'],
     ['log debug', 2, '"log" is a group of settings. Choose one:\n  log.level\n'],
     ['server.host 0.0.0.0', 2, 'Run: copilot-proxy key add NAME'],
-    ['log.level debug', 1, 'was not changed: log.level uses YAML that only you can edit'],
+    ['log.level debug', 1, 'was not changed: copilot-proxy cannot edit the YAML of log.level'],
   ])('refuses %s', async (words, expectedCode, message) => {
     const before = 'auth: &same {}\nlog: *same\n'
     const { run, read } = await userWith(before)

@@ -60,6 +60,6 @@ test('says what to switch on, and what to start', async () => {
   const nobody = await userOf(1)
   expect(await nobody.run('doctor --cache')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('copilot-proxy serve --detach'),
+    stderr: expect.stringContaining('copilot-proxy start'),
   })
 })

@@ -104,7 +104,9 @@ describe('in order', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^ok +Login, Copilot +demo-user, Copilot Pro$/m)
     expect(stdout).not.toContain('Token, Codex')
-    expect((await user.run('doctor --verbose')).stdout).toMatch(/^skipped +Token, Codex +Needs Login, Codex$/m)
+    expect((await user.run('doctor --verbose')).stdout).toMatch(
+      /^skipped +Token, Codex +Needs the check "Login, Codex"$/m,
+    )
     expect(stdout).toMatch(
       /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them at https:/m,
     )
@@ -161,7 +163,7 @@ describe('nobody is logged in', () => {
     expect(of('login', 'copilot')).toMatchObject([{ fix: 'Run: copilot-proxy login' }])
     expect(of('login', 'codex')).toMatchObject([{ status: 'skipped' }])
     expect(of('network', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs Login, Copilot' }])
+    expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs the check "Login, Copilot"' }])
   })
 
   test('and something else failed too: exits with 1', async () => {
@@ -293,7 +295,7 @@ describe('configuration that is not valid', () => {
     )
     expect(of('files')).toMatchObject([{ status: 'ok' }])
     expect(of('clients')).toMatchObject([{ status: 'ok' }])
-    expect(rows.filter(({ detail }) => detail === 'Needs Configuration').length).toBeGreaterThan(10)
+    expect(rows.filter(({ detail }) => detail === 'Needs the check "Configuration"').length).toBeGreaterThan(10)
     expect(github.log.length).toBe(asked)
   })
 
@@ -398,7 +400,7 @@ describe('network', () => {
       { detail: expect.stringMatching(/^Cannot reach 127\.0\.0\.1:1: /) },
     ])
     expect(of('token', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs Network, Copilot' }])
+    expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs the check "Network, Copilot"' }])
   })
 
   test('an interrupt ends it at once, whoever is waited for', async () => {

@@ -233,7 +233,7 @@ const given: ExchangeOutcome = { kind: 'ok', token: 'example', expiresAtSeconds:
 
 test.each<readonly [ExchangeOutcome, RegExp]>([
   [given, /^ok: .* for 25 minutes$/],
-  [{ ...given, direct: true }, /^ok: .* sends it to Copilot itself/],
+  [{ ...given, direct: true }, /^ok: .* sends it directly to Copilot/],
   [{ kind: 'bad_credentials', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'not_available', detail: 'no', fix: 'Log in' }, /^failed: no \/ Log in$/],
   [{ kind: 'no_access', detail: 'no', fix: 'Pay' }, /^skipped: /],
@@ -377,6 +377,14 @@ test.each<readonly [string | undefined, PortHolder, RegExp]>([
   ['EMFILE', { kind: 'unknown' }, /^failed: .*EMFILE/],
 ])('a port with %j, held by %j', (code, holder, expected) => {
   expect(only(judgePort({ host: '127.0.0.1', port: 4141, code, holder, version: '1.0.0' }))).toMatch(expected)
+})
+
+test.each([
+  [undefined, 'ok: 4141 is free; copilot-proxy is not running'],
+  ['http://127.0.0.1:5000', 'ok: 4141 is free; copilot-proxy runs in the background at http://127.0.0.1:5000'],
+])('a free port, with the background daemon at %j', (backgroundUrl, expected) => {
+  const free = { code: undefined, holder: { kind: 'unknown' }, version: '1.0.0' } as const
+  expect(only(judgePort({ host: '127.0.0.1', port: 4141, ...free, backgroundUrl }))).toBe(expected)
 })
 
 test.each([

@@ -280,12 +280,15 @@ async function holdPort(): Promise<number> {
 
 describe('an option of the other login is refused with 2', () => {
   test.each([
-    ['login --device', '--device is an option of copilot-proxy login codex: login copilot always uses a code.'],
-    ['login copilot --device', '--device is an option of copilot-proxy login codex'],
-    ['login codex --host octocorp.ghe.com', '--host is an option of copilot-proxy login copilot'],
-    ['login codex --web', '--web is an option of copilot-proxy login copilot: login codex always uses the browser.'],
-    ['login codex --token-stdin', '--token-stdin is an option of copilot-proxy login copilot: set codex.api-key'],
-    ['login codex --device --host x', '--host is an option of copilot-proxy login copilot'],
+    ['login --device', '--device is only for copilot-proxy login codex. A Copilot login always uses a code.'],
+    ['login copilot --device', '--device is only for copilot-proxy login codex'],
+    ['login codex --host octocorp.ghe.com', '--host is only for copilot-proxy login copilot'],
+    ['login codex --web', '--web is only for copilot-proxy login copilot. A Codex login always uses the browser.'],
+    [
+      'login codex --token-stdin',
+      '--token-stdin is only for copilot-proxy login copilot. To use an OpenAI API key, set codex.api-key',
+    ],
+    ['login codex --device --host x', '--host is only for copilot-proxy login copilot'],
   ])('%s', async (commandLine, words) => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run(commandLine)

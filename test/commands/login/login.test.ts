@@ -209,7 +209,7 @@ describe('login with a token from standard input', () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toContain('Logged in as demo-user. GitHub did not report the plan.\n')
       expect(stdout).toContain(
-        'GitHub does not exchange this kind of token for a Copilot token, so copilot-proxy sends the token itself to Copilot.',
+        'GitHub does not exchange this kind of token for a Copilot token, so copilot-proxy sends the token directly to Copilot.',
       )
       expect(stdout).toContain('  Plan and quota are unknown.\n')
       expect(stdout).not.toContain(token)
@@ -218,7 +218,7 @@ describe('login with a token from standard input', () => {
         'copilot-integration-id': 'copilot-developer-cli',
       })
 
-      expect((await user.run('status')).stdout).toMatch(/Token +the login itself, valid until you revoke it/)
+      expect((await user.run('status')).stdout).toMatch(/Token +same as the login, valid until you revoke it/)
       expect(JSON.parse((await user.run('status --json')).stdout)).toMatchObject({
         token: { state: 'direct', expires_at: null },
       })
@@ -240,7 +240,7 @@ describe('login with a token from standard input', () => {
     const { code, stdout, stderr } = await user.run('login')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(
-      'Logged in as demo-user, with Copilot Pro.\ncopilot.auth is direct, so copilot-proxy sends the token itself',
+      'Logged in as demo-user, with Copilot Pro.\ncopilot.auth is direct, so copilot-proxy sends the token directly',
     )
     expect(stdout).not.toContain('Plan and quota')
     expect(github.exchanges()).toBe(0)
@@ -277,7 +277,7 @@ describe('login with a token from standard input', () => {
     const stdin = inputOf(github.tokens.issueGithub('gho_'))
     const { code, stdout } = await user.run('login --token-stdin', { stdin })
     expect(code).toBe(0)
-    expect(stdout).toContain('copilot.auth is direct, so copilot-proxy sends the token itself')
+    expect(stdout).toContain('copilot.auth is direct, so copilot-proxy sends the token directly')
     expect(stdout).not.toContain('GitHub does not exchange')
   })
 

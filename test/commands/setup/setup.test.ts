@@ -446,7 +446,7 @@ describe('setup --print', () => {
     const { code, stdout } = await user.run('setup --print openai-sdk')
     expect(code).toBe(0)
     expect(stdout).toBe(
-      `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# a model: claude-sonnet-5\n`,
+      `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# model: claude-sonnet-5\n`,
     )
     expect(proxy.demo.count('/v1/messages') + proxy.demo.count('/chat/completions')).toBe(0)
   })
@@ -528,11 +528,11 @@ describe('a client whose settings are only printed', () => {
 test.each([
   [
     'linux',
-    'Claude Code works only while copilot-proxy runs. To start it with your session: copilot-proxy service install',
+    'copilot-proxy must be running when you use Claude Code. To start it with your session: copilot-proxy service install',
   ],
   [
     'win32',
-    'Claude Code works only while copilot-proxy runs. To start it in the background: copilot-proxy serve --detach',
+    'copilot-proxy must be running when you use Claude Code. To start it in the background: copilot-proxy start',
   ],
 ] as const)('after setup on %s, it says how copilot-proxy starts', async (platform, sentence) => {
   const { user } = await openUser()
