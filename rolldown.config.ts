@@ -3,8 +3,8 @@ import type { Plugin, RolldownOptions } from 'rolldown'
 import { bundledPackages, type Part } from './release/bundled-packages.ts'
 
 // What ships is one program with its packages inside: it runs on the very versions that were tested, installs nothing else,
-// and starts in two thirds of the time that a few hundred files take. Only the optional keychain stays outside, being
-// machine code.
+// and starts in two thirds of the time that a few hundred files take. Only optional packages stay outside: the keychain and
+// ripgrep, which are machine code, grammars and prettier.
 
 /** A text with one character beyond Latin-1 takes two bytes for each of its characters in V8. */
 function ascii(): Plugin {
@@ -73,11 +73,15 @@ export function toPlugins(parts: readonly Part[]): Plugin[] {
 }
 
 export default {
-  input: { main: 'src/main.ts', 'keychain-helper': 'src/auth/records/keychain-helper.ts' },
+  input: {
+    main: 'src/main.ts',
+    'keychain-helper': 'src/auth/records/keychain-helper.ts',
+    'code-worker': 'src/workspace/code-worker.ts',
+  },
   platform: 'node',
   // Its `main` is a UMD file, whose `require` calls cannot be bundled.
   resolve: { alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' } },
-  external: [/^@napi-rs\//],
+  external: [/^@napi-rs\//, /^@vscode\//, /^prettier$/],
   plugins: toPlugins([]),
   output: {
     dir: 'dist',

@@ -24,26 +24,37 @@ import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/model-routes.ts'
 import { createRateLimit } from './http/rate-limit.ts'
+import { identityOf } from './http/caller-identity.ts'
+import { rateRuleOf } from './http/serve.ts'
 import type { ModelRouteDeps } from './http/serve.ts'
 import { hasOneAuthority } from './http/origin-policy.ts'
 import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
 import { registerRequestRoutes } from './http/request-routes.ts'
+import { registerSessionRoutes } from './http/session-routes.ts'
+import type { SessionRouteDeps } from './http/session-routes.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
+import { registerRpcRoute, rpcPath } from './rpc/route.ts'
+import type { Caller } from './rpc/route.ts'
+import type { Workspaces } from './sessions/workspaces.ts'
+import { receiveHandshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
-    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'> {
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'>,
+    SessionRouteDeps {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
   readonly totals: UsageRecorder
   readonly requests: RequestList
   readonly randomId: () => string
+  /** Returns undefined while no workspace is configured. */
+  readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
   /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
@@ -125,6 +136,20 @@ export function buildApp(deps: AppDeps): App {
     setTimer,
   })
   const handleFault = createFaultHandler({ ...deps, now: monotonicMs, dateNow: deps.now })
+  const workspaces = () => (deps.config().rpc.enabled ? deps.workspaces?.() : undefined)
+  // Registered before routes are collected: where it does not exist, no answer suggests it.
+  const rpc = registerRpcRoute(fastify, {
+    config: deps.config,
+    workspaces,
+    handshakes: receiveHandshakes(
+      fastify.server,
+      ({ url = '' }) => url.split('?', 1)[0] === rpcPath && workspaces() !== undefined,
+      (request, response) => fastify.routing(request, response),
+    ),
+    admit: admitCall,
+    pingMs: deadlines.pingMs,
+    log: deps.log,
+  })
   const routes = collectRoutes(fastify)
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
@@ -175,6 +200,17 @@ export function buildApp(deps: AppDeps): App {
   fastify.decorateRequest('meter', undefined)
   fastify.addHook('onRequest', receive)
 
+  /** Counts a call of a tool as a model request is counted. */
+  async function admitCall({ keyName, address }: Caller, signal: AbortSignal): Promise<void> {
+    const { server } = deps.config()
+    const rule = rateRuleOf(server, keyName)
+    if (rule === undefined) return
+    const caller = identityOf(keyName, address)
+    if (server.rateLimit === 'refuse') return rateLimit.count(caller, rule)
+    const maxWaiting = server.maxQueuedRequests - pipeline.admission.queued()
+    await rateLimit.wait(caller, rule, { maxWaiting, signal })
+  }
+
   /** Ends the requests of removed keys with an error event, then closes their connections. */
   function endRevoked(): void {
     const keys = guard.keys()
@@ -182,6 +218,7 @@ export function buildApp(deps: AppDeps): App {
     if (keys.length === 0) return
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
+    rpc.closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
@@ -190,6 +227,7 @@ export function buildApp(deps: AppDeps): App {
 
   registerStateRoutes(fastify, routeDeps)
   registerRequestRoutes(fastify, deps)
+  registerSessionRoutes(fastify, deps)
   registerModelRoutes(fastify, deps.registry, deps.config)
   registerDialectRoutes(fastify, routeDeps)
 
@@ -220,7 +258,7 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await fastify.close()
+      await Promise.all([fastify.close(), rpc.close(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)

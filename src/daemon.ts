@@ -39,6 +39,7 @@ import { createModelRegistry } from './models/registry.ts'
 import { createSharedFetch } from './auth/shared-fetch.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
+import type { OpenWorkspaces } from './sessions/open-workspaces.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
 import { createRequestList } from './usage/requests.ts'
 
@@ -49,6 +50,10 @@ export interface DaemonOptions {
   readonly usageFile?: string | undefined
   /** The file of this install's ids, for `copilot.client-ids`; undefined: each run has its own ids. */
   readonly clientIdsFile?: string | undefined
+  /** The folder for the journals of workspaces; undefined: tools write nothing. */
+  readonly workspacesDir?: string | undefined
+  /** The user's own folder, for paths of workspaces that begin with `~`. May throw. */
+  readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
   /** The folder of Codex CLI's own login. */
@@ -272,8 +277,40 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     executorOf,
     salt: randomBytes(16).toString('hex'),
   })
+
+  let workspaces: Promise<OpenWorkspaces> | undefined
+  let openNow: OpenWorkspaces | undefined
+  /** Opens workspaces when the first one is configured: until then, nothing of them is loaded. */
+  async function openWorkspaces(): Promise<OpenWorkspaces> {
+    const opened = await import('./sessions/open-workspaces.ts')
+    return opened.openWorkspaces({
+      config: () => config,
+      dataDir: options.workspacesDir,
+      homeDir: options.homeDir ?? noHome,
+      log,
+    })
+  }
+
+  async function updateWorkspaces(): Promise<void> {
+    if (workspaces === undefined && config.workspaces.length === 0) return
+    try {
+      const isNew = workspaces === undefined
+      const opened = await (workspaces ??= openWorkspaces())
+      openNow = opened
+      if (!isNew) await opened.reconfigure()
+    } catch (error) {
+      workspaces = undefined
+      log.error({ err: error }, 'the workspaces cannot be opened')
+    }
+  }
+
   const app = buildApp({
     ...common,
+    workspaces: () => (config.workspaces.length > 0 ? openNow : undefined),
+    sessions: async () => {
+      if (config.workspaces.length > 0) return (await workspaces)?.listing()
+      return undefined
+    },
     pipeline,
     isConfigRefused: () => isConfigRefused,
     tokenStatus: () => copilot.tokens.status(),
@@ -301,8 +338,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
+    await closeWorkspaces()
     totals.close()
     await closeUpstream()
+  }
+
+  async function closeWorkspaces(): Promise<void> {
+    const opened = await workspaces?.catch(() => undefined)
+    opened?.close()
   }
 
   async function closeUpstream(): Promise<void> {
@@ -314,9 +357,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await demo?.close()
   }
 
+  await updateWorkspaces()
   try {
     await app.listen(config.server)
   } catch (error) {
+    await closeWorkspaces()
     await closeUpstream()
     throw error
   }
@@ -333,6 +378,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       registry.setNaming(config.models)
       warnOfDeadTargets()
       app.reconfigured()
+      if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces()
       if (
         !isDeepStrictEqual(config.copilot, before.copilot) ||
         !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)
@@ -358,6 +404,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     close: (graceMs) => (closing ??= closeAll(graceMs)),
   }
+}
+
+function noHome(): never {
+  throw new Error('You have no home folder.')
 }
 
 /** How long GitHub's account data is cached, and how long a failure. Ms. */

@@ -72,6 +72,7 @@ Examples:
   copilot-proxy serve --demo
   copilot-proxy serve --port 0 --log-level debug
   copilot-proxy serve --config ./copilot-proxy.yaml
+  copilot-proxy serve --workspace . --workspace ../library
 `
 
 export const start = `
@@ -361,6 +362,36 @@ export const serviceStatus = `
 Examples:
   copilot-proxy service status
   copilot-proxy service status --json
+`
+
+export const policy = `
+A policy is a file .agent-policy.yaml in the folder of a workspace. Without one,
+tools may only read.
+
+Examples:
+  copilot-proxy policy init
+  copilot-proxy policy check src/index.ts
+  copilot-proxy policy check -- npm test
+`
+
+export const policyCheck = `
+Names the rule that allows or denies a write or a command, and exits with 1 if
+the policy denies it. Without arguments, prints the policy.
+
+Examples:
+  copilot-proxy policy check
+  copilot-proxy policy check src/index.ts
+  copilot-proxy policy check -- npm test
+  copilot-proxy policy check --workspace ~/code/app .env
+`
+
+export const policyInit = `
+Writes .agent-policy.yaml with examples, all commented out. Does not overwrite
+an existing file.
+
+Examples:
+  copilot-proxy policy init
+  copilot-proxy policy init --workspace ~/code/app
 `
 
 export const completion = `

@@ -19,6 +19,7 @@ import type {
   LoginFlags,
   LogoutFlags,
   LogsFlags,
+  PolicyFlags,
   ReportFlags,
   RequestsFlags,
   ServeFlags,
@@ -58,6 +59,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
+const loadPolicy = () => import('./policy.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
@@ -274,6 +276,31 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
 
+  const policy = add(program, 'policy', 'check or create the tool policy of a folder', helpText.policy)
+  const check = add(policy, 'check', 'explain what the policy allows', helpText.policyCheck)
+  check
+    .argument('[path]', 'a file to be written, relative to the workspace')
+    .argument('[command...]', 'a command to be run, after --')
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: PolicyFlags) => {
+        // commander drops the `--` that tells a command from a path.
+        const dashes = argv.indexOf('--')
+        const command = dashes === -1 ? undefined : argv.slice(dashes + 1)
+        const paths = check.args.slice(0, check.args.length - (command?.length ?? 0))
+        if (command?.length === 0) check.error("error: missing command after '--'")
+        if (paths.length + (command === undefined ? 0 : 1) > 1) {
+          check.error('error: one path, or one command after --')
+        }
+        return (await loadPolicy()).policyCheck(context, { ...flags, path: paths[0], command })
+      }),
+    )
+  add(policy, 'init', 'create a policy file', helpText.policyInit)
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .option('--json', 'print JSON')
+    .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(
@@ -311,6 +338,9 @@ function startOptions(): readonly Option[] {
     new Option('--host <address>', 'address to listen on'),
     new Option('--demo', 'use a simulated Copilot and Codex: no account, no network'),
     new Option('--log-level <level>', 'trace, debug, info, warn, error or silent'),
+    new Option('--workspace <dir>', 'folder that tools may use; repeatable').argParser(
+      (dir: string, before: readonly string[] | undefined) => [...(before ?? []), dir],
+    ),
   ]
 }
 

@@ -25,6 +25,7 @@ import {
   modelList,
   versionText,
   wholeNumber,
+  workspaceList,
 } from './setting-types.ts'
 import { githubHostsOf, takesChatgptLogin, takesGithubLogin, takesOpenaiKey, tokenBaseUrl } from './upstream-hosts.ts'
 
@@ -287,6 +288,18 @@ const messages = section({
     ),
 })
 
+const workspace = section({
+  'read-only': onOff
+    .default(true)
+    .describe('Tools change no file and run no program. false: as the .agent-policy.yaml of the workspace allows.'),
+  'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
+  'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
+})
+
+const rpc = section({
+  enabled: onOff.default(true).describe('Offer the tools over WebSocket at /rpc if there is a workspace.'),
+})
+
 /** The check of `copilot.base-url` needs these to be valid, and nothing else. */
 const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
@@ -307,6 +320,11 @@ export const configSchema = section({
   models: models.prefault({}),
   chat: chat.prefault({}),
   messages: messages.prefault({}),
+  workspaces: workspaceList
+    .default([])
+    .describe('Folders whose files tools may use: paths, or tables with path and name. Empty: no tools.'),
+  workspace: workspace.prefault({}),
+  rpc: rpc.prefault({}),
 }).refine(
   ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
     url === '' ||

@@ -1,3 +1,4 @@
+import { posix, win32 } from 'node:path'
 import { z } from 'zod'
 import { apiKeyEntryFault, parseApiKeyEntry } from './api-keys.ts'
 import { canonicalHost, isLoopbackHost } from './loopback.ts'
@@ -163,3 +164,21 @@ export const optionalBaseUrl = z
     if (value !== '') checkUrl(value, context)
   })
   .overwrite((value) => value.replace(/\/+$/, ''))
+
+const folderPhrase = 'an absolute path, or one that begins with ~/'
+const folderPath = z
+  .string(folderPhrase)
+  .refine(
+    (path) => /^~(?:[/\\]|$)/.test(path) || posix.isAbsolute(path) || win32.isAbsolute(path),
+    `expected ${folderPhrase}`,
+  )
+
+const workspacePhrase = 'a path, or a table with path and name'
+const workspaceEntry = z.union(
+  [
+    folderPath.transform((path): { path: string; name?: string | undefined } => ({ path })),
+    z.strictObject({ path: folderPath, name: filledText.max(100, 'a name of at most 100 characters').optional() }),
+  ],
+  workspacePhrase,
+)
+export const workspaceList = z.array(workspaceEntry, 'a list of folders')

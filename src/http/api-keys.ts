@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { namedApiKeys } from '../config/api-keys.ts'
+import { keysInSubprotocols } from '../websocket/subprotocol.ts'
 
 /** One of `server.api-keys`, as a digest to compare with. */
 export interface ApiKey {
@@ -19,11 +20,13 @@ export function prepareKeys(entries: readonly string[]): readonly ApiKey[] {
 
 /**
  * The keys a caller presented. OpenAI clients send `Authorization: Bearer`, Anthropic clients `x-api-key`; some send
- * both, one of them a placeholder. Every route accepts either. A key in a URL is ignored.
+ * both, one of them a placeholder. Every route accepts either. WebSocket clients in browsers can set no header and send a
+ * subprotocol. A key in a URL is ignored.
  */
 export function presentedKeys(headers: IncomingHttpHeaders): readonly string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-  return [bearer?.trim(), headers['x-api-key']].filter((key) => typeof key === 'string')
+  const inHeaders = [bearer?.trim(), headers['x-api-key']].filter((key) => typeof key === 'string')
+  return headers.upgrade === undefined ? inHeaders : [...inHeaders, ...keysInSubprotocols(headers)]
 }
 
 /** Compares all digests, so that the duration reveals nothing about a key or its length. */

@@ -14,7 +14,11 @@ declare module 'fastify' {
  * forge (`X-Forwarded-For`, `Forwarded`, `X-Real-IP`) are ignored.
  */
 export function callerIdentity(request: FastifyRequest): string {
-  return request.keyName === undefined ? addressIdentity(request.raw.socket.remoteAddress) : `key ${request.keyName}`
+  return identityOf(request.keyName, request.raw.socket.remoteAddress)
+}
+
+export function identityOf(keyName: string | undefined, address: string | undefined): string {
+  return keyName === undefined ? addressIdentity(address) : `key ${keyName}`
 }
 
 /** One identity per machine. IPv6 networks assign a /64 to each machine, so only the first 64 bits count. */

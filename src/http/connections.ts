@@ -17,6 +17,8 @@ export interface Deadlines {
   readonly keepAliveMs: number
   /** How often Node checks `headersMs` and `requestMs`. */
   readonly checkEveryMs: number
+  /** Between two pings of a WebSocket. A client that answers none is found within twice this time. */
+  readonly pingMs: number
 }
 
 export const defaultDeadlines: Deadlines = {
@@ -25,6 +27,7 @@ export const defaultDeadlines: Deadlines = {
   uploadIdleMs: 30_000,
   keepAliveMs: 75_000,
   checkEveryMs: 5000,
+  pingMs: 30_000,
 }
 
 /**

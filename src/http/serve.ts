@@ -105,7 +105,7 @@ export async function callModel<Result>(
 }
 
 /** The limit of the key, else that of all callers. */
-function rateRuleOf(server: Config['server'], keyName: string | undefined): RateRule | undefined {
+export function rateRuleOf(server: Config['server'], keyName: string | undefined): RateRule | undefined {
   const ofKey = keyLimitsOf(server, keyName)?.['requests-per-minute']
   if (ofKey !== undefined) return { perMinute: ofKey, setting: 'server.key-limits, requests-per-minute' }
   const perMinute = server.maxRequestsPerMinute

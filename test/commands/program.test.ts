@@ -34,6 +34,9 @@ const commands = [
   'config edit',
   'config init',
   'config show',
+  'policy',
+  'policy check',
+  'policy init',
 ]
 
 test.each(commands)('help of "%s" fits 80 columns and stays as it is', async (command) => {

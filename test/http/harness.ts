@@ -101,6 +101,7 @@ export async function openProxy({
   const daemon = await startDaemon({
     config: configure(file),
     authDir,
+    workspacesDir: join(authDir, 'workspaces'),
     codexHome,
     version: '0.0.0-test',
     log,

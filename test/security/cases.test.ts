@@ -12,7 +12,6 @@ const without = new Map([
   ['A11', 'there is no tool gateway'],
   ['A12', 'there is no web page'],
   ['A13', 'there is no web page to sign in to'],
-  ['F11', 'there are no WebSockets: an upgrade is answered 426 (A10)'],
 ])
 
 const ids = Object.entries(groups).flatMap(([group, count]) =>

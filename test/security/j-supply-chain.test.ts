@@ -71,12 +71,13 @@ describe('J01 an install', () => {
   })
 })
 
-test('J02 what ships installs nothing but a keychain where there is one, and runs no code when it is installed', () => {
+test('J02 the package installs only the keychain and the parts of workspace tools, and runs no code when it is installed', () => {
   const packages = readLock()
   expect(packages['']?.dependencies).toBeUndefined()
   const shipped = installed(packages).filter(([, { dev }]) => dev !== true)
   expect(shipped.length).toBeGreaterThan(1)
-  expect(shipped.filter(([path]) => !path.startsWith('node_modules/@napi-rs/keyring'))).toEqual([])
+  const optional = /^node_modules\/(?:@napi-rs\/keyring|@vscode\/(?:ripgrep|tree-sitter-wasm)|prettier$)/
+  expect(shipped.filter(([path]) => !optional.test(path))).toEqual([])
   expect(shipped.filter(([, { hasInstallScript }]) => hasInstallScript === true)).toEqual([])
 })
 

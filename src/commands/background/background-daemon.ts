@@ -87,6 +87,7 @@ const daemonFlags = z.object({
   host: z.string().optional(),
   demo: z.literal(true).optional(),
   logLevel: z.string().optional(),
+  workspace: z.array(z.string()).optional(),
 })
 
 /** `daemon.json`, which exists while the daemon runs. */

@@ -62,6 +62,7 @@ export async function enterBackground(
           host: flags.host,
           demo: flags.demo,
           logLevel: flags.logLevel,
+          workspace: flags.workspace?.slice(),
         },
       }
       const written = record

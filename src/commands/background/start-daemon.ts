@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { open, readFile } from 'node:fs/promises'
@@ -10,7 +11,7 @@ import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ServeFlags, ExitCode, ReportFlags } from '../shared/command.ts'
 import { findLogins } from '../shared/codex-login.ts'
 import { askHealth } from '../shared/find-daemon.ts'
-import { toConfigFlags, loadSettings } from '../shared/settings.ts'
+import { toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
   runningText,
@@ -72,7 +73,9 @@ export async function startUnderLock(
 function refuseOther(running: DaemonRecord, settings: LoadedSettings, flags: ServeFlags): void {
   const { port } = settings.config.server
   const isSamePort = flags.port === undefined || port === 0 || Number(new URL(running.url).port || 80) === port
-  if (isSamePort && running.flags.demo === flags.demo) return
+  const wanted = flags.workspace
+  const hasWorkspaces = wanted === undefined || isDeepStrictEqual(wanted, running.flags.workspace)
+  if (isSamePort && hasWorkspaces && running.flags.demo === flags.demo) return
   const message = `${runningText(running)} To start it with other options, stop it first: copilot-proxy stop`
   throw new CommandFailure(exitCode.failed, message)
 }
@@ -138,6 +141,7 @@ function serveArguments(settings: LoadedSettings, flags: ServeFlags): readonly s
     'serve',
     '--background=detach',
     ...options.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])),
+    ...(flags.workspace ?? []).map((dir) => `--workspace=${dir}`),
     ...(flags.demo ? ['--demo'] : []),
   ]
 }
@@ -175,7 +179,8 @@ async function messagesSince({ logFile }: StateFiles, start: number, code: numbe
 }
 
 /** `start`: starts the daemon in the background, unless it already runs, and prints its address. */
-export async function detach(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+export async function detach(context: CommandContext, given: ServeFlags): Promise<ExitCode> {
+  const flags = withAbsoluteFolders(context, given)
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
   const started = await startBackgroundDaemon(context, settings, flags)
   await reportStarted(context, settings, started, flags.json)

@@ -13,7 +13,7 @@ import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
-import { toConfigFlags, loadSettings } from '../shared/settings.ts'
+import { homeOf, toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { toListenFailure, runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
 
@@ -25,7 +25,8 @@ const uncheckedCertificates =
   'logins. To trust a company certificate, set NODE_EXTRA_CA_CERTS instead'
 
 /** Runs the daemon until a signal. Returns 0 after SIGTERM, the usual way to stop a service. */
-export async function serve(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+export async function serve(context: CommandContext, given: ServeFlags): Promise<ExitCode> {
+  const flags = withAbsoluteFolders(context, given)
   if (flags.detach) return (await import('../background/start-daemon.ts')).detach(context, flags)
   const configFlags = toConfigFlags(flags)
   const settings = await loadSettings(context, flags.config, configFlags)
@@ -113,7 +114,7 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, usageFile, clientIdsFile } = settings
+  const { config, authDir, usageFile, clientIdsFile, workspacesDir } = settings
   const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -129,6 +130,8 @@ async function startServing(
       authDir,
       usageFile,
       clientIdsFile,
+      workspacesDir,
+      homeDir: () => homeOf(context),
       keychain,
       codexHome: findCodexHome(context),
       version,
@@ -189,7 +192,8 @@ function reload(daemon: Daemon, log: ProgramLog, changed: Config, atStart: Confi
 }
 
 /** `copilot-proxy` without a command: logs in to Copilot if no login exists, then serves. */
-export async function loginAndServe(context: CommandContext, flags: ServeFlags): Promise<ExitCode> {
+export async function loginAndServe(context: CommandContext, given: ServeFlags): Promise<ExitCode> {
+  const flags = withAbsoluteFolders(context, given)
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
   if (!flags.demo) await ensureLogin(context, settings, flags.config)
   return serve(context, flags)

@@ -113,6 +113,18 @@ export interface RequestsFlags extends ReportFlags {
   readonly id: string | undefined
 }
 
+export interface PolicyFlags extends ReportFlags {
+  /** A folder; undefined: the working folder. */
+  readonly workspace?: string
+}
+
+export interface PolicyCheckFlags extends PolicyFlags {
+  /** Relative to the workspace. */
+  readonly path: string | undefined
+  /** After `--`. */
+  readonly command: readonly string[] | undefined
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }
@@ -150,6 +162,8 @@ export interface ServeFlags extends GlobalFlags {
   readonly demo?: true | undefined
   readonly logLevel?: string | undefined
   readonly logFormat?: string | undefined
+  /** Folders. */
+  readonly workspace?: readonly string[] | undefined
   readonly detach?: true
   /** Only with `detach`. */
   readonly json?: true

@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { loadConfig } from '../../config/load.ts'
 import type { Flag, Sources } from '../../config/load.ts'
 import { PathsError, resolvePaths, resolveStateDir } from '../../config/paths.ts'
@@ -19,6 +19,8 @@ export interface UserFiles {
   /** Totals of usage, by day and model. */
   readonly usageFile: string
   readonly clientIdsFile: string
+  /** Journals of workspaces. */
+  readonly workspacesDir: string
 }
 
 export interface LoadedSettings extends UserFiles {
@@ -41,9 +43,10 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
-  if (configFlag === undefined) return { configFile, isNamed: false, authDir, usageFile, clientIdsFile }
-  const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context), configFlag)
-  return { configFile: named, isNamed: true, authDir, usageFile, clientIdsFile }
+  const files = { authDir, usageFile, clientIdsFile, workspacesDir: join(dataDir, 'workspaces') }
+  if (configFlag === undefined) return { configFile, isNamed: false, ...files }
+  const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
+  return { configFile: named, isNamed: true, ...files }
 }
 
 function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> {
@@ -55,9 +58,9 @@ export function findStateDir(context: CommandContext): string {
   return reportPathErrors(() => resolveStateDir(context.env, () => homeOf(context), context.platform))
 }
 
-function reportPathErrors<T>(resolve: () => T): T {
+function reportPathErrors<T>(find: () => T): T {
   try {
-    return resolve()
+    return find()
   } catch (error) {
     if (error instanceof PathsError) throw new CommandFailure(exitCode.usage, error.message)
     throw error
@@ -75,11 +78,11 @@ export function homeOf(context: CommandContext): string {
   throw new CommandFailure(exitCode.failed, 'You have no home folder. Set HOME or COPILOT_PROXY_HOME.')
 }
 
-function workingDirOf(context: CommandContext): string {
+function workingDirOf(context: CommandContext, option: string): string {
   try {
     return context.workingDir()
   } catch (cause) {
-    const message = 'The working directory was deleted. Use an absolute path for --config.'
+    const message = `The working directory was deleted. Use an absolute path for ${option}.`
     throw new CommandFailure(exitCode.failed, message, { cause })
   }
 }
@@ -119,13 +122,29 @@ export async function loadSettings(
   throw new CommandFailure(exitCode.usage, message)
 }
 
-/** The options of `serve` that override settings. */
+/**
+ * The options of `serve` that override settings.
+ * @param flags of `withAbsoluteFolders`
+ */
 export function toConfigFlags(flags: ServeFlags): readonly Flag[] {
   const options = [
     { name: '--port', key: 'server.port', text: flags.port },
     { name: '--host', key: 'server.host', text: flags.host },
     { name: '--log-level', key: 'log.level', text: flags.logLevel },
     { name: '--log-format', key: 'log.format', text: flags.logFormat },
+    { name: '--workspace', key: 'workspaces', text: flags.workspace && JSON.stringify(flags.workspace) },
   ] as const
   return options.flatMap(({ name, key, text }) => (text === undefined ? [] : [{ name, key, text }]))
+}
+
+/**
+ * Relative folders of `--workspace` mean those of this working directory, also in the background daemon.
+ * @throws CommandFailure `failed` where the working directory does not exist
+ */
+export function withAbsoluteFolders(context: CommandContext, flags: ServeFlags): ServeFlags {
+  if (flags.workspace === undefined) return flags
+  const workspace = flags.workspace.map((dir) =>
+    isAbsolute(dir) || /^~(?:\/|$)/.test(dir) ? dir : resolve(workingDirOf(context, '--workspace'), dir),
+  )
+  return { ...flags, workspace }
 }

@@ -1,0 +1,142 @@
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { errnoOf } from '../auth/records/record-fs.ts'
+import { visible, visibleLines } from '../terminal/visible.ts'
+import { splitCommand } from '../workspace/command-line.ts'
+import type { Folder } from '../workspace/folder.ts'
+import { openFolder } from '../workspace/open-folder.ts'
+import { openPolicy } from '../workspace/policy/open-policy.ts'
+import { policyName } from '../workspace/policy/policy-file.ts'
+import type { Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
+import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
+import { withFileErrors } from './shared/edit-file.ts'
+
+const ignore = (): void => {}
+
+/** Explains what holds for a path or a command, or prints the policy. Exits with 1 for what is denied or invalid. */
+export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
+  const { path, command } = flags
+  const folder = await openWorkspace(context, flags)
+  const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
+  if (path === undefined && command === undefined) return printPolicy(context, flags, folder, await policy.describe())
+
+  const { decision, subject } =
+    command === undefined
+      ? { decision: await policy.mayWrite(path ?? ''), subject: { path } }
+      : await judgeCommand(policy, command)
+  if (flags.json) writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason })
+  else context.stdout.write(visibleLines(`${decision.isAllowed ? 'Allowed' : 'Denied'}. ${decision.reason}\n`))
+  return decision.isAllowed ? exitCode.done : exitCode.failed
+}
+
+/** A command of one word with spaces in it is a command line, as tools send it. */
+async function judgeCommand(
+  policy: Policy,
+  command: readonly string[],
+): Promise<{ readonly decision: Decision; readonly subject: object }> {
+  const [line] = command
+  try {
+    const argv = command.length === 1 && line !== undefined ? splitCommand(line) : command
+    return { decision: await policy.mayRun(argv), subject: { argv } }
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    return { decision: { isAllowed: false, reason: error.message }, subject: { argv: command } }
+  }
+}
+
+function printPolicy(
+  context: CommandContext,
+  flags: PolicyFlags,
+  folder: Folder,
+  { files, writes, shell, problem }: PolicyDescription,
+): ExitCode {
+  const outcome = problem === undefined ? exitCode.done : exitCode.failed
+  if (flags.json) {
+    writeJson(context, { workspace: folder.root, files, writes, shell, problem: problem ?? null })
+    return outcome
+  }
+  if (files.length === 0) {
+    context.stdout.write(
+      `${visible(folder.root)} has no ${policyName}: nothing may be written or run.\n` +
+        'To create one, run: copilot-proxy policy init\n',
+    )
+    return outcome
+  }
+  if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
+  context.stdout.write(
+    list('Policy files', files) +
+      list('May be written', writes.allow) +
+      list('May not be written', writes.deny) +
+      list(
+        'May be run',
+        shell.allow.map((argv) => argv.map(quoteWord).join(' ')),
+      ),
+  )
+  return outcome
+}
+
+function list(title: string, lines: readonly string[]): string {
+  return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`
+}
+
+/** As `splitCommand` reads it. */
+function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** Writes a policy with commented examples. @throws CommandFailure `failed` if there is one */
+export async function policyInit(context: CommandContext, flags: PolicyFlags): Promise<ExitCode> {
+  const path = join((await openWorkspace(context, flags)).root, policyName)
+  await withFileErrors(
+    (advice) => `${path} could not be created: ${advice}.`,
+    () =>
+      writeFile(path, initialPolicy, { flag: 'wx' }).catch((error: unknown) => {
+        if (errnoOf(error) !== 'EEXIST') throw error
+        const message = `${path} already exists. To see what it allows, run: copilot-proxy policy check`
+        throw new CommandFailure(exitCode.failed, message)
+      }),
+  )
+  if (flags.json) writeJson(context, { path })
+  else context.stdout.write(visibleLines(`Created ${path}\n`))
+  return exitCode.done
+}
+
+async function openWorkspace(context: CommandContext, { workspace = '.' }: PolicyFlags): Promise<Folder> {
+  try {
+    return await openFolder(resolve(context.workingDir(), workspace))
+  } catch (error) {
+    if (error instanceof ToolError) throw new CommandFailure(exitCode.failed, error.message, { cause: error })
+    throw error
+  }
+}
+
+const initialPolicy = `# What agents and tools may change and run in this folder.
+# As long as everything is a comment, they may only read.
+# To see what holds for a file or a command, run:
+#   copilot-proxy policy check src/index.ts
+#   copilot-proxy policy check -- npm test
+
+writes:
+  # Files that may be written. A glob without a slash matches names in every folder.
+  allow:
+    # - "src/**/*.ts"
+    # - "test/**"
+    # - "*.md"
+
+  # Files and folders that may not, whatever allow says. .git, node_modules,
+  # .agent-policy.yaml, .env* and keys are denied unless allow names the very file.
+  deny:
+    # - "**/dist/**"
+
+shell:
+  # Commands that may be run, with exactly these arguments. There is no shell:
+  # no pipes, variables or wildcards. A command may run any program it starts, so
+  # "npm test" also allows what the tests and package.json do.
+  allow:
+    # - npm test
+    # - npm run lint
+
+# A .agent-policy.yaml in an inner folder may only take away.
+`

@@ -1,0 +1,132 @@
+import { isObject, isTooDeep } from '../json/json.ts'
+import type { JsonObject } from '../json/json.ts'
+import type { ToolFailure } from '../workspace/tool-error.ts'
+
+// JSON-RPC 2.0 (https://www.jsonrpc.org/specification). Pure: text to requests, results to text.
+
+export type Id = string | number | null
+
+/** A request; without `id` a notification, which gets no answer. */
+export interface Request {
+  readonly id?: Id
+  readonly method: string
+  readonly params?: JsonObject | readonly unknown[]
+}
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: JsonObject | undefined
+}
+
+/** A member of a message: a request, or what to answer instead. */
+export type Item =
+  | { readonly ok: true; readonly request: Request }
+  | { readonly ok: false; readonly id: Id; readonly error: RpcError }
+
+/** `batch`: the answers go into an array. */
+export interface Message {
+  readonly isBatch: boolean
+  readonly items: readonly Item[]
+}
+
+export const codes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  failed: -32000,
+  denied: -32001,
+  conflict: -32002,
+  tooLarge: -32003,
+  timedOut: -32004,
+  approvalRefused: -32005,
+  cancelled: -32800,
+} as const
+
+/** Each member of a longer array would get an error of its own: many times the text that was sent. */
+const maxBatch = 1000
+
+export function parseMessage(text: string): Message {
+  if (isTooDeep(text)) return refused(codes.parseError, 'The JSON is nested too deeply.')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refused(codes.parseError, 'The message is not valid JSON.')
+  }
+  if (!Array.isArray(value)) return { isBatch: false, items: [toItem(value)] }
+  if (value.length === 0) return refused(codes.invalidRequest, 'The batch is empty.')
+  if (value.length > maxBatch) return refused(codes.invalidRequest, `The batch has more than ${maxBatch} requests.`)
+  return { isBatch: true, items: value.map(toItem) }
+}
+
+function refused(code: number, message: string): Message {
+  return { isBatch: false, items: [{ ok: false, id: null, error: { code, message } }] }
+}
+
+function toItem(value: unknown): Item {
+  if (!isObject(value)) return invalid(null, 'A request is a JSON object.')
+  const { jsonrpc, id, method, params } = value
+  if (id !== undefined && !isId(id)) {
+    return invalid(null, '"id" must be a string, null, or a number that JSON carries exactly.')
+  }
+  const known = id ?? null
+  if (jsonrpc !== '2.0') return invalid(known, '"jsonrpc" must be "2.0".')
+  if (typeof method !== 'string') return invalid(known, '"method" must be a string.')
+  if (params !== undefined && !isObject(params) && !Array.isArray(params)) {
+    return invalid(known, '"params" must be an object or an array.')
+  }
+  return {
+    ok: true,
+    request: { method, ...(id !== undefined && { id }), ...(params !== undefined && { params }) },
+  }
+}
+
+function invalid(id: Id, message: string): Item {
+  return { ok: false, id, error: { code: codes.invalidRequest, message } }
+}
+
+/** Refuses numbers that the answer would repeat as other ones. */
+function isId(value: unknown): value is Id {
+  if (typeof value === 'number')
+    return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
+  return value === null || typeof value === 'string'
+}
+
+/** @throws TypeError, RangeError for a result that JSON cannot hold */
+export function resultText(id: Id, result: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+export function errorText(id: Id, error: RpcError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error })
+}
+
+export function notificationText(method: string, params: JsonObject): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params })
+}
+
+const codeOf = {
+  invalid_arguments: codes.invalidParams,
+  denied: codes.denied,
+  conflict: codes.conflict,
+  too_large: codes.tooLarge,
+  timed_out: codes.timedOut,
+  approval_refused: codes.approvalRefused,
+  cancelled: codes.cancelled,
+  failed: codes.failed,
+} satisfies Record<ToolFailure['kind'], number>
+
+/** @param message of the ToolError */
+export function failureError(failure: ToolFailure, message: string): RpcError {
+  const { kind } = failure
+  const data = {
+    kind,
+    ...(kind === 'invalid_arguments' && { path: failure.path }),
+    ...(kind === 'conflict' && { conflicts: failure.conflicts }),
+    ...(kind === 'timed_out' && { afterMs: failure.afterMs }),
+  }
+  return { code: codeOf[kind], message, data }
+}

@@ -1,0 +1,130 @@
+import type { FastifyInstance } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { Config } from '../config/schema.ts'
+import { Fault } from '../errors.ts'
+import type { Logger } from '../logging/logger.ts'
+import type { Workspaces } from '../sessions/workspaces.ts'
+import type { Connection } from '../websocket/connection.ts'
+import type { Handshakes } from '../websocket/handshakes.ts'
+import { keysInSubprotocols, offeredSubprotocols, subprotocol } from '../websocket/subprotocol.ts'
+import type { Peer } from './peer.ts'
+
+export const rpcPath = '/rpc'
+
+export interface RpcRouteDeps {
+  readonly config: () => Config
+  /** Undefined while no workspace is configured. */
+  readonly workspaces: () => Workspaces | undefined
+  readonly handshakes: Handshakes
+  /**
+   * Counts one call of a caller.
+   * @throws Fault `rate_limited`
+   */
+  readonly admit: (caller: Caller, signal: AbortSignal) => Promise<void>
+  /** Between two pings of a connection. Ms. */
+  readonly pingMs: number
+  readonly log: Logger
+}
+
+export interface Caller {
+  readonly keyName: string | undefined
+  readonly address: string | undefined
+}
+
+export interface RpcRoute {
+  /** Closes the connections that `isRevoked` names by the response to their handshake. */
+  readonly closeRevoked: (isRevoked: (response: ServerResponse, keyName: string | undefined) => boolean) => void
+  /** Refuses new calls, lets those in progress finish for at most `graceMs`, then cancels them. Closes with 1001. */
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+interface Open {
+  readonly connection: Connection
+  readonly peer: Peer
+  readonly response: ServerResponse
+  readonly keyName: string | undefined
+  readonly closed: PromiseWithResolvers<void>
+}
+
+/** Replies of a connection that its client has not read yet: room for several files of the largest size. Bytes. */
+const maxQueuedBytes = 32 * 1024 * 1024
+
+/** For the answers of cancelled calls. Ms. */
+const cancelledMs = 1000
+
+/** `GET /rpc`: JSON-RPC over WebSocket, while a workspace is configured and `rpc.enabled` is on. */
+export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): RpcRoute {
+  const { config, workspaces, handshakes, admit, pingMs, log } = deps
+  const open = new Set<Open>()
+  let isClosing = false
+
+  fastify.get<{ Querystring: { session?: string | string[] } }>(
+    rpcPath,
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      if (workspaces() === undefined) return reply.callNotFound()
+      const { raw, headers, keyName } = request
+      if (keysInSubprotocols(headers).length > 0 && !offeredSubprotocols(headers).includes(subprotocol)) {
+        const detail = `offer the subprotocol "${subprotocol}" beside the one with the key`
+        throw new Fault({ kind: 'invalid_request', path: 'sec-websocket-protocol', detail })
+      }
+      // Loaded here, so that a daemon without clients of /rpc holds none of it.
+      const [{ acceptHandshake }, { createPeer }] = await Promise.all([
+        import('../websocket/connection.ts'),
+        import('./peer.ts'),
+      ])
+      if (isClosing) throw new Fault({ kind: 'shutting_down' })
+      const handshake = handshakes.take(raw, reply.raw)
+      if (handshake === undefined) {
+        throw new Fault({ kind: 'invalid_request', path: '', detail: 'connect to /rpc with a WebSocket client' })
+      }
+      reply.hijack()
+      const limits = { maxMessageBytes: config().server.bodyLimitMb * 1024 * 1024, maxQueuedBytes, pingMs }
+      const caller: Caller = { keyName, address: raw.socket.remoteAddress }
+      const name = `rpc:${keyName ?? 'local'}`
+      const sessionName = [request.query.session].flat().at(-1)
+      acceptHandshake(raw, handshake, limits, (connection) => {
+        const peer = createPeer({
+          workspaces,
+          sessionName,
+          caller: name,
+          admit: (signal) => admit(caller, signal),
+          send: connection.send,
+          log,
+        })
+        const opened: Open = { connection, peer, response: reply.raw, keyName, closed: Promise.withResolvers() }
+        open.add(opened)
+        return {
+          onText: peer.receive,
+          onClose(reason) {
+            open.delete(opened)
+            opened.closed.resolve()
+            peer.cancel()
+            if (reason !== undefined && !isClosing) log.warn({ caller: name, reason }, 'closed a connection to /rpc')
+          },
+        }
+      })
+    },
+  )
+
+  async function end({ connection, peer, closed }: Open, graceMs: number): Promise<void> {
+    const cancel = setTimeout(peer.cancel, graceMs)
+    const terminate = setTimeout(connection.terminate, graceMs + cancelledMs)
+    await Promise.race([peer.drain(), closed.promise])
+    connection.close(1001, 'copilot-proxy is shutting down')
+    clearTimeout(cancel)
+    clearTimeout(terminate)
+  }
+
+  return {
+    closeRevoked(isRevoked) {
+      for (const { connection, response, keyName } of open) {
+        if (isRevoked(response, keyName)) connection.close(1008, 'the API key was removed')
+      }
+    },
+    async close(graceMs) {
+      isClosing = true
+      await Promise.all(Array.from(open, (each) => end(each, graceMs)))
+    },
+  }
+}

@@ -1,0 +1,181 @@
+import { hash } from 'node:crypto'
+import { basename, join } from 'node:path'
+import type { Config } from '../config/schema.ts'
+import type { Logger } from '../logging/logger.ts'
+import { codeTools } from '../tools/code-tools.ts'
+import { createCommandTools } from '../tools/command-tools.ts'
+import { createTools } from '../tools/create-tools.ts'
+import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
+import { createWorkspaceTools } from '../tools/workspace-tools.ts'
+import { openFolder } from '../workspace/open-folder.ts'
+import { openJournal, type Journal } from '../workspace/patch/journal.ts'
+import { openPolicy } from '../workspace/policy/open-policy.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { Session } from './session.ts'
+import type { Workspaces } from './workspaces.ts'
+
+export interface WorkspacesDeps {
+  readonly config: () => Config
+  /** The folder for the journals of all workspaces; undefined: nothing can be written. */
+  readonly dataDir: string | undefined
+  /** For paths that begin with `~`. */
+  readonly homeDir: () => string
+  readonly log: Logger
+}
+
+export interface OpenWorkspaces extends Workspaces {
+  /** Opens and closes workspaces as the configuration now says. Calls run one after the other. */
+  readonly reconfigure: () => Promise<void>
+  readonly listing: () => readonly SessionListing[]
+  readonly close: () => void
+}
+
+interface Open {
+  readonly session: Session
+  /** As configured; undefined: the folder's. */
+  readonly givenName: string | undefined
+  readonly controller: AbortController
+  journal: Promise<Journal> | undefined
+}
+
+/** Opens the configured workspaces. One that cannot be opened is logged and left out. */
+export async function openWorkspaces({ config, dataDir, homeDir, log }: WorkspacesDeps): Promise<OpenWorkspaces> {
+  let open: readonly Open[] = []
+  const listeners = new Set<() => void>()
+  const sessions = (): readonly Session[] => open.map(({ session }) => session)
+  const isReadOnly = (): boolean => config().workspace.readOnly
+
+  const tools = createTools({
+    sources: [
+      createWorkspaceTools({ journal: (session) => journalOf(session) }),
+      createCommandTools(),
+      { tools: () => codeTools },
+      createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
+    ],
+    limits: () => {
+      const { maxFileMb, toolTimeoutSeconds } = config().workspace
+      return {
+        maxFileBytes: maxFileMb * 1024 * 1024,
+        timeoutMs: toolTimeoutSeconds * 1000,
+        isReadOnly: isReadOnly(),
+      }
+    },
+    log,
+    now: () => performance.now(),
+  })
+
+  async function journalOf(session: Session): Promise<Journal> {
+    const opened = open.find((each) => each.session === session)
+    if (opened === undefined) throw new ToolError({ kind: 'cancelled' })
+    if (dataDir === undefined) {
+      throw new ToolError({ kind: 'failed', detail: 'There is no folder for the journal of changes.' })
+    }
+    const dir = join(dataDir, session.id, 'journal')
+    opened.journal ??= openJournal({ folder: session.folder, dir, now: Date.now }).then((journal) => {
+      for (const recovery of journal.recoveries)
+        log.warn({ session: session.id, recovery }, 'an interrupted change was rolled back')
+      return journal
+    })
+    try {
+      return await opened.journal
+    } catch (error) {
+      opened.journal = undefined
+      throw error
+    }
+  }
+
+  async function openOne(path: string, givenName: string | undefined, taken: ReadonlySet<string>): Promise<Open> {
+    const folder = await openFolder(path.replace(/^~(?=$|[/\\])/, homeDir))
+    const controller = new AbortController()
+    const id = idOf(folder.root)
+    const policy = openPolicy(folder, { log })
+    controller.signal.addEventListener('abort', policy.close, { once: true })
+    const name = uniqueName(givenName ?? (basename(folder.root) || folder.root), taken)
+    return {
+      session: { id, name, folder, policy, signal: controller.signal },
+      givenName,
+      controller,
+      journal: undefined,
+    }
+  }
+
+  async function apply(): Promise<void> {
+    const next: Open[] = []
+    const names = new Set(open.map(({ session }) => session.name))
+    for (const { path, name } of config().workspaces) {
+      try {
+        const opened = await openOne(path, name, names)
+        const { id, folder } = opened.session
+        if (next.some(({ session }) => session.id === id)) {
+          log.warn({ path }, 'two workspaces are the same folder')
+          opened.controller.abort()
+          continue
+        }
+        const known = open.find(({ session, givenName }) => session.id === id && givenName === name)
+        if (known === undefined) {
+          log.info({ session: id, name: opened.session.name, path: folder.root }, 'workspace opened')
+        } else opened.controller.abort()
+        next.push(known ?? opened)
+        names.add((known ?? opened).session.name)
+      } catch (error) {
+        log.error(
+          { path, reason: error instanceof Error ? error.message : String(error) },
+          'a workspace cannot be opened',
+        )
+      }
+    }
+    const before = open
+    open = next
+    for (const old of before) {
+      if (next.includes(old)) continue
+      old.controller.abort()
+      log.info({ session: old.session.id, name: old.session.name }, 'workspace closed')
+    }
+    if (before.length === next.length && before.every((old, at) => old === next[at])) return
+    for (const listener of listeners) listener()
+  }
+
+  let applied = Promise.resolve()
+  const reconfigure = (): Promise<void> => (applied = applied.then(apply))
+  await reconfigure()
+
+  return {
+    sessions,
+    tools,
+    reconfigure,
+    find(idOrName) {
+      if (idOrName === undefined) return open.length === 1 ? open[0]?.session : undefined
+      const byId = open.find(({ session }) => session.id === idOrName)
+      return (byId ?? open.find(({ session }) => session.name === idOrName))?.session
+    },
+    listing: () => sessions().map((session) => listSession(session, tools.list)),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close() {
+      for (const { controller } of open) controller.abort()
+      open = []
+    },
+  }
+}
+
+const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** 50 bits of the path's hash, in base32 (RFC 4648 §6, in lower case): the path itself stays private. */
+function idOf(root: string): string {
+  const bytes = hash('sha256', root, 'buffer')
+  let bits = bytes.readBigUInt64BE() >> 14n
+  let id = ''
+  for (let length = 0; length < 10; length += 1) {
+    id = (base32[Number(bits & 31n)] ?? '') + id
+    bits >>= 5n
+  }
+  return id
+}
+
+function uniqueName(name: string, taken: ReadonlySet<string>): string {
+  let unique = name
+  for (let number = 2; taken.has(unique); number += 1) unique = `${name}-${number}`
+  return unique
+}

@@ -1,0 +1,101 @@
+import { createContext, Script } from 'node:vm'
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { ParametersSchema } from './tool.ts'
+
+/** Of a tool's schema. Characters of JSON. */
+const maxSchemaLength = 256 * 1024
+
+/** What all patterns of a schema may take together for one call: some take exponential time. Ms. */
+const patternMs = 50
+
+/** Time that the patterns of the running check may still take. A check is synchronous, so that one is enough. Ms. */
+const budget = { leftMs: patternMs }
+
+const validators = new WeakMap<ParametersSchema, ValidateFunction>()
+
+/**
+ * Checks arguments against a JSON Schema, which may come from a stranger: nothing is fetched, and patterns have little time.
+ * @throws ToolError `invalid_arguments`; `failed` for a schema that cannot be used
+ */
+export function checkArguments(schema: ParametersSchema, args: unknown): void {
+  const validate = validators.get(schema) ?? compile(schema)
+  validators.set(schema, validate)
+  budget.leftMs = patternMs
+  let isValid: boolean
+  try {
+    isValid = validate(args)
+  } catch (cause) {
+    throw new ToolError(
+      { kind: 'invalid_arguments', path: '', detail: 'Checking the arguments took too long.' },
+      { cause },
+    )
+  }
+  if (!isValid) throw toToolError(validate.errors?.[0])
+}
+
+function compile(schema: ParametersSchema): ValidateFunction {
+  try {
+    if (JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
+    // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
+    const ajv = new Ajv2020({
+      strict: false,
+      validateFormats: false,
+      // Without this, a message would be written to the console.
+      logger: false,
+      code: { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) },
+    })
+    // It compares each element with every other one.
+    ajv.removeKeyword('uniqueItems')
+    // Without `loadSchema`, a `$ref` to another document is an error.
+    return ajv.compile(schema)
+  } catch (cause) {
+    throw new ToolError({ kind: 'failed', detail: 'The tool has an invalid JSON Schema.' }, { cause })
+  }
+}
+
+const sandbox = createContext(Object.create(null))
+
+/** A regular expression whose search is stopped when the time of the check is over. Ajv tells patterns apart by `toString`. */
+function timedPattern(source: string, flags: string) {
+  const pattern = new RegExp(source, flags)
+  const search = new Script(`(${String(pattern)}).test(text)`)
+  return {
+    toString: () => String(pattern),
+    test(text: string): boolean {
+      if (budget.leftMs < 1) throw new Error('the time for patterns is over')
+      const startedMs = performance.now()
+      sandbox['text'] = text
+      try {
+        return search.runInContext(sandbox, { timeout: Math.ceil(budget.leftMs) }) === true
+      } finally {
+        sandbox['text'] = ''
+        budget.leftMs -= performance.now() - startedMs
+      }
+    },
+  }
+}
+
+function toToolError(error: ErrorObject | undefined): ToolError {
+  const place = (error?.instancePath ?? '')
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const { key, detail } = describe(error)
+  const path = [...place, ...(key === undefined ? [] : [key])].join('.')
+  return new ToolError({ kind: 'invalid_arguments', path, detail })
+}
+
+function describe(error: ErrorObject | undefined): { readonly key?: string; readonly detail: string } {
+  const named = (name: string): string | undefined => {
+    const value: unknown = error?.params[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  if (error?.keyword === 'required')
+    return { key: named('missingProperty') ?? '', detail: 'This argument is required.' }
+  if (error?.keyword === 'additionalProperties') {
+    return { key: named('additionalProperty') ?? '', detail: 'There is no such argument.' }
+  }
+  return { detail: `The value ${error?.message ?? 'is invalid'}.` }
+}

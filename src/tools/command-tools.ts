@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { splitCommand } from '../workspace/command-line.ts'
+import { runCommand } from '../workspace/run-command.ts'
+import { findTask } from '../workspace/tasks.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { ToolSource } from './create-tools.ts'
+import { defineTool } from './define-tool.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
+
+/** Of each stream of a program. Bytes. */
+const maxOutputBytes = 256 * 1024
+
+/** More is no command that a policy names. */
+const maxArguments = 1000
+
+/** Tools that run programs. */
+export function createCommandTools(): ToolSource {
+  const tools: readonly Tool[] = [
+    defineTool(
+      z.strictObject({
+        argv: z.array(z.string()).min(1).max(maxArguments).optional().describe('The program and its arguments.'),
+        cmd: z
+          .string()
+          .min(1)
+          .optional()
+          .describe('The same as one text, split at spaces and quotes; there is no shell.'),
+      }),
+      {
+        name: 'mcp.shell.run',
+        description: 'Runs a command that the policy of the workspace allows. Takes argv or cmd.',
+        effect: 'run',
+        async run({ argv, cmd }, context) {
+          if (argv !== undefined && cmd === undefined) return run({ argv, cwd: '' }, context)
+          if (cmd !== undefined && argv === undefined) return run({ argv: splitCommand(cmd), cwd: '' }, context)
+          throw new ToolError({ kind: 'invalid_arguments', path: '', detail: 'State either argv or cmd.' })
+        },
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        name: z.string().min(1).max(200).describe('An npm script, a make target or an entry of .vscode/tasks.json.'),
+        args: z.array(z.string()).max(maxArguments).optional().describe('Arguments that are added to the command.'),
+      }),
+      {
+        name: 'mcp.task.run',
+        description: 'Runs a task of the workspace if its policy allows the command, such as "npm run build".',
+        effect: 'run',
+        run: async ({ name, args }, context) => run(await findTask(context.session.folder, name, args), context),
+      },
+    ),
+  ]
+  return { tools: () => tools }
+}
+
+async function run(
+  { argv, cwd }: { readonly argv: readonly string[]; readonly cwd: string },
+  context: ToolContext,
+): Promise<ToolResult> {
+  const { session, signal, progress, authorize, limits } = context
+  await authorize({ argv, cwd })
+  const { timeoutMs } = limits
+  const { folder } = session
+  return { ...(await runCommand({ folder, argv, cwd, signal, timeoutMs, maxOutputBytes, onOutput: progress })) }
+}

@@ -1,0 +1,272 @@
+import type { Logger } from '../logging/logger.ts'
+import type { Session } from '../sessions/session.ts'
+import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
+import { capResult } from './cap-result.ts'
+import { checkArguments } from './check-arguments.ts'
+import { callArguments, callToolName } from './registry-tools.ts'
+import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools } from './tool.ts'
+
+/** Where tools come from: the workspace's own, a provider, another server. */
+export interface ToolSource {
+  readonly tools: (session: Session) => readonly Tool[]
+  /** Calls `listener` with a session's id after its tools of this source have changed. */
+  readonly onChange?: (listener: (sessionId: string) => void) => () => void
+}
+
+export interface RunLimits extends ToolLimits {
+  /** `workspace.read-only` */
+  readonly isReadOnly: boolean
+}
+
+export interface ToolsDeps {
+  /** The tool of an earlier source hides one of the same name in a later one. */
+  readonly sources: readonly ToolSource[]
+  /** Read anew for each call and each gate. */
+  readonly limits: () => RunLimits
+  readonly log: Logger
+  /** Monotonic. Ms. */
+  readonly now: () => number
+}
+
+/** A result may hold the largest file that may be read, and what is around it. Bytes. */
+const resultMargin = 1024 * 1024
+
+/** A call that was stopped gets this long to end, so that what it reports is what happened. Ms. */
+const stopMs = 5_000
+
+/** Of a path in the audit line. Characters. */
+const maxLoggedPath = 300
+
+/** Paths in the audit line. */
+const maxLoggedPaths = 50
+
+export function createTools(deps: ToolsDeps): Tools {
+  const { sources, log, now } = deps
+
+  function list(session: Session): readonly Tool[] {
+    const byName = new Map<string, Tool>()
+    for (const source of sources) {
+      for (const tool of source.tools(session)) if (!byName.has(tool.name)) byName.set(tool.name, tool)
+    }
+    return [...byName.values()]
+  }
+
+  function find(session: Session, name: string): Tool {
+    const tool = list(session).find((each) => each.name === name)
+    if (tool !== undefined) return tool
+    const detail = `There is no tool ${JSON.stringify(name.slice(0, 100))}. mcp.tools.list lists the tools.`
+    throw new ToolError({ kind: 'failed', detail })
+  }
+
+  async function call(given: ToolCall): Promise<ToolResult> {
+    const startedMs = now()
+    const audit: Audit = { tool: given.name, paths: new Set() }
+    const write = (outcome: string): void =>
+      log.info(
+        {
+          tool: audit.tool.slice(0, 100),
+          session: given.session.id,
+          caller: given.caller,
+          ...(audit.paths.size > 0 && { paths: [...audit.paths].slice(0, maxLoggedPaths) }),
+          ...(audit.program !== undefined && { program: audit.program.slice(0, maxLoggedPath) }),
+          outcome,
+          ms: Math.round(now() - startedMs),
+        },
+        'tool call',
+      )
+    try {
+      const result = await runCall(given, audit)
+      write('ok')
+      return result
+    } catch (error) {
+      const failure = error instanceof ToolError ? error : unexpected(error, audit.tool)
+      write(failure.failure.kind)
+      throw failure
+    }
+  }
+
+  async function runCall(given: ToolCall, audit: Audit): Promise<ToolResult> {
+    let { args } = given
+    let tool = find(given.session, given.name)
+    if (tool.name === callToolName) {
+      checkArguments(tool.parameters, args)
+      const inner = callArguments.parse(args)
+      tool = find(given.session, inner.name)
+      audit.tool = tool.name
+      args = inner.args
+      if (tool.name === callToolName) {
+        throw new ToolError({ kind: 'invalid_arguments', path: 'name', detail: 'The tool cannot call itself.' })
+      }
+    }
+    checkArguments(tool.parameters, args)
+    notePath(audit, args)
+    return runTool(given, tool, args, audit)
+  }
+
+  async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
+    const { session } = given
+    const { timeoutMs, maxFileBytes } = deps.limits()
+    // A tool that runs a program ends it in time and says what it printed.
+    const extraMs = tool.effect === 'run' ? stopMs : 0
+    // Time that a person takes for an approval is not counted.
+    const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, now)
+    const signal = AbortSignal.any([given.signal, session.signal, deadline.signal])
+    /** Why the call was stopped. */
+    const stopped = (): ToolError =>
+      new ToolError(
+        given.signal.aborted || session.signal.aborted || !deadline.signal.aborted
+          ? { kind: 'cancelled' }
+          : { kind: 'timed_out', afterMs: deadline.totalMs },
+      )
+    let isOver = false
+
+    async function authorize(intent: Intent): Promise<void> {
+      if (isOver || signal.aborted) throw stopped()
+      for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
+      audit.program ??= intent.argv?.[0]
+      await passGates(tool, session, intent)
+      if (given.approve !== undefined) {
+        deadline.pause()
+        try {
+          const isApproved = await untilStopped(given.approve(intent, tool, signal), signal, stopped)
+          if (!isApproved) throw new ToolError({ kind: 'approval_refused', detail: 'The approval was refused.' })
+        } finally {
+          deadline.resume()
+        }
+        // The policy may have changed while the person was reading.
+        await passGates(tool, session, intent)
+      }
+      if (signal.aborted) throw stopped()
+    }
+
+    try {
+      if (signal.aborted) throw stopped()
+      const context = {
+        session,
+        signal,
+        progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
+          if (!isOver) given.progress?.(part)
+        },
+        authorize,
+        limits: { maxFileBytes, timeoutMs },
+      }
+      // `checkArguments` is the proof for every tool: its arguments are unknown to the registry, so that `run` takes `never`.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
+      const running = tool.run(args as never, context)
+      const result = await untilStopped(running, signal, stopped, stopMs)
+      return capResult(result, maxFileBytes + resultMargin)
+    } catch (error) {
+      // A tool that was stopped may fail in many ways. What it says itself about a conflict or a refusal is kept.
+      if (signal.aborted && !(error instanceof ToolError && error.failure.kind !== 'cancelled')) throw stopped()
+      throw error
+    } finally {
+      isOver = true
+      deadline.end()
+    }
+  }
+
+  /** @throws ToolError `denied` */
+  async function passGates(tool: Tool, session: Session, { writes = [], argv, cwd }: Intent): Promise<void> {
+    if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
+    if (tool.effect === 'write' && argv !== undefined) throw denied(`${tool.name} is a tool that runs no program.`)
+    if (deps.limits().isReadOnly) {
+      throw denied('Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.')
+    }
+    for (const path of writes) {
+      const decision = await session.policy.mayWrite(session.folder.relativePath(path))
+      if (!decision.isAllowed) throw denied(decision.reason)
+    }
+    if (argv === undefined) return
+    const decision = await session.policy.mayRun(argv, cwd)
+    if (!decision.isAllowed) throw denied(decision.reason)
+  }
+
+  function unexpected(error: unknown, tool: string): ToolError {
+    log.error({ err: error, tool }, 'a tool failed unexpectedly')
+    return new ToolError(
+      { kind: 'failed', detail: 'The tool failed. The log of copilot-proxy says why.' },
+      { cause: error },
+    )
+  }
+
+  return {
+    list,
+    call,
+    onListChanged(listener) {
+      const ends = sources.map(({ onChange }) => onChange?.(listener))
+      return () => {
+        for (const end of ends) end?.()
+      }
+    },
+  }
+}
+
+/** What the audit line says besides the call itself. */
+interface Audit {
+  tool: string
+  readonly paths: Set<string>
+  program?: string | undefined
+}
+
+function notePath({ paths }: Audit, args: unknown): void {
+  if (typeof args !== 'object' || args === null || !('path' in args)) return
+  if (typeof args.path === 'string') paths.add(args.path.slice(0, maxLoggedPath))
+}
+
+function denied(detail: string): ToolError {
+  return new ToolError({ kind: 'denied', detail } satisfies ToolFailure)
+}
+
+/**
+ * What `work` gives; if the signal is aborted, `work` has `graceMs` to end.
+ * @throws what `stopped` gives, after that
+ */
+async function untilStopped<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  stopped: () => ToolError,
+  graceMs = 0,
+): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  const stop = (): void => {
+    timer = setTimeout(() => late.reject(stopped()), graceMs)
+  }
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    signal.removeEventListener('abort', stop)
+    clearTimeout(timer)
+  }
+}
+
+/** A time limit that can pause. */
+function createDeadline(totalMs: number, now: () => number) {
+  const controller = new AbortController()
+  let leftMs = totalMs
+  let runningSince = now()
+  let timer: NodeJS.Timeout | undefined = setTimeout(() => controller.abort(), leftMs)
+  let pauses = 0
+  return {
+    signal: controller.signal,
+    totalMs,
+    pause(): void {
+      pauses += 1
+      if (pauses > 1) return
+      clearTimeout(timer)
+      leftMs -= now() - runningSince
+    },
+    resume(): void {
+      pauses -= 1
+      if (pauses > 0 || timer === undefined) return
+      runningSince = now()
+      timer = setTimeout(() => controller.abort(), Math.max(leftMs, 0))
+    },
+    end(): void {
+      clearTimeout(timer)
+      timer = undefined
+    },
+  }
+}

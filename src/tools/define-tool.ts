@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { Tool, ToolContext, ToolEffect, ToolResult } from './tool.ts'
+
+interface Definition<Schema extends z.ZodObject> {
+  readonly name: string
+  readonly description: string
+  readonly effect: ToolEffect
+  readonly timeoutMs?: number
+  readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<ToolResult>
+}
+
+/** A tool whose JSON Schema is made of `schema`. */
+export function defineTool<Schema extends z.ZodObject>(schema: Schema, definition: Definition<Schema>): Tool {
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' })
+  return {
+    ...definition,
+    parameters,
+    // The registry has checked the arguments against `parameters`; this checks what JSON Schema cannot say, and types them.
+    async run(args: unknown, context) {
+      const parsed = schema.safeParse(args)
+      if (parsed.success) return definition.run(parsed.data, context)
+      const [issue] = parsed.error.issues
+      const path = issue?.path.join('.') ?? ''
+      throw new ToolError({ kind: 'invalid_arguments', path, detail: issue?.message ?? 'The arguments are invalid.' })
+    },
+  }
+}

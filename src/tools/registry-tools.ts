@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import type { Session } from '../sessions/session.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { ToolSource } from './create-tools.ts'
+import { defineTool } from './define-tool.ts'
+import type { Tool } from './tool.ts'
+
+/** The registry itself runs it: the tool that it names gets the call's own approval, signal and audit line. */
+export const callToolName = 'mcp.tools.call'
+
+export const callArguments = z.strictObject({
+  name: z.string().describe('Name of the tool.'),
+  args: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
+})
+
+export interface RegistryToolsDeps {
+  readonly sessions: () => readonly Session[]
+  readonly list: (session: Session) => readonly Tool[]
+  readonly isReadOnly: () => boolean
+}
+
+/** What a caller is told of a session. */
+export interface SessionListing {
+  readonly id: string
+  readonly name: string
+  readonly path: string
+  /** Their names. */
+  readonly tools: readonly string[]
+}
+
+export function listSession(session: Session, list: RegistryToolsDeps['list']): SessionListing {
+  const { id, name, folder } = session
+  return { id, name, path: folder.root, tools: list(session).map((tool) => tool.name) }
+}
+
+const nothing = z.strictObject({})
+
+/** Tools about tools, sessions and what is allowed. */
+export function createRegistryTools({ sessions, list, isReadOnly }: RegistryToolsDeps): ToolSource {
+  const tools: readonly Tool[] = [
+    defineTool(nothing, {
+      name: 'mcp.tools.list',
+      description: 'Lists the tools of the workspace with their parameters.',
+      effect: 'read',
+      run: async (_args, { session }) => ({
+        tools: list(session).map(({ name, description, parameters, effect }) => ({
+          name,
+          description,
+          parameters,
+          effect,
+        })),
+      }),
+    }),
+    defineTool(callArguments, {
+      name: callToolName,
+      description: 'Runs a tool of the workspace by its name.',
+      effect: 'run',
+      async run() {
+        throw new ToolError({ kind: 'failed', detail: 'The registry runs this tool itself.' })
+      },
+    }),
+    defineTool(nothing, {
+      name: 'mcp.policy.get',
+      description: 'Says which files may be written and which commands may be run.',
+      effect: 'read',
+      async run(_args, { session }) {
+        const { problem, ...policy } = await session.policy.describe()
+        return { readOnly: isReadOnly(), ...policy, problem: problem ?? null }
+      },
+    }),
+    defineTool(nothing, {
+      name: 'mcp.session.list',
+      description: 'Lists the open workspaces.',
+      effect: 'read',
+      run: async () => ({ sessions: sessions().map((session) => listSession(session, list)) }),
+    }),
+  ]
+  return { tools: () => tools }
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import type { Session } from '../sessions/session.ts'
+import { listFiles } from '../workspace/list-files.ts'
+import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
+import type { Journal } from '../workspace/patch/journal.ts'
+import { readText } from '../workspace/read-text.ts'
+import { searchCode } from '../workspace/search-code.ts'
+import type { ToolSource } from './create-tools.ts'
+import { defineTool } from './define-tool.ts'
+import type { Tool } from './tool.ts'
+
+export interface WorkspaceToolsDeps {
+  /** The journal of a session's changes; opened once. @throws ToolError */
+  readonly journal: (session: Session) => Promise<Journal>
+}
+
+const path = z.string().min(1).describe('Path relative to the workspace, with /.')
+const line = z.int().min(1)
+const count = (max: number) => z.int().min(1).max(max)
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/i)
+
+/** The tools of a folder. */
+export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSource {
+  const tools: readonly Tool[] = [
+    defineTool(
+      z.strictObject({
+        path,
+        range: z
+          .strictObject({ start: line, end: line })
+          .optional()
+          .describe('Lines to read, counted from 1; end is included. Default: the whole file.'),
+      }),
+      {
+        name: 'mcp.fs.read',
+        description: 'Reads a text file, or some of its lines.',
+        effect: 'read',
+        run: async (args, { session, signal, limits }) => ({
+          ...(await readText(session.folder, args, { maxBytes: limits.maxFileBytes, signal })),
+        }),
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        glob: z.string().optional().describe('Files to list, e.g. src/**/*.ts. Default: every file.'),
+        limit: count(10_000).optional().describe('Maximum number of files. Default: 1000.'),
+      }),
+      {
+        name: 'mcp.fs.list',
+        description: 'Lists files of the workspace, without those that ignore files name.',
+        effect: 'read',
+        run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        query: z.string().min(1).describe('Text to search for.'),
+        glob: z.string().optional().describe('Files to search, e.g. src/**/*.ts. Default: every file.'),
+        maxResults: count(2000).optional().describe('Maximum number of hits. Default: 200.'),
+        regex: z.boolean().optional().describe('The query is a regular expression. Default: false.'),
+        caseSensitive: z.boolean().optional().describe('Default: true.'),
+      }),
+      {
+        name: 'mcp.search.code',
+        description: 'Searches the files of the workspace for a text and gives the lines around each hit.',
+        effect: 'read',
+        run: async (args, { session, signal }) => ({ ...(await searchCode(session.folder, args, signal)) }),
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        unifiedDiff: z.string().describe('The change as a unified diff, with paths relative to the workspace.'),
+        verify: z
+          .boolean()
+          .optional()
+          .describe('Each hunk must match at the line that it states. Default: false, one other place will do.'),
+        baseSha256: z
+          .union([sha256, z.record(z.string(), sha256.nullable())])
+          .optional()
+          .describe('SHA-256 of the file that the patch was made for; for several files an object with one by path.'),
+        dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
+      }),
+      {
+        name: 'mcp.edit.applyPatch',
+        description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
+        effect: 'write',
+        run: async (args, context) => ({ ...(await applyPatch(await patchDeps(context), args, context)) }),
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        id: z.string().optional().describe('The id that applyPatch returned. Default: the last change.'),
+        dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
+      }),
+      {
+        name: 'mcp.edit.undo',
+        description: 'Undoes a change of applyPatch.',
+        effect: 'write',
+        run: async (args, context) => ({ ...(await undoPatch(await patchDeps(context), args, context)) }),
+      },
+    ),
+  ]
+
+  async function patchDeps({ session, limits }: Parameters<Tool['run']>[1]) {
+    return { folder: session.folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
+  }
+
+  return { tools: () => tools }
+}

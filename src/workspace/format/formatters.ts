@@ -1,0 +1,151 @@
+import { isObject } from '../../json/json.ts'
+import type { Folder } from '../folder.ts'
+import { findProgram, foldersOf, inFolder, readIfThere, type Filter } from '../run-filter.ts'
+import { endingOf } from '../symbols/languages.ts'
+import { ToolError } from '../tool-error.ts'
+
+/** A program that a workspace may name in its configuration. */
+export interface WorkspaceTool {
+  readonly name: string
+  /** Lower-case, without the dot. Undefined: any. */
+  readonly endings?: ReadonlySet<string>
+  /** Files whose presence names the tool. */
+  readonly files: readonly string[]
+  /** Files that name it if the pattern matches. */
+  readonly mentions?: Readonly<Record<string, RegExp>>
+  /** The package that package.json depends on. */
+  readonly npmPackage?: string
+  /** The words after the program. */
+  readonly args: readonly string[]
+  readonly takesPath: boolean
+  /** Where a workspace has its programs. */
+  readonly places: string
+  /** Whether the program of PATH is one too. */
+  readonly isOnPath: boolean
+}
+
+const endings = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+const inNode = { places: 'node_modules/.bin', isOnPath: false } as const
+export const inPython = { endings: endings('py pyi'), places: '.venv/bin', isOnPath: true } as const
+
+const prettierFiles = ['json', 'json5', 'yaml', 'yml', 'toml', 'js', 'cjs', 'mjs', 'ts', 'cts', 'mts']
+
+const biomeFiles = ['biome.json', 'biome.jsonc', '.biome.json', '.biome.jsonc'] as const
+export const biome = {
+  name: 'biome',
+  endings: endings('js mjs cjs jsx ts mts cts tsx json jsonc css graphql gql'),
+  files: biomeFiles,
+  takesPath: true,
+  ...inNode,
+} as const
+
+export const ruff = {
+  name: 'ruff',
+  files: ['ruff.toml', '.ruff.toml'],
+  mentions: { 'pyproject.toml': /^\s*\[tool\.ruff[.\]]/m },
+  takesPath: true,
+  ...inPython,
+} as const
+
+/** The first one that the configuration nearest to the file names. */
+const formatters: readonly WorkspaceTool[] = [
+  { ...biome, args: ['format', '--stdin-file-path'] },
+  {
+    name: 'prettier',
+    files: ['.prettierrc', ...prettierFiles.flatMap((end) => [`.prettierrc.${end}`, `prettier.config.${end}`])],
+    npmPackage: 'prettier',
+    args: ['--stdin-filepath'],
+    takesPath: true,
+    ...inNode,
+  },
+  {
+    name: 'black',
+    files: [],
+    mentions: { 'pyproject.toml': /^\s*\[tool\.black\]/m },
+    args: ['--quiet', '-', '--stdin-filename'],
+    takesPath: true,
+    ...inPython,
+  },
+  { ...ruff, args: ['format', '-', '--stdin-filename'] },
+]
+
+/** Languages with one formatter, which needs no configuration. */
+const languageFormatters: ReadonlyMap<string, Filter> = new Map([['go', { words: ['gofmt'], takesPath: false }]])
+
+const ownLanguages = endings('py pyi go rs')
+
+/** @throws ToolError `failed` if the configuration names one that is not installed */
+export async function findFormatter(folder: Folder, path: string, signal: AbortSignal): Promise<Filter | undefined> {
+  const ending = endingOf(path)
+  if (ending === 'rs') return rustfmt(folder, path, signal)
+  return languageFormatters.get(ending) ?? findTool(folder, path, formatters, signal)
+}
+
+/** Without an edition, rustfmt takes the one of 2015. */
+async function rustfmt(folder: Folder, path: string, signal: AbortSignal): Promise<Filter> {
+  let edition = '2021'
+  for (const outer of foldersOf(path)) {
+    const manifest = await readIfThere(folder, inFolder(outer, 'Cargo.toml'), signal)
+    const [, stated] = /^\s*edition\s*=\s*"(\d{4})"/m.exec(manifest ?? '') ?? []
+    if (stated === undefined) continue
+    edition = stated
+    break
+  }
+  return { words: ['rustfmt', '--emit=stdout', `--edition=${edition}`], takesPath: false }
+}
+
+/** The tool of the innermost folder that names one, and the program of that tool. */
+export async function findTool(
+  folder: Folder,
+  path: string,
+  tools: readonly WorkspaceTool[],
+  signal: AbortSignal,
+): Promise<Filter | undefined> {
+  const ending = endingOf(path)
+  const fitting = tools.filter((tool) => tool.endings?.has(ending) ?? !ownLanguages.has(ending))
+  for (const outer of foldersOf(path)) {
+    for (const tool of fitting) {
+      const config = await namedBy(folder, outer, tool, signal)
+      if (config === undefined) continue
+      const program = await findProgram(folder, path, tool.name, tool.places, signal)
+      if (program === undefined && !tool.isOnPath) {
+        const detail = `${config} names ${tool.name}, and ${tool.places}/${tool.name} is missing. Install the packages of the workspace.`
+        throw new ToolError({ kind: 'failed', detail })
+      }
+      return { words: [program ?? tool.name, ...tool.args], takesPath: tool.takesPath }
+    }
+  }
+  return undefined
+}
+
+/** The file of a folder that names the tool. */
+async function namedBy(
+  folder: Folder,
+  outer: string,
+  { files, mentions = {}, npmPackage }: WorkspaceTool,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const name of files) {
+    if ((await readIfThere(folder, inFolder(outer, name), signal)) !== undefined) return inFolder(outer, name)
+  }
+  for (const [name, pattern] of Object.entries(mentions)) {
+    if (pattern.test((await readIfThere(folder, inFolder(outer, name), signal)) ?? '')) return inFolder(outer, name)
+  }
+  if (npmPackage === undefined) return undefined
+  const manifest = inFolder(outer, 'package.json')
+  return dependsOn((await readIfThere(folder, manifest, signal)) ?? '', npmPackage) ? manifest : undefined
+}
+
+/** Settings of prettier are in its own key. */
+function dependsOn(manifest: string, npmPackage: string): boolean {
+  try {
+    const content: unknown = JSON.parse(manifest)
+    if (!isObject(content)) return false
+    const groups = [content['dependencies'], content['devDependencies']]
+    return (
+      content[npmPackage] !== undefined || groups.some((group) => isObject(group) && Object.hasOwn(group, npmPackage))
+    )
+  } catch {
+    return false
+  }
+}

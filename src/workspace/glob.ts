@@ -1,0 +1,149 @@
+import type { Folder } from './folder.ts'
+import { ToolError } from './tool-error.ts'
+
+/** A compiled glob. */
+export interface Glob {
+  /** The folder that the glob names before its first wildcard, relative to the root; '' for the root. */
+  readonly base: string
+  /** Globs of file names, one of which every match has; undefined if every name may match. ripgrep knows their syntax. */
+  readonly names: readonly string[] | undefined
+  /** In time proportional to the lengths of glob and path. */
+  readonly matches: (path: string) => boolean
+}
+
+const maxLength = 1000
+
+/** Of braces, e.g. `{a,b}{c,d}` has 4. */
+const maxAlternatives = 100
+
+/** Matches any number of items: folders of a path, or characters of a name. */
+const anyNumber = '**'
+
+/**
+ * Compiles a glob as `.gitignore` and `rg -g` have it: one without `/` matches file names in every folder, others match from
+ * the root. `*` `?` `[a-z]` `[!a-z]` within a name, `**` over folders, `{a,b}` alternatives. Names that start with a dot match
+ * like others. '' matches every file.
+ * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`
+ */
+export function parseGlob(glob: string, folder: Folder): Glob {
+  if (glob.length > maxLength) throw invalid(`It is longer than ${maxLength} characters.`)
+  if (glob.startsWith('!')) throw invalid('A glob that starts with ! excludes files. Name the files to include.')
+  const wildcard = glob.search(/[*?[{]/)
+  if (wildcard === -1 && glob !== '') folder.relativePath(glob)
+  const slash = glob.lastIndexOf('/', wildcard === -1 ? glob.length : wildcard)
+  const base = slash === -1 ? '' : folder.relativePath(glob.slice(0, slash + 1))
+  const remainder = glob.slice(slash + 1)
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+  if (/[\0-\x1f\x7f\\]/.test(remainder)) throw invalid('It contains a backslash or a control character.')
+
+  const alternatives = expandBraces(remainder).map((text) => {
+    // `./` and the root's own path have been taken off by now; a glob with a slash in it counts from the root.
+    const isAnchored = slash !== -1 || text.includes('/')
+    const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.')
+    if (segments.includes('..')) throw invalid('It contains "..".')
+    if (segments.length === 0 || text.endsWith('/') || segments.at(-1) === anyNumber) segments.push(anyNumber, '*')
+    if (!isAnchored) segments.unshift(anyNumber)
+    return segments
+  })
+  const names = alternatives.map((segments) => segments.at(-1) ?? '*')
+  const from = base === '' ? 0 : base.length + 1
+  const isAll = alternatives.some((segments) => /^(?:\*\*\/)+\*$/.test(segments.join('/')))
+  const matchers = alternatives.map((segments) => segments.map(compileSegment))
+  return {
+    base,
+    names: names.every(isNarrow) ? names : undefined,
+    matches: (path) => {
+      if (from > 0 && !path.startsWith(`${base}/`)) return false
+      if (isAll) return true
+      const segments = path.slice(from).split('/')
+      return matchers.some((matcher) => matchSequence(matcher, segments))
+    },
+  }
+}
+
+/** Whether ripgrep's file types can tell a name by this glob. `name:include:` has a meaning of its own there. */
+function isNarrow(name: string): boolean {
+  return name !== '*' && !/[[\]{}]|^include:/.test(name)
+}
+
+function expandBraces(glob: string): readonly string[] {
+  let alternatives = [glob]
+  for (;;) {
+    // Innermost braces first, one pair in every alternative in each round.
+    const next = alternatives.flatMap((text) => {
+      const found = /\{([^{}]*)\}/.exec(text)
+      if (found === null) return [text]
+      const [whole, list = ''] = found
+      return list.split(',').map((part) => text.slice(0, found.index) + part + text.slice(found.index + whole.length))
+    })
+    if (next.length > maxAlternatives) throw invalid(`Its braces have more than ${maxAlternatives} alternatives.`)
+    if (next.every((text, index) => text === alternatives[index])) break
+    alternatives = next
+  }
+  if (alternatives.some((text) => /[{}]/.test(text))) throw invalid('A brace has no counterpart.')
+  return alternatives
+}
+
+type Matcher<Item> = ((item: Item) => boolean) | typeof anyNumber
+
+function compileSegment(segment: string): Matcher<string> {
+  if (segment === anyNumber) return anyNumber
+  if (!/[*?[]/.test(segment)) return (name) => name === segment
+  const suffix = /^\*+([^*?[]*)$/.exec(segment)?.[1]
+  if (suffix !== undefined) return (name) => name.endsWith(suffix)
+  const characters = compileCharacters(segment)
+  return (name) => matchSequence(characters, Array.from(name))
+}
+
+function compileCharacters(segment: string): readonly Matcher<string>[] {
+  const tokens = segment.match(/\*+|\[!?\]?[^\]]*\]|[\s\S]/gu) ?? []
+  return tokens.map((token): Matcher<string> => {
+    if (token.startsWith('*')) return anyNumber
+    if (token === '?') return () => true
+    if (token === '[') throw invalid('A bracket has no counterpart.')
+    if (!token.startsWith('[')) return (character) => character === token
+    const isNegated = token.startsWith('[!')
+    const ranges = token.slice(isNegated ? 2 : 1, -1).match(/[\s\S]-[\s\S]|[\s\S]/gu) ?? []
+    return (character) => ranges.some((range) => isWithin(character, Array.from(range))) !== isNegated
+  })
+}
+
+function isWithin(character: string, range: readonly string[]): boolean {
+  const code = character.codePointAt(0) ?? 0
+  const first = range[0]?.codePointAt(0) ?? 0
+  const last = range.at(-1)?.codePointAt(0) ?? 0
+  return first <= code && code <= last
+}
+
+/**
+ * Whether the matchers match all items in order. After a mismatch only the last `**` (or `*`) takes one item more: an earlier
+ * one could gain nothing by it, so no pattern explodes.
+ */
+function matchSequence<Item>(matchers: readonly Matcher<Item>[], items: readonly Item[]): boolean {
+  let at = 0
+  let item = 0
+  let star = -1
+  let starItem = 0
+  while (item < items.length) {
+    const matcher = matchers[at]
+    const current = items[item]
+    if (matcher === anyNumber) {
+      star = at
+      starItem = item
+      at += 1
+    } else if (matcher !== undefined && current !== undefined && matcher(current)) {
+      at += 1
+      item += 1
+    } else if (star !== -1) {
+      starItem += 1
+      item = starItem
+      at = star + 1
+    } else return false
+  }
+  while (matchers[at] === anyNumber) at += 1
+  return at === matchers.length
+}
+
+function invalid(detail: string): ToolError {
+  return new ToolError({ kind: 'invalid_arguments', path: 'glob', detail })
+}

@@ -1,0 +1,63 @@
+import type { Folder } from './folder.ts'
+import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
+
+export interface ListFilesArguments {
+  /** As `readGlob` has it. Default: every file. */
+  readonly glob?: string | undefined
+  readonly limit?: number | undefined
+}
+
+export interface FileList {
+  /** Relative to the root, with `/`, sorted. The first ones of all if the tree could be walked in time, else some. */
+  readonly files: readonly string[]
+  /** Whether there are more, or the time was up. */
+  readonly truncated: boolean
+}
+
+const defaultLimit = 1000
+
+/** More would be of no use to anybody, and sorting them would hold the event loop. */
+const maxLimit = 10_000
+
+/** So long it looks for files that come before those it has. Ms. */
+const walkMs = 300
+
+/** A list that takes longer is given as far as it is: a caller can ask for a narrower one. Ms. */
+const defaultDeadlineMs = 1500
+
+/**
+ * The files of a folder. Leaves out what ignore files name, `.git`, and links.
+ * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; `failed` without ripgrep; `cancelled`
+ */
+export async function listFiles(
+  folder: Folder,
+  { glob: pattern = '', limit = defaultLimit }: ListFilesArguments,
+  signal: AbortSignal,
+  deadlineMs = defaultDeadlineMs,
+): Promise<FileList> {
+  const glob = await readGlob(folder, pattern)
+  const wanted = Math.min(limit, maxLimit)
+  const walkedAt = performance.now() + walkMs
+  let files: string[] = []
+  let remainder = Buffer.alloc(0)
+  const take = (chunk: Buffer): boolean => {
+    const bytes = remainder.length === 0 ? chunk : Buffer.concat([remainder, chunk])
+    const end = bytes.lastIndexOf(0) + 1
+    remainder = Buffer.from(bytes.subarray(end))
+    if (end === 0) return true
+    for (const output of bytes.toString('utf8', 0, end - 1).split('\0')) {
+      const path = pathOf(output)
+      if (glob.matches(path)) files.push(path)
+    }
+    // One more than asked for tells that there are more.
+    if (files.length > 2 * maxLimit) files = firstOf(files, wanted + 1)
+    return files.length <= wanted || performance.now() < walkedAt
+  }
+  // Not sorted by ripgrep: it would walk with one thread, and show nothing of a folder before it has read all of it.
+  const { isStopped } = await runRipgrep({ folder, glob, args: ['--files', '--null'], signal, deadlineMs, take })
+  return { files: firstOf(files, wanted), truncated: isStopped || files.length > wanted }
+}
+
+function firstOf(files: readonly string[], count: number): string[] {
+  return files.toSorted().slice(0, count)
+}

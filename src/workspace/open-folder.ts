@@ -1,0 +1,403 @@
+import { createHash } from 'node:crypto'
+import * as fs from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { platform as hostPlatform } from 'node:os'
+import { sweepStrayFiles, temporaryName } from '../auth/records/atomic-file.ts'
+import { errnoOf } from '../auth/records/record-fs.ts'
+import { explain, hasDescriptorPaths, LinkFound, openDirectory, openFlags, type Directory } from './directory.ts'
+import type { FileContent, Folder } from './folder.ts'
+import { linkTarget, normalPath } from './paths.ts'
+import { ToolError } from './tool-error.ts'
+
+/** Temporary files are `.copilot-proxy.<process id>-<random>.tmp`, beside the file that they replace. */
+export const temporaryPrefix = '.copilot-proxy'
+
+/** Linux's own limit. */
+const maxLinks = 40
+
+/** So that a large file does not hold the event loop while it is hashed. Bytes. */
+const chunkBytes = 1024 * 1024
+
+/** Folders whose stray files were removed; more than a session writes to. */
+const maxSweptFolders = 1000
+
+interface OpenFolderOptions {
+  /** Whether folders are held by descriptors (`openDirectory`). Default: wherever the system can. */
+  readonly held?: boolean
+}
+
+/** A path's folder and name. */
+interface Place {
+  readonly path: string
+  readonly folder: readonly string[]
+  readonly name: string
+}
+
+/**
+ * Opens a folder. Reading follows links that stay inside the root; writing follows none.
+ * @throws ToolError `failed` if it is missing or no folder
+ */
+export async function openFolder(
+  path: string,
+  { held = hasDescriptorPaths() }: OpenFolderOptions = {},
+): Promise<Folder> {
+  const root = await realFolder(path)
+  const roots = [root, resolve(path)]
+  const platform = hostPlatform()
+  const oneAtATime = createQueues()
+  const swept = new Set<string>()
+
+  function relativePath(given: string): string {
+    const normal = normalPath(given, { roots, platform })
+    if (!normal.ok) throw denied(`The path ${quote(given)} ${normal.reason}.`)
+    return normal.path
+  }
+
+  function placeOf(given: string): Place {
+    const normal = relativePath(given)
+    const folder = normal.split('/')
+    const name = folder.pop() ?? ''
+    if (name === '') throw failed('The path is the workspace itself, which is a folder.')
+    return { path: normal, folder, name }
+  }
+
+  /** The open file, through links inside the root. */
+  async function openFile(given: string): Promise<fs.FileHandle> {
+    let place = placeOf(given)
+    for (let links = 0; links < maxLinks; links += 1) {
+      try {
+        return await openItself(place)
+      } catch (error) {
+        if (!(error instanceof LinkFound)) throw describeError(error, given)
+        const target = error.target === undefined ? undefined : linkTarget(error.folder, error.target, roots)
+        if (target === undefined) throw denied(`${quote(given)} leads outside the workspace through a link.`)
+        const remainder = [...place.folder, place.name].slice(error.folder.length + 1)
+        const segments = [...target.split('/'), ...remainder].filter((segment) => segment !== '')
+        const name = segments.pop()
+        if (name === undefined) throw failed(`${quote(given)} is a folder.`)
+        place = { path: [...segments, name].join('/'), folder: segments, name }
+      }
+    }
+    throw failed(`${quote(given)} is a link that leads back to itself.`)
+  }
+
+  async function openItself({ folder, name }: Place): Promise<fs.FileHandle> {
+    const directory = await openDirectory(root, folder, { held, create: false })
+    try {
+      const entry = directory.entry(name)
+      const file = await fs.open(entry, openFlags).catch(async (error: unknown) => {
+        throw await explain(error, entry, folder, name)
+      })
+      try {
+        await directory.check(name)
+      } catch (error) {
+        await file.close()
+        throw error
+      }
+      return file
+    } finally {
+      await directory.close()
+    }
+  }
+
+  async function readStart(
+    given: string,
+    { maxBytes, signal }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+  ): Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }> {
+    refuseCancelled(signal)
+    const file = await openFile(given)
+    try {
+      const stats = await file.stat()
+      if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
+      if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
+      const { bytes, sha256 } = await readBytes(file, Math.min(stats.size, maxBytes), maxBytes, signal)
+      return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode: stats.mode & 0o777 }
+    } catch (error) {
+      throw describeError(error, given)
+    } finally {
+      await file.close()
+    }
+  }
+
+  async function readFile(
+    given: string,
+    limits: { readonly maxBytes: number; readonly signal?: AbortSignal },
+  ): Promise<FileContent> {
+    const { sha256, ...content } = await readStart(given, limits)
+    if (sha256 === undefined) {
+      const detail = `${quote(given)} has ${sizeText(content.size)}; the limit is ${sizeText(limits.maxBytes)}.`
+      throw new ToolError({ kind: 'too_large', detail })
+    }
+    return { ...content, sha256 }
+  }
+
+  /** Calls `change` in the folder of the file, alone among the changes of this file. */
+  async function changeFile(
+    given: string,
+    { create }: { readonly create: boolean },
+    change: (place: Place, directory: Directory, existing: Existing | undefined) => Promise<void>,
+  ): Promise<void> {
+    const place = placeOf(given)
+    await oneAtATime(place.path, async () => {
+      try {
+        const directory = await openDirectory(root, place.folder, { held, create })
+        try {
+          await change(place, directory, await existingFile(directory, place))
+          await directory.sync()
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        throw describeError(error, place.path)
+      }
+    })
+  }
+
+  async function sweep(folder: string, directory: Directory): Promise<void> {
+    if (swept.has(folder) || swept.size >= maxSweptFolders) return
+    swept.add(folder)
+    const names = await fs.readdir(directory.entry('.')).catch(() => [])
+    const own = names.filter((name) => name.startsWith(`${temporaryPrefix}.`))
+    if (own.length > 0) await sweepStrayFiles(fs, directory.entry('.'), own, Date.now())
+  }
+
+  return {
+    root,
+    relativePath,
+    readFile,
+    readStart,
+
+    writeFile: (given, bytes, { ifSha256, mode } = {}) =>
+      // A file that has the stated hash is in a folder that exists.
+      changeFile(given, { create: typeof ifSha256 !== 'string' }, async (place, directory, existing) => {
+        if (ifSha256 === null && existing !== undefined) throw existsAlready(place)
+        if (typeof ifSha256 === 'string' && existing === undefined) throw missing(place)
+        await sweep(place.folder.join('/'), directory)
+        const temp = temporaryName(directory.entry(temporaryPrefix))
+        try {
+          await writeTemporary(temp, bytes, existing, mode)
+          if (typeof ifSha256 === 'string') await checkHash(place, directory, ifSha256)
+          await directory.check()
+          if (ifSha256 === null) await moveIfFree(temp, directory.entry(place.name), place)
+          else await fs.rename(temp, directory.entry(place.name))
+        } catch (error) {
+          await fs.unlink(temp).catch(() => {})
+          throw error
+        }
+        await directory.check(place.name)
+      }),
+
+    removeFile: (given, { ifSha256 } = {}) =>
+      changeFile(given, { create: false }, async (place, directory, existing) => {
+        if (existing === undefined) {
+          throw ifSha256 === undefined ? failed(`${quote(place.path)} does not exist.`) : missing(place)
+        }
+        if (ifSha256 !== undefined) await checkHash(place, directory, ifSha256)
+        await directory.check(place.name)
+        await fs.unlink(directory.entry(place.name))
+      }),
+  }
+}
+
+async function realFolder(path: string): Promise<string> {
+  try {
+    const root = await fs.realpath(path)
+    if ((await fs.stat(root)).isDirectory()) return root
+  } catch (error) {
+    throw describeError(error, path)
+  }
+  throw failed(`${quote(path)} is not a folder.`)
+}
+
+interface Existing {
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+}
+
+/** What a write would replace. Its own rights count: a rename asks for those of the folder alone. */
+async function existingFile(directory: Directory, { path, folder, name }: Place): Promise<Existing | undefined> {
+  const entry = directory.entry(name)
+  const stats = await fs.lstat(entry).catch((error: unknown) => {
+    if (errnoOf(error) !== 'ENOENT') throw error
+  })
+  if (stats === undefined) return undefined
+  if (stats.isSymbolicLink()) throw new LinkFound(folder, name, undefined)
+  if (stats.isDirectory()) throw failed(`${quote(path)} is a folder.`)
+  if (!stats.isFile()) throw failed(`${quote(path)} is not a regular file.`)
+  await directory.check(name)
+  const isWritable = await fs.access(entry, fs.constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  // The superuser may write every file, but a mode without a write bit says that nobody should.
+  if (!isWritable || (stats.mode & 0o222) === 0) throw failed(`${quote(path)} is read-only.`)
+  return stats
+}
+
+async function writeTemporary(
+  temp: string,
+  bytes: Uint8Array,
+  existing: Existing | undefined,
+  mode: number | undefined,
+): Promise<void> {
+  const wanted = mode ?? (existing === undefined ? undefined : existing.mode & 0o777)
+  const file = await fs.open(temp, 'wx', wanted === undefined ? 0o666 : 0o600)
+  try {
+    await file.writeFile(bytes)
+    if (existing !== undefined) {
+      const own = await file.stat()
+      // Only the superuser can give a file away; for others the new file stays theirs.
+      if (own.uid !== existing.uid || own.gid !== existing.gid)
+        await file.chown(existing.uid, existing.gid).catch(() => {})
+    }
+    if (wanted !== undefined) await file.chmod(wanted)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** As a rename, but fails if the target exists. */
+async function moveIfFree(temp: string, target: string, place: Place): Promise<void> {
+  try {
+    await fs.link(temp, target)
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') throw existsAlready(place)
+    // A file system without hard links. `existingFile` found no target a moment ago.
+    await fs.rename(temp, target)
+    return
+  }
+  await fs.unlink(temp)
+}
+
+async function checkHash(place: Place, directory: Directory, expected: string): Promise<void> {
+  const file = await fs.open(directory.entry(place.name), openFlags)
+  try {
+    const { sha256 } = await readBytes(file, 0, Infinity, undefined)
+    if (sha256 !== expected)
+      throw conflict(place.path, `${quote(place.path)} has changed since it was read. Read it again.`)
+  } finally {
+    await file.close()
+  }
+}
+
+/** At most `maxBytes`; the hash is undefined if the file has more. `expectedBytes` may be wrong: the file may be growing. */
+async function readBytes(
+  file: fs.FileHandle,
+  expectedBytes: number,
+  maxBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<{ bytes: Buffer; sha256: string | undefined }> {
+  const hash = createHash('sha256')
+  const keep = Number.isFinite(maxBytes)
+  // One byte more than expected, so that the end is found by the first read of a small file.
+  let buffer = Buffer.allocUnsafe(keep ? expectedBytes + 1 : chunkBytes)
+  let size = 0
+  for (;;) {
+    refuseCancelled(signal)
+    const from = keep ? size : 0
+    if (from === buffer.length) buffer = Buffer.concat([buffer], buffer.length + chunkBytes)
+    const { bytesRead } = await file.read(buffer, from, Math.min(chunkBytes, buffer.length - from))
+    if (bytesRead === 0) return { bytes: keep ? buffer.subarray(0, size) : Buffer.alloc(0), sha256: hash.digest('hex') }
+    size += bytesRead
+    if (size > maxBytes) return { bytes: buffer.subarray(0, maxBytes), sha256: undefined }
+    hash.update(buffer.subarray(from, from + bytesRead))
+  }
+}
+
+/** Runs the jobs of one key one after the other. */
+function createQueues(): (key: string, job: () => Promise<void>) => Promise<void> {
+  const last = new Map<string, Promise<void>>()
+  return async (key, job) => {
+    const previous = last.get(key)
+    const current = previous === undefined ? job() : previous.then(job, job)
+    last.set(key, current)
+    try {
+      await current
+    } finally {
+      if (last.get(key) === current) last.delete(key)
+    }
+  }
+}
+
+function refuseCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new ToolError({ kind: 'cancelled' })
+}
+
+/** The tool's error for an error of the file system. Its text has the caller's path and no other. */
+function describeError(error: unknown, path: string): unknown {
+  if (error instanceof ToolError) return error
+  if (error instanceof LinkFound) {
+    const link = [...error.folder, error.link].filter((segment) => segment !== '').join('/')
+    const detail = `${quote(path)} cannot be changed: ${quote(link)} is a link. Use the path of the file itself.`
+    return new ToolError({ kind: 'denied', detail }, { cause: error })
+  }
+  const detail = sentenceOf(errnoOf(error), quote(path))
+  return detail === undefined ? error : new ToolError({ kind: 'failed', detail }, { cause: error })
+}
+
+function sentenceOf(code: string, path: string): string | undefined {
+  switch (code) {
+    case '':
+      return undefined
+    case 'ENOENT':
+      return `${path} does not exist.`
+    case 'EACCES':
+    case 'EPERM':
+      return `Permission to access ${path} was denied.`
+    case 'EISDIR':
+      return `${path} is a folder.`
+    case 'ENOTDIR':
+      return `${path} does not exist: a part of the path is a file.`
+    case 'ENXIO':
+    case 'ENODEV':
+    case 'EOPNOTSUPP':
+      return `${path} is not a regular file.`
+    case 'ENAMETOOLONG':
+      return `${path} is too long for a file name.`
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `${path} was not written: no space is left on the disk.`
+    case 'EROFS':
+      return `${path} was not written: the file system is read-only.`
+    default:
+      return `${path} could not be accessed (${code}).`
+  }
+}
+
+function sizeText(bytes: number): string {
+  const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit += 1
+  }
+  return `${Math.round(value * 10) / 10} ${units[unit]}`
+}
+
+/** A path in a message: short, on one line. */
+function quote(path: string): string {
+  return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
+}
+
+function denied(detail: string): ToolError {
+  return new ToolError({ kind: 'denied', detail })
+}
+
+function failed(detail: string): ToolError {
+  return new ToolError({ kind: 'failed', detail })
+}
+
+function existsAlready({ path }: Place): ToolError {
+  return conflict(path, `${quote(path)} exists already.`)
+}
+
+function missing({ path }: Place): ToolError {
+  return conflict(path, `${quote(path)} does not exist any more.`)
+}
+
+function conflict(path: string, detail: string): ToolError {
+  return new ToolError({ kind: 'conflict', detail, conflicts: [{ path, expected: [], found: [] }] })
+}

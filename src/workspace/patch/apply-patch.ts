@@ -1,0 +1,353 @@
+import { createHash } from 'node:crypto'
+import type { FileContent, Folder } from '../folder.ts'
+import { ToolError, type Conflict } from '../tool-error.ts'
+import { toFileLines } from './file-lines.ts'
+import { applyEdits, fitHunks, shownLines, type Edit, type FitOptions, type Misfit } from './fit-hunks.ts'
+import { changedConflict, findFile, readIfThere, type Change, type Journal } from './journal.ts'
+import { createPace, type Pace } from './pace.ts'
+import { parsePatch, type FilePatch, type Hunk } from './parse-patch.ts'
+import { diffOf, renderDiff, type FileDiff } from './render-diff.ts'
+
+/** Of all files of a patch, which are in memory at once. Bytes. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024
+
+/** Conflicts that one answer lists. */
+const MAX_CONFLICTS = 50
+
+export interface PatchDeps {
+  readonly folder: Folder
+  readonly journal: Journal
+  /** `workspace.max-file-mb`. Bytes. */
+  readonly maxFileBytes: number
+}
+
+export interface PatchContext {
+  /** Awaited once, when everything is computed and before the first change. @throws ToolError */
+  readonly authorize: (intent: { readonly writes: readonly string[]; readonly diff: string }) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+export interface ApplyPatchArgs {
+  readonly unifiedDiff: string
+  /** True: every hunk must match at the line that it states. False: at one unique other place also. */
+  readonly verify?: boolean | undefined
+  /**
+   * Hash of the file that the patch was made for, in hex; for several files, one by path. `null`: the file does not exist.
+   */
+  readonly baseSha256?: string | Readonly<Record<string, string | null>> | undefined
+  /** Computes the result and changes nothing. Asks for no authorisation. */
+  readonly dryRun?: boolean | undefined
+}
+
+export interface UndoPatchArgs {
+  /** Of a `PatchResult`. Default: the latest change that was not undone and is no undo itself. */
+  readonly id?: string | undefined
+  readonly dryRun?: boolean | undefined
+}
+
+export interface PatchResult {
+  readonly ok: true
+  /** Of the journal's entry, for `undoPatch`. Absent if nothing was changed. */
+  readonly id?: string
+  /** SHA-256 in hex; null: no such file. A renamed file is listed with both paths. */
+  readonly files: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[]
+  /** Always empty: conflicts are an error. */
+  readonly conflicts: readonly []
+}
+
+/**
+ * Applies a unified diff to files, all or none.
+ * @throws ToolError `conflict` if the patch does not match; every other kind but `timed_out`
+ */
+export async function applyPatch(deps: PatchDeps, args: ApplyPatchArgs, context: PatchContext): Promise<PatchResult> {
+  const pace = createPace(context.signal)
+  const patches = await parsePatch(args.unifiedDiff, pace)
+  const normal: FilePatch[] = []
+  for (const patch of patches) {
+    normal.push({ ...patch, from: deps.folder.relativePath(patch.from), to: deps.folder.relativePath(patch.to) })
+  }
+  const paths = new Set(normal.flatMap(({ from, to }) => [from, to]))
+  return deps.journal.withPaths([...paths], context.signal, async () => {
+    const { changes, diff } = await plan(deps, normal, args, pace, context.signal)
+    return finish(deps, changes, diff, { ...args, undoes: undefined }, context)
+  })
+}
+
+/**
+ * Gives the files of a change their old bytes and modes. Folders that it created stay. Itself a change that can be undone.
+ * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
+ */
+export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
+  const { folder, journal } = deps
+  const entries = await journal.entries()
+  const undone = new Set<string>()
+  for (const { id, undoes } of entries.toReversed()) if (undoes !== null && !undone.has(id)) undone.add(undoes)
+  const entry =
+    args.id === undefined
+      ? entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
+      : entries.find(({ id }) => id === args.id)
+  if (entry === undefined) {
+    const detail =
+      args.id === undefined ? 'There is no change to undo.' : `There is no change ${JSON.stringify(args.id)}.`
+    throw failed(detail)
+  }
+  if (undone.has(entry.id)) throw failed(`The change ${entry.id} was undone already.`)
+  const paths = entry.files.map(({ path }) => path)
+  return journal.withPaths(paths, context.signal, async () => {
+    const oldBytes = await journal.oldBytes(entry)
+    const changes: Change[] = []
+    const diffs: string[] = []
+    for (const [index, { path, before, after }] of entry.files.entries()) {
+      const found = await findFile(folder, path, after?.size ?? 0)
+      if (found === 'other') throw changedConflict(path, after?.sha256, undefined)
+      if (found?.sha256 !== after?.sha256) throw changedConflict(path, after?.sha256, found?.sha256)
+      const old = oldBytes[index] ?? null
+      changes.push({
+        path,
+        before: found,
+        after: before === null || old === null ? null : { bytes: old, sha256: before.sha256, mode: before.mode },
+      })
+      diffs.push(await diffOf(found?.bytes ?? null, old, path, context.signal))
+    }
+    return finish(deps, changes, diffs.join(''), { ...args, undoes: entry.id }, context)
+  })
+}
+
+async function finish(
+  deps: PatchDeps,
+  changes: readonly Change[],
+  diff: string,
+  options: { readonly dryRun?: boolean | undefined; readonly undoes: string | undefined },
+  { authorize, signal }: PatchContext,
+): Promise<PatchResult> {
+  const readOnly = changes.find(({ before }) => before !== null && (before.mode & 0o200) === 0)
+  if (readOnly !== undefined) throw failed(`${readOnly.path} is read-only. No file was changed.`)
+  const files = changes.map(({ path, before, after }) => ({
+    path,
+    before: before?.sha256 ?? null,
+    after: after?.sha256 ?? null,
+  }))
+  if (options.dryRun === true || changes.length === 0) return { ok: true, files, conflicts: [] }
+  await authorize({ writes: changes.map(({ path }) => path), diff })
+  const id = await deps.journal.commit(changes, { signal, undoes: options.undoes })
+  return { ok: true, id, files, conflicts: [] }
+}
+
+/** A file as a patch leaves it. */
+interface Outcome {
+  readonly path: string
+  readonly before: FileContent | null
+  readonly after: Change['after']
+  /** The patch says that there is no such file yet. */
+  readonly isNew: boolean
+}
+
+async function plan(
+  { folder, maxFileBytes }: PatchDeps,
+  patches: readonly FilePatch[],
+  { verify = false, baseSha256 }: ApplyPatchArgs,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<{ readonly changes: readonly Change[]; readonly diff: string }> {
+  const files = new Map<string, FileContent | null>()
+  let totalBytes = 0
+  const add = (bytes: number): void => {
+    totalBytes += bytes
+    if (totalBytes > MAX_TOTAL_BYTES)
+      throw tooLarge(`The files of the patch have more than ${MAX_TOTAL_BYTES / 1024 / 1024} MB. Send it in parts.`)
+  }
+  const read = async (path: string): Promise<FileContent | null> => {
+    const known = files.get(path)
+    if (known !== undefined) return known
+    const content = await readIfThere(folder, path, { maxBytes: maxFileBytes, signal })
+    add(content?.size ?? 0)
+    files.set(path, content)
+    return content
+  }
+
+  const named: FilePatch[] = []
+  for (const patch of patches) named.push(await resolveName(patch, read))
+  const resolved = merge(named)
+  const bases = await checkBases(resolved, baseSha256, folder, read)
+  const misfits: Misfit[] = []
+  const outcomes: Outcome[] = []
+  const diffs: FileDiff[] = []
+  for (const patch of resolved) {
+    await pace.rest()
+    const { from, to, isExecutable } = patch
+    const source = patch.kind === 'create' ? null : await read(from)
+    // The folder's own error says why there is no file to read.
+    if (source === null && patch.kind !== 'create') await folder.readFile(from, { maxBytes: maxFileBytes })
+    const file = await toFileLines(source?.bytes ?? Buffer.alloc(0), pace)
+    const options: FitOptions = { path: from, isExact: verify, isBaseKnown: bases.has(from) }
+    const fitted = patch.kind === 'create' ? created(patch.hunks, to) : await fitHunks(file, patch.hunks, options, pace)
+    misfits.push(...fitted.misfits)
+    if (fitted.misfits.length > 0) continue
+    const bytes = await applyEdits(file, fitted.edits, pace)
+    if (bytes.length > maxFileBytes) throw tooLarge(`${to} would become larger than ${maxFileBytes / 1024 / 1024} MB.`)
+    add(bytes.length)
+    const newMode = modeAfter(source?.mode, isExecutable)
+    diffs.push({ kind: patch.kind, from, to, oldMode: source?.mode, newMode, file, edits: fitted.edits })
+    if (patch.kind === 'delete') {
+      if (bytes.length > 0) misfits.push(notEmptied(from, bytes))
+      outcomes.push({ path: from, before: source, after: null, isNew: false })
+      continue
+    }
+    const isNew = patch.kind !== 'modify'
+    const mode = isNew || newMode !== source?.mode ? newMode : undefined
+    const after = { bytes, sha256: await sha256Of(bytes, pace), mode }
+    outcomes.push({ path: to, before: await read(to), after, isNew })
+    if (patch.kind === 'rename') outcomes.push({ path: from, before: source, after: null, isNew: false })
+  }
+  const changes = join(outcomes, misfits)
+  if (misfits.length > 0) throw conflictOf(misfits)
+  const texts: string[] = []
+  for (const diff of diffs) texts.push(await renderDiff(diff, pace))
+  return { changes, diff: texts.join('') }
+}
+
+/** `diff -u x.orig x`: the file that exists is meant. A new file may come without `/dev/null`. */
+async function resolveName(patch: FilePatch, read: (path: string) => Promise<FileContent | null>): Promise<FilePatch> {
+  if (patch.kind !== 'modify') return patch
+  const { from, to, hunks } = patch
+  const target = await read(to)
+  if (from === to) {
+    const isCreation = target === null && hunks.length === 1 && hunks[0]?.old.length === 0 && hunks[0].statedIndex === 0
+    return isCreation ? { ...patch, kind: 'create' } : patch
+  }
+  const source = await read(from)
+  if (target !== null && source !== null) {
+    throw invalid(`The patch names ${from} and ${to} for one file, and both exist. Name the one to be changed twice.`)
+  }
+  const path = target === null && source !== null ? from : to
+  return { ...patch, from: path, to: path }
+}
+
+/** Parts that modify one file become one part; all their hunks are for the file as it is. */
+function merge(patches: readonly FilePatch[]): readonly FilePatch[] {
+  const merged = new Map<string, FilePatch>()
+  for (const [index, patch] of patches.entries()) {
+    const key = patch.kind === 'modify' ? patch.to : `\0${index}`
+    const earlier = merged.get(key)
+    if (earlier === undefined) merged.set(key, patch)
+    else {
+      const isExecutable = patch.isExecutable ?? earlier.isExecutable
+      merged.set(key, { ...earlier, isExecutable, hunks: [...earlier.hunks, ...patch.hunks] })
+    }
+  }
+  return [...merged.values()]
+}
+
+/** The paths whose hash the caller has stated. @throws ToolError `conflict` for a file with another hash */
+async function checkBases(
+  patches: readonly FilePatch[],
+  stated: ApplyPatchArgs['baseSha256'],
+  folder: Folder,
+  read: (path: string) => Promise<FileContent | null>,
+): Promise<ReadonlySet<string>> {
+  const paths = new Set(patches.flatMap(({ from, to }) => [from, to]))
+  const [first] = patches
+  if (typeof stated === 'string' && (patches.length > 1 || first === undefined)) {
+    throw invalid('The patch has several files: state their hashes by path.', 'baseSha256')
+  }
+  const bases = Object.entries(typeof stated === 'string' ? { [first?.from ?? '']: stated } : (stated ?? {}))
+  const checked = new Set<string>()
+  for (const [name, sha256] of bases) {
+    const path = folder.relativePath(name)
+    if (!paths.has(path)) throw invalid(`The patch has no file ${JSON.stringify(name)}.`, 'baseSha256')
+    if (sha256 !== null && !/^[0-9a-f]{64}$/i.test(sha256)) {
+      throw invalid(`The hash of ${path} is no SHA-256 in hex.`, 'baseSha256')
+    }
+    const found = await read(path)
+    if ((found?.sha256 ?? null) !== (sha256?.toLowerCase() ?? null)) {
+      throw changedConflict(path, sha256?.toLowerCase(), found?.sha256)
+    }
+    checked.add(path)
+  }
+  return checked
+}
+
+function created(
+  hunks: readonly Hunk[],
+  path: string,
+): { readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] } {
+  if (hunks.some((hunk) => hunk.old.length > 0))
+    throw invalid(`The patch creates ${path}, but has lines of an old file.`)
+  const lines = hunks.flatMap((hunk) => hunk.new)
+  return { edits: lines.length === 0 ? [] : [{ start: 0, end: 0, lines }], misfits: [] }
+}
+
+/** One change for each path: a file may be renamed and another one take its place. */
+function join(outcomes: readonly Outcome[], misfits: Misfit[]): readonly Change[] {
+  const byPath = new Map<string, Outcome>()
+  for (const outcome of outcomes) {
+    const other = byPath.get(outcome.path)
+    if (other === undefined) {
+      byPath.set(outcome.path, outcome)
+      continue
+    }
+    const isReplaced = (other.after === null) !== (outcome.after === null) && (other.isNew || outcome.isNew)
+    if (!isReplaced) throw invalid(`The patch changes ${outcome.path} twice.`)
+    byPath.set(outcome.path, { ...outcome, after: outcome.after ?? other.after, isNew: false })
+  }
+  const all = [...byPath.values()]
+  for (const { path, before, isNew } of all) {
+    if (!isNew || before === null) continue
+    misfits.push({
+      reason: `The patch creates ${path}, which exists already.`,
+      conflict: { path, expected: [], found: linesOf(before.bytes) },
+    })
+  }
+  return all.filter(({ before, after }) => before?.sha256 !== after?.sha256 || after?.mode !== undefined)
+}
+
+/** As git does, the owner, group and others may run what they may read. */
+function modeAfter(mode: number | undefined, isExecutable: boolean | undefined): number | undefined {
+  if (isExecutable === undefined) return mode
+  if (mode === undefined) return isExecutable ? 0o755 : undefined
+  return isExecutable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111
+}
+
+function notEmptied(path: string, remainder: Buffer): Misfit {
+  return {
+    reason: `The patch deletes ${path}, which has lines that the patch does not have.`,
+    conflict: { path, expected: [], found: linesOf(remainder) },
+  }
+}
+
+function linesOf(bytes: Buffer): readonly string[] {
+  // Enough for all lines that are shown.
+  return shownLines(bytes.subarray(0, 10_000).toString('latin1').split('\n'))
+}
+
+function conflictOf(misfits: readonly Misfit[]): ToolError {
+  const conflicts: readonly Conflict[] = misfits.slice(0, MAX_CONFLICTS).map(({ conflict }) => conflict)
+  const more = misfits.length > 1 ? ` (${misfits.length - 1} more conflicts)` : ''
+  return new ToolError({
+    kind: 'conflict',
+    detail: `${misfits[0]?.reason ?? ''}${more} No file was changed.`,
+    conflicts,
+  })
+}
+
+async function sha256Of(bytes: Buffer, pace: Pace): Promise<string> {
+  const partBytes = 4 * 1024 * 1024
+  const digest = createHash('sha256')
+  for (let at = 0; at < bytes.length; at += partBytes) {
+    if (at > 0) await pace.rest()
+    digest.update(bytes.subarray(at, at + partBytes))
+  }
+  return digest.digest('hex')
+}
+
+function invalid(detail: string, path = 'unifiedDiff'): ToolError {
+  return new ToolError({ kind: 'invalid_arguments', path, detail })
+}
+
+function tooLarge(detail: string): ToolError {
+  return new ToolError({ kind: 'too_large', detail })
+}
+
+function failed(detail: string): ToolError {
+  return new ToolError({ kind: 'failed', detail })
+}

@@ -1,0 +1,125 @@
+import { ToolError } from '../tool-error.ts'
+
+/** Longer than any path that a file system takes, in the form `"\303\244…"`. Bytes. */
+export const MAX_HEADER_BYTES = 16_384
+
+const SIMPLE_ESCAPES: Readonly<Record<string, number>> = {
+  a: 7,
+  b: 8,
+  t: 9,
+  n: 10,
+  v: 11,
+  f: 12,
+  r: 13,
+  '"': 34,
+  '\\': 92,
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A name in a header line, and the text after it. */
+interface ReadName {
+  readonly name: string
+  readonly remainder: string
+}
+
+/** `isAbsent`: the line stands for no file: `/dev/null` (without a name then), or the time stamp of 1970 that GNU diff writes. */
+interface FileHeader {
+  readonly name: string | undefined
+  readonly isAbsent: boolean
+}
+
+/**
+ * Reads a `---` or `+++` line.
+ * @param text after `--- `, one character per byte
+ */
+export function parseFileHeader(text: string): FileHeader {
+  const { name, remainder } = readName(text)
+  if (name === '/dev/null') return { name: undefined, isAbsent: true }
+  return { name, isAbsent: /^\t(?:1970-01-01|1969-12-31) .*:00(?:\.0+)? [+-]\d{4}$/.test(remainder) }
+}
+
+/** The name of a line such as `rename from NAME`, which ends the line. */
+export function parseWholeName(text: string): string {
+  return readName(text).name
+}
+
+/**
+ * The two names of a `diff --git` line. Undefined if names without quotes differ: the line is ambiguous then, and other
+ * lines state the names.
+ */
+export function parseGitHeader(text: string): readonly [string, string] | undefined {
+  if (text.startsWith('"')) {
+    const first = readName(text)
+    return first.remainder.startsWith(' ') ? [first.name, readName(first.remainder.slice(1)).name] : undefined
+  }
+  const quoted = text.indexOf(' "')
+  if (quoted !== -1) return [readName(text.slice(0, quoted)).name, readName(text.slice(quoted + 1)).name]
+  const middle = (text.length - 1) / 2
+  const first = text.slice(0, middle)
+  const second = text.slice(middle + 1)
+  if (text[middle] !== ' ' || withoutFirstFolder(first) !== withoutFirstFolder(second)) return undefined
+  return [readName(first).name, readName(second).name]
+}
+
+/** `a/src/x.ts` → `src/x.ts`; a name without a folder is unchanged. */
+export function withoutFirstFolder(name: string): string {
+  return name.slice(name.indexOf('/') + 1)
+}
+
+/**
+ * Refuses names that leave the root or that programs read differently. `Folder` checks again, with links.
+ * @throws ToolError `denied`
+ */
+export function checkName(name: string): string {
+  const shown = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
+  if (name === '') throw refused('The patch has an empty file name.')
+  // oxlint-disable-next-line no-control-regex -- control characters are what this refuses
+  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name)) {
+    throw refused(`The patch has a file name with a control character: ${shown}.`)
+  }
+  if (/^(?:\/|[A-Za-z]:)/.test(name) || name.includes('\\')) {
+    throw refused(`The patch names ${shown}. Use paths relative to the workspace, with "/".`)
+  }
+  if (name.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    throw refused(`The patch names ${shown}, which is not a plain path below the workspace.`)
+  }
+  return name
+}
+
+/** Git puts names with special characters in quotes and escapes bytes as C does. Without quotes, a tab ends the name. */
+function readName(text: string): ReadName {
+  if (!text.startsWith('"')) {
+    const tab = text.indexOf('\t')
+    return tab === -1
+      ? { name: decodeUtf8(text), remainder: '' }
+      : { name: decodeUtf8(text.slice(0, tab)), remainder: text.slice(tab) }
+  }
+  let bytes = ''
+  for (let index = 1; index < text.length; index += 1) {
+    const char = text.charAt(index)
+    if (char === '"') return { name: decodeUtf8(bytes), remainder: text.slice(index + 1) }
+    if (char !== '\\') {
+      bytes += char
+      continue
+    }
+    const octal = /^[0-3][0-7]{2}/.exec(text.slice(index + 1, index + 4))?.[0]
+    const code = octal === undefined ? SIMPLE_ESCAPES[text.charAt(index + 1)] : Number.parseInt(octal, 8)
+    if (code === undefined) break
+    bytes += String.fromCharCode(code)
+    index += octal?.length ?? 1
+  }
+  throw refused('The patch has a file name whose quotes or escapes are broken.')
+}
+
+function decodeUtf8(bytes: string): string {
+  try {
+    return utf8.decode(Buffer.from(bytes, 'latin1'))
+  } catch (error) {
+    throw refused('The patch has a file name that is not UTF-8.', error)
+  }
+}
+
+function refused(detail: string, cause?: unknown): ToolError {
+  return new ToolError({ kind: 'denied', detail }, { cause })
+}

@@ -1,0 +1,229 @@
+import type { Conflict } from '../tool-error.ts'
+import { createLineSearch, type FileLines, type LineSearch } from './file-lines.ts'
+import type { Pace } from './pace.ts'
+import type { Hunk, Line } from './parse-patch.ts'
+
+/** UTF-8's byte order mark, one character per byte. */
+const BOM = '\u00EF\u00BB\u00BF'
+
+/** Lines that a conflict shows of the patch and of the file. */
+const SHOWN_LINES = 20
+const SHOWN_LINE_BYTES = 400
+
+/** A patch that does not match in so many places of a file is not read further. */
+const MAX_MISFITS = 50
+
+/** The lines of a file from `start` up to but without `end` become `lines`. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly lines: readonly Line[]
+}
+
+/** A hunk that has no place, with a sentence for the reader. */
+export interface Misfit {
+  readonly reason: string
+  readonly conflict: Conflict
+}
+
+export interface FitOptions {
+  readonly path: string
+  /** Every hunk must match where it says. */
+  readonly isExact: boolean
+  /** The caller stated the file's hash, and it is right: line numbers can be trusted. */
+  readonly isBaseKnown: boolean
+}
+
+/** A hunk in the form that a file needs. */
+type Form = Pick<Hunk, 'old' | 'new'>
+
+/**
+ * Finds the place of every hunk in the file as it is before all of them: where the hunk says, or else the only place
+ * with these lines. There is no fuzz: every line of context and every removed line must match.
+ */
+export async function fitHunks(
+  file: FileLines,
+  hunks: readonly Hunk[],
+  options: FitOptions,
+  pace: Pace,
+): Promise<{ readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] }> {
+  const misfits: Misfit[] = []
+  const placed: { readonly hunk: Hunk; readonly edit: Edit }[] = []
+  let search: LineSearch | undefined
+  const findAll = async (lines: readonly Line[]): Promise<readonly number[] | undefined> => {
+    search ??= await createLineSearch(file, pace)
+    return search.find(lines)
+  }
+  for (const hunk of hunks) {
+    if (pace.isDue()) await pace.rest()
+    if (misfits.length >= MAX_MISFITS) break
+    const place =
+      hunk.old.length === 0 ? placeOfInsertion(file, hunk, options) : await findPlace(file, hunk, options, findAll)
+    if (typeof place === 'string') {
+      misfits.push(misfit(file, hunk, options.path, place))
+      continue
+    }
+    const edit = toEdit(place.index, place.form)
+    if (edit.end > edit.start || edit.lines.length > 0) placed.push({ hunk, edit })
+  }
+  placed.sort((a, b) => a.edit.start - b.edit.start || a.edit.end - b.edit.end)
+  for (const [index, { hunk, edit }] of placed.entries()) {
+    const previous = placed[index - 1]?.edit
+    if (
+      misfits.length < MAX_MISFITS &&
+      previous !== undefined &&
+      (edit.start < previous.end || edit.start === previous.start)
+    ) {
+      const reason = `Two hunks of the patch change the same lines of ${options.path}, near line ${edit.start + 1}.`
+      misfits.push(misfit(file, { ...hunk, statedIndex: edit.start }, options.path, reason))
+    }
+  }
+  return { edits: placed.map(({ edit }) => edit), misfits }
+}
+
+/** The file after the edits, which are in order and do not overlap. */
+export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<Buffer> {
+  const pieces: string[] = []
+  let at = 0
+  for (const { start, end, lines } of edits) {
+    if (pace.isDue()) await pace.rest()
+    pieces.push(file.text.slice(at, file.offset(start)), lines.join(''))
+    at = file.offset(end)
+  }
+  pieces.push(file.text.slice(at))
+  return Buffer.from(pieces.join(''), 'latin1')
+}
+
+interface Place {
+  readonly index: number
+  readonly form: Form
+}
+
+/** A sentence if there is no place. */
+async function findPlace(
+  file: FileLines,
+  hunk: Hunk,
+  { path, isExact }: FitOptions,
+  findAll: LineSearch['find'],
+): Promise<Place | string> {
+  const { statedIndex } = hunk
+  if (statedIndex !== undefined) {
+    for (const form of formsOf(file, hunk)) {
+      const from = file.offset(statedIndex)
+      const block = form.old.join('')
+      const isHere =
+        from + block.length === file.offset(statedIndex + form.old.length) && file.text.startsWith(block, from)
+      if (isHere) return { index: statedIndex, form }
+    }
+  }
+  const stated = statedIndex === undefined ? '' : ` at line ${statedIndex + 1}`
+  if (isExact) return `The patch does not match ${path}${stated}.`
+  const places: Place[] = []
+  for (const form of formsOf(file, hunk)) {
+    const found = await findAll(form.old)
+    if (found === undefined) return `Too many line numbers of the patch are wrong in ${path}.`
+    places.push(...found.map((index) => ({ index, form })))
+  }
+  const [place, other] = places
+  if (place === undefined) return `The patch does not match ${path}${stated}, nor anywhere else.`
+  if (other === undefined) return place
+  return `The lines of a hunk are in ${path} more than once, at lines ${place.index + 1} and ${other.index + 1}, but not at the line that the hunk says. Add more lines of context.`
+}
+
+/** A hunk of added lines only matches anywhere, so its line number must be right: in an empty file or one with a known hash. */
+function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: FitOptions): Place | string {
+  if (file.count === 0) return { index: 0, form: hunk }
+  const index = hunk.statedIndex
+  const isAfterOpenLine = index === file.count && !file.text.endsWith('\n')
+  if (!isBaseKnown || index === undefined || index > file.count || isAfterOpenLine) {
+    return `A hunk adds lines to ${path} without a line of context. Add some, or state baseSha256.`
+  }
+  const neighbour = file.slice(Math.max(0, index - 1), index + 1)[0] ?? ''
+  const isCrlf = neighbour.endsWith('\r\n')
+  return { index, form: isCrlf && lineEndOf(hunk) === '\n' ? withLineEnd(hunk, '\r\n') : hunk }
+}
+
+/**
+ * The hunk as it is, and then as an author means it who does not see a file's bytes: with the file's line ends, without
+ * a last newline that the file lacks, with its byte order mark.
+ */
+function* formsOf(file: FileLines, hunk: Hunk): Generator<Form> {
+  for (const withEnds of formsOfLineEnds(file, hunk)) {
+    for (const form of formsOfLastLine(file, withEnds)) {
+      yield form
+      const [first] = form.old
+      if (!file.text.startsWith(BOM) || first === undefined || first.startsWith(BOM)) continue
+      yield { old: withBom(form.old), new: withBom(form.new) }
+    }
+  }
+}
+
+function* formsOfLineEnds(file: FileLines, hunk: Hunk): Generator<Form> {
+  yield hunk
+  const end = lineEndOf(hunk)
+  if (end === '\r\n') yield withLineEnd(hunk, '\n')
+  if (end === '\n' && file.hasCrlf) yield withLineEnd(hunk, '\r\n')
+}
+
+function* formsOfLastLine(file: FileLines, form: Form): Generator<Form> {
+  yield form
+  if (file.text.endsWith('\n') || form.old.at(-1)?.endsWith('\n') !== true) return
+  yield { old: withoutLastNewline(form.old), new: withoutLastNewline(form.new) }
+}
+
+/** Undefined if lines of the hunk end in different ways: the patch is about line ends then. */
+function lineEndOf(hunk: Form): '\n' | '\r\n' | undefined {
+  const lines = [...hunk.old, ...hunk.new].filter((line) => line.endsWith('\n'))
+  const crlfs = lines.filter((line) => line.endsWith('\r\n')).length
+  if (crlfs === 0) return '\n'
+  return crlfs === lines.length ? '\r\n' : undefined
+}
+
+function withLineEnd(form: Form, end: '\n' | '\r\n'): Form {
+  const convert = (line: Line): Line => line.replace(/\r?\n$/, end)
+  return { old: form.old.map(convert), new: form.new.map(convert) }
+}
+
+function withoutLastNewline(lines: readonly Line[]): readonly Line[] {
+  return lines.map((line, index) => (index === lines.length - 1 ? line.replace(/\r?\n$/, '') : line))
+}
+
+function withBom(lines: readonly Line[]): readonly Line[] {
+  return lines.map((line, index) => (index === 0 ? `${BOM}${line}` : line))
+}
+
+/** Leaves out the lines that stay, so that hunks may share context. */
+function toEdit(index: number, form: Form): Edit {
+  const shorter = Math.min(form.old.length, form.new.length)
+  let head = 0
+  while (head < shorter && form.old[head] === form.new[head]) head += 1
+  let tail = 0
+  while (tail < shorter - head && form.old.at(-1 - tail) === form.new.at(-1 - tail)) tail += 1
+  return {
+    start: index + head,
+    end: index + form.old.length - tail,
+    lines: form.new.slice(head, form.new.length - tail),
+  }
+}
+
+function misfit(file: FileLines, hunk: Hunk, path: string, reason: string): Misfit {
+  const index = Math.min(hunk.statedIndex ?? 0, file.count)
+  return {
+    reason,
+    conflict: {
+      path,
+      ...(hunk.statedIndex === undefined ? {} : { line: hunk.statedIndex + 1 }),
+      expected: shownLines(hunk.old),
+      found: shownLines(file.slice(index, index + Math.max(1, Math.min(hunk.old.length, SHOWN_LINES)))),
+    },
+  }
+}
+
+/** Lines as text, without their newline: at most as many as a reader needs. */
+export function shownLines(lines: readonly Line[]): readonly string[] {
+  return lines.slice(0, SHOWN_LINES).map((line) => {
+    const text = line.replace(/\n$/, '')
+    const shown = text.length > SHOWN_LINE_BYTES ? `${text.slice(0, SHOWN_LINE_BYTES)}…` : text
+    return Buffer.from(shown, 'latin1').toString()
+  })
+}

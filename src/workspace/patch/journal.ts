@@ -1,0 +1,420 @@
+import { hash, randomBytes } from 'node:crypto'
+import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { sweepStrayFiles } from '../../auth/records/atomic-file.ts'
+import { acquireLock, LOCK_TIMES, type FileLock } from '../../auth/records/file-lock.ts'
+import { errnoOf, RecordStoreError } from '../../auth/records/record-fs.ts'
+import type { FileContent, Folder } from '../folder.ts'
+import { ToolError } from '../tool-error.ts'
+
+/** One file of a change: its bytes before and after, null where there is no file. */
+export interface Change {
+  readonly path: string
+  readonly before: FileContent | null
+  /** `mode`: permission bits that the file gets; undefined keeps what it has. */
+  readonly after: { readonly bytes: Buffer; readonly sha256: string; readonly mode: number | undefined } | null
+}
+
+const journalEntry = z.object({
+  id: z.string(),
+  /** When the change was complete or was begun. Ms since epoch. */
+  atMs: z.number(),
+  /** The entry whose change this one took back. */
+  undoes: z.string().nullable(),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      before: z.object({ sha256: z.string(), size: z.number(), mode: z.number() }).nullable(),
+      after: z.object({ sha256: z.string(), size: z.number(), mode: z.number().nullable() }).nullable(),
+    }),
+  ),
+})
+type JournalEntry = z.infer<typeof journalEntry>
+
+/** What became of a change that a crash interrupted. */
+interface Recovery {
+  readonly id: string
+  /** Files that have their old bytes again. */
+  readonly restored: readonly string[]
+  /** Files that somebody else has changed since; they are as they were found. */
+  readonly left: readonly string[]
+}
+
+/**
+ * Changes files of one workspace, all of them or none, and keeps their old bytes. Processes may share a journal.
+ *
+ * A change is a file `ID.bytes` with the old bytes, one after the other, and a file `ID.pending` that describes them and
+ * becomes `ID.done` after the last file is written. Whoever finds a `.pending` file while holding the lock rolls the change
+ * back: it was never reported as done, and its old bytes are at hand, while its new bytes may not be.
+ */
+export interface Journal {
+  /** Changes that were interrupted before the journal was opened. */
+  readonly recoveries: readonly Recovery[]
+  /**
+   * Calls `run` when no other call of this process holds any of `paths`.
+   * @throws ToolError `cancelled` if the signal is aborted meanwhile
+   */
+  readonly withPaths: <T>(paths: readonly string[], signal: AbortSignal, run: () => Promise<T>) => Promise<T>
+  /**
+   * Writes a change and returns its entry's id. An abort or a failure on the way rolls it back.
+   * @throws ToolError `conflict` if a file is not as in `before`; `cancelled`; what `Folder` throws
+   */
+  readonly commit: (
+    changes: readonly Change[],
+    options: { readonly signal: AbortSignal; readonly undoes?: string | undefined },
+  ) => Promise<string>
+  /** The complete changes since then, oldest first: what really happened, with hashes. */
+  readonly entries: (sinceMs?: number) => Promise<readonly JournalEntry[]>
+  /** The old bytes of an entry's files. @throws ToolError `failed` if they are gone or damaged */
+  readonly oldBytes: (entry: JournalEntry) => Promise<readonly (Buffer | null)[]>
+}
+
+export interface JournalDeps {
+  readonly folder: Folder
+  /** For this workspace alone, outside of it. Created with mode 0700. */
+  readonly dir: string
+  /** Ms since epoch. */
+  readonly now: () => number
+}
+
+/** Old entries are removed beyond these; the newest always stays. */
+export interface JournalLimits {
+  readonly maxEntries: number
+  /** Of old bytes. */
+  readonly maxBytes: number
+}
+
+const DEFAULT_LIMITS: JournalLimits = { maxEntries: 200, maxBytes: 256 * 1024 * 1024 }
+
+/** Opens the journal of a workspace and rolls back a change that a crash interrupted. */
+export async function openJournal(
+  { folder, dir, now }: JournalDeps,
+  limits: JournalLimits = DEFAULT_LIMITS,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Journal> {
+  await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
+  await nodeFs.chmod(dir, 0o700)
+  const queue = createQueue()
+  const fileOf = (name: string): string => join(dir, name)
+
+  /** One change at a time, in this process and in others. */
+  const locked = async <T>(stop: AbortSignal, run: (lock: FileLock) => Promise<T>): Promise<T> =>
+    queue([''], stop, async () => {
+      const lock = await acquireLock(nodeFs, fileOf('lock'), LOCK_TIMES, stop).catch((error: unknown) => {
+        throw stop.aborted ? cancelled() : asToolError(error)
+      })
+      try {
+        return await run(lock)
+      } catch (error) {
+        throw asToolError(error)
+      } finally {
+        await lock.release()
+      }
+    })
+
+  const readEntry = async (name: string): Promise<JournalEntry> => {
+    try {
+      return journalEntry.parse(JSON.parse(await nodeFs.readFile(fileOf(name), 'utf8')))
+    } catch (error) {
+      throw failed(`The journal entry ${fileOf(name)} cannot be read. Remove it to go on without it.`, error)
+    }
+  }
+
+  const oldBytes = async (entry: JournalEntry): Promise<readonly (Buffer | null)[]> => {
+    const bytes = await nodeFs.readFile(fileOf(`${entry.id}.bytes`)).catch((error: unknown) => {
+      throw failed(`The old bytes of change ${entry.id} are gone.`, error)
+    })
+    let at = 0
+    return entry.files.map(({ path, before }) => {
+      if (before === null) return null
+      const part = bytes.subarray(at, at + before.size)
+      at += before.size
+      if (hash('sha256', part) !== before.sha256) throw failed(`The old bytes of ${path} are damaged in the journal.`)
+      return part
+    })
+  }
+
+  /** Gives the files that hold the change's bytes their old ones. Does the same again if it is interrupted. */
+  const rollBack = async (entry: JournalEntry, bytes: readonly (Buffer | null)[]): Promise<Recovery> => {
+    const restored: string[] = []
+    const left: string[] = []
+    for (const [index, { path, before, after }] of entry.files.entries()) {
+      const found = await findFile(folder, path, Math.max(before?.size ?? 0, after?.size ?? 0))
+      const isOld = found === null ? before === null : found !== 'other' && found.sha256 === before?.sha256
+      // A change of the mode alone has equal hashes.
+      if (isOld && (found === null || found === 'other' || found.mode === before?.mode)) continue
+      if (found === 'other' || found?.sha256 !== after?.sha256) {
+        left.push(path)
+        continue
+      }
+      try {
+        await put(folder, path, after?.sha256 ?? null, bytes[index] ?? null, before?.mode)
+        restored.push(path)
+      } catch (error) {
+        if (!isConflict(error)) throw error
+        left.push(path)
+      }
+    }
+    return { id: entry.id, restored, left }
+  }
+
+  const discard = async (id: string): Promise<void> => {
+    for (const suffix of ['pending', 'done', 'bytes']) await nodeFs.rm(fileOf(`${id}.${suffix}`), { force: true })
+  }
+
+  /** Called with the lock, so that no writer of a pending entry lives. */
+  const recover = async (): Promise<Recovery[]> => {
+    const names = await nodeFs.readdir(dir)
+    const recoveries: Recovery[] = []
+    for (const name of names.filter((each) => each.endsWith('.pending'))) {
+      const entry = await readEntry(name)
+      recoveries.push(await rollBack(entry, await oldBytes(entry)))
+      await discard(entry.id)
+    }
+    await sweepStrayFiles(nodeFs, dir, names, now())
+    const known = new Set(names.filter((name) => name.endsWith('.done')).map(idOf))
+    const strays = names.filter((name) => name.endsWith('.new') || (name.endsWith('.bytes') && !known.has(idOf(name))))
+    for (const name of strays) await nodeFs.rm(fileOf(name), { force: true })
+    return recoveries
+  }
+
+  const prune = async (): Promise<void> => {
+    const ids = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).map(idOf)
+    let bytes = 0
+    for (const [age, id] of ids.toSorted().toReversed().entries()) {
+      bytes += (await nodeFs.stat(fileOf(`${id}.bytes`)).catch(() => undefined))?.size ?? 0
+      if (age > 0 && (age >= limits.maxEntries || bytes > limits.maxBytes)) await discard(id)
+    }
+  }
+
+  const begin = async (changes: readonly Change[], undoes: string | null): Promise<JournalEntry> => {
+    const ids = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).map(idOf)
+    const last = Number(ids.toSorted().at(-1)?.split('-')[0] ?? 0)
+    const id = `${String(last + 1).padStart(8, '0')}-${randomBytes(4).toString('hex')}`
+    const entry: JournalEntry = {
+      id,
+      atMs: now(),
+      undoes,
+      files: changes.map(({ path, before, after }) => ({
+        path,
+        before: before === null ? null : { sha256: before.sha256, size: before.bytes.length, mode: before.mode },
+        after: after === null ? null : { sha256: after.sha256, size: after.bytes.length, mode: after.mode ?? null },
+      })),
+    }
+    await writeDurably(
+      fileOf(`${id}.bytes`),
+      changes.map(({ before }) => before?.bytes ?? Buffer.alloc(0)),
+    )
+    await writeDurably(fileOf(`${id}.new`), [Buffer.from(JSON.stringify(entry))])
+    await nodeFs.rename(fileOf(`${id}.new`), fileOf(`${id}.pending`))
+    await syncFolder(dir)
+    return entry
+  }
+
+  const commit: Journal['commit'] = (changes, options) =>
+    locked(options.signal, async (lock) => {
+      await recover()
+      for (const { path, before } of changes) await checkUnchanged(folder, path, before)
+      if (options.signal.aborted) throw cancelled()
+      const entry = await begin(changes, options.undoes ?? null)
+      try {
+        // What is new is written before anything is removed.
+        for (const change of changes.toSorted((a, b) => Number(a.after === null) - Number(b.after === null))) {
+          if (options.signal.aborted) throw cancelled()
+          // A process that slept for long may find that another one has rolled its change back.
+          if (!(await lock.isHeld())) throw failed('Another process took over the journal of changes. Try again.')
+          const { path, before, after } = change
+          await put(folder, path, before?.sha256 ?? null, after?.bytes ?? null, after?.mode)
+        }
+        await nodeFs.rename(fileOf(`${entry.id}.pending`), fileOf(`${entry.id}.done`))
+      } catch (error) {
+        await undoPart(entry, changes, error)
+      }
+      await syncFolder(dir)
+      await prune().catch(() => {})
+      return entry.id
+    })
+
+  /** Throws `cause` after a rollback, or says what could not be rolled back. */
+  const undoPart = async (entry: JournalEntry, changes: readonly Change[], cause: unknown): Promise<never> => {
+    let left: readonly string[]
+    try {
+      const oldOnes = changes.map(({ before }) => before?.bytes ?? null)
+      left = (await rollBack(entry, oldOnes)).left
+      await discard(entry.id)
+    } catch (error) {
+      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries it again.`
+      throw failed(detail, cause)
+    }
+    // The file that could not be written is not ours and needs no mention.
+    if (left.length > 0 && !isConflict(cause)) {
+      throw failed(`${messageOf(cause)} ${left.join(', ')} changed meanwhile and was left as it is.`, cause)
+    }
+    throw asToolError(cause)
+  }
+
+  const recoveries = await locked(signal, recover)
+  const pathQueue = createQueue()
+  return {
+    recoveries,
+    withPaths: pathQueue,
+    commit,
+    oldBytes,
+    entries: async (sinceMs = 0) => {
+      const names = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).toSorted()
+      const entries: JournalEntry[] = []
+      for (const name of names) {
+        const entry = await readEntry(name).catch((error: unknown) => {
+          // Another process removed it as too old.
+          if (error instanceof ToolError && errnoOf(error.cause) === 'ENOENT') return undefined
+          throw error
+        })
+        if (entry !== undefined && entry.atMs >= sinceMs) entries.push(entry)
+      }
+      return entries
+    },
+  }
+}
+
+/** @throws ToolError `conflict` if the file does not have these bytes any more */
+async function checkUnchanged(folder: Folder, path: string, before: FileContent | null): Promise<void> {
+  const found = await findFile(folder, path, before?.size ?? 0)
+  const sha256 = found === null || found === 'other' ? undefined : found.sha256
+  if (found !== 'other' && sha256 === before?.sha256) return
+  throw changedConflict(path, before?.sha256, sha256)
+}
+
+export function changedConflict(path: string, expected: string | undefined, found: string | undefined): ToolError {
+  return new ToolError({
+    kind: 'conflict',
+    detail: `${path} has changed. Read it again and send a new patch. No file was changed.`,
+    conflicts: [
+      {
+        path,
+        expected: [expected === undefined ? 'no file' : `sha256 ${expected}`],
+        found: [found === undefined ? 'no file, or one of another size' : `sha256 ${found}`],
+      },
+    ],
+  })
+}
+
+/** `other`: something else than a file of at most this size. */
+export async function findFile(folder: Folder, path: string, maxBytes: number): Promise<FileContent | 'other' | null> {
+  try {
+    return await readIfThere(folder, path, { maxBytes })
+  } catch (error) {
+    if (error instanceof ToolError) return 'other'
+    throw error
+  }
+}
+
+/** Null if there is no file; `Folder` reports a folder or an unreadable file in the same way, and refuses to write it. */
+export async function readIfThere(
+  folder: Folder,
+  path: string,
+  limits: { readonly maxBytes: number; readonly signal?: AbortSignal },
+): Promise<FileContent | null> {
+  try {
+    return await folder.readFile(path, limits)
+  } catch (error) {
+    if (error instanceof ToolError && error.failure.kind === 'failed') return null
+    throw error
+  }
+}
+
+async function put(
+  folder: Folder,
+  path: string,
+  ifSha256: string | null,
+  bytes: Buffer | null,
+  mode: number | undefined,
+): Promise<void> {
+  if (bytes !== null) await folder.writeFile(path, bytes, { ifSha256, mode })
+  else if (ifSha256 !== null) await folder.removeFile(path, { ifSha256 })
+}
+
+/** Runs calls one after the other that have a key in common. */
+function createQueue(): Journal['withPaths'] {
+  const tails = new Map<string, Promise<unknown>>()
+  const forget = async (tail: Promise<unknown>, keys: readonly string[]): Promise<void> => {
+    await tail
+    for (const key of keys) if (tails.get(key) === tail) tails.delete(key)
+  }
+  return async (keys, signal, run) => {
+    const earlier = Promise.all(keys.flatMap((key) => tails.get(key) ?? []))
+    const gate = Promise.withResolvers<undefined>()
+    // A call that was cancelled while it waited still keeps the later ones behind the earlier ones.
+    const tail = Promise.all([earlier, gate.promise])
+    for (const key of keys) tails.set(key, tail)
+    try {
+      await untilAborted(earlier, signal)
+      return await run()
+    } finally {
+      gate.resolve(undefined)
+      void forget(tail, keys)
+    }
+  }
+}
+
+async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw cancelled()
+  const aborted = Promise.withResolvers<never>()
+  const stop = (): void => aborted.reject(cancelled())
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    await Promise.race([promise, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function writeDurably(path: string, parts: readonly Buffer[]): Promise<void> {
+  const file = await nodeFs.open(path, 'wx', 0o600)
+  try {
+    for (const part of parts) await file.writeFile(part)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function syncFolder(dir: string): Promise<void> {
+  try {
+    const folder = await nodeFs.open(dir, 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
+  } catch {
+    // Some systems cannot sync a folder. Only durability across a power cut is unknown.
+  }
+}
+
+function idOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('.'))
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ToolError && error.failure.kind === 'conflict'
+}
+
+function cancelled(): ToolError {
+  return new ToolError({ kind: 'cancelled' })
+}
+
+function failed(detail: string, cause?: unknown): ToolError {
+  return new ToolError({ kind: 'failed', detail }, { cause })
+}
+
+/** Errors of the journal's own files name a path and a code, and no contents. */
+function asToolError(error: unknown): ToolError {
+  if (error instanceof ToolError) return error
+  if (error instanceof RecordStoreError) return failed(`${error.message}.`, error)
+  return failed(`The journal of changes cannot be written (${errnoOf(error) || 'unexpected error'}).`, error)
+}
+
+function messageOf(error: unknown): string {
+  return asToolError(error).message
+}

@@ -1,0 +1,173 @@
+import { diffArrays } from 'diff'
+import { toFileLines, type FileLines } from './file-lines.ts'
+import type { Edit } from './fit-hunks.ts'
+import { createPace, type Pace } from './pace.ts'
+import type { Line } from './parse-patch.ts'
+
+const CONTEXT_LINES = 3
+
+/** A file whose lines differ in more places, or that takes longer to compare, is shown as replaced. */
+const MAX_DIFFERENCES = 1000
+const MAX_COMPARE_MS = 25
+
+/** One file's change. `from` and `to` are equal unless it was renamed or copied. */
+export interface FileDiff {
+  readonly kind: 'modify' | 'create' | 'delete' | 'rename' | 'copy'
+  readonly from: string
+  readonly to: string
+  /** Permission bits. Undefined: unknown or absent. */
+  readonly oldMode: number | undefined
+  readonly newMode: number | undefined
+  readonly file: FileLines
+  readonly edits: readonly Edit[]
+}
+
+/** A change of a file as a unified diff, in git's form. `null`: no such file; '' if nothing changes. */
+export async function diffOf(
+  before: Buffer | null,
+  after: Buffer | null,
+  path: string,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string> {
+  const pace = createPace(signal)
+  const empty = Buffer.alloc(0)
+  const old = before ?? empty
+  const changed = after ?? empty
+  if (before !== null && after !== null && before.equals(after)) return ''
+  if (old.includes(0) || changed.includes(0)) {
+    return `Binary files ${before === null ? '/dev/null' : `a/${path}`} and ${after === null ? '/dev/null' : `b/${path}`} differ\n`
+  }
+  const file = await toFileLines(old, pace)
+  const edits = await compare(file, await toFileLines(changed, pace), pace)
+  const kind = before === null ? 'create' : after === null ? 'delete' : 'modify'
+  return renderDiff({ kind, from: path, to: path, oldMode: undefined, newMode: undefined, file, edits }, pace)
+}
+
+export async function renderDiff(diff: FileDiff, pace: Pace): Promise<string> {
+  const { kind, from, to, oldMode, newMode, file, edits } = diff
+  const lines = [`diff --git ${quoted(`a/${from}`)} ${quoted(`b/${to}`)}\n`]
+  if (kind === 'create') lines.push(`new file mode ${gitMode(newMode)}\n`)
+  else if (kind === 'delete') lines.push(`deleted file mode ${gitMode(oldMode)}\n`)
+  else if (newMode !== undefined && gitMode(oldMode) !== gitMode(newMode)) {
+    lines.push(`old mode ${gitMode(oldMode)}\n`, `new mode ${gitMode(newMode)}\n`)
+  }
+  if (kind === 'rename' || kind === 'copy') lines.push(`${kind} from ${quoted(from)}\n`, `${kind} to ${quoted(to)}\n`)
+  if (edits.length > 0) {
+    lines.push(`--- ${kind === 'create' ? '/dev/null' : headerName(`a/${from}`)}\n`)
+    lines.push(`+++ ${kind === 'delete' ? '/dev/null' : headerName(`b/${to}`)}\n`)
+  }
+  // Names are text and the lines of files are bytes.
+  const header = Buffer.from(lines.join('')).toString('latin1')
+  return Buffer.from(header + (await renderHunks(file, edits, pace)), 'latin1').toString()
+}
+
+async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<string> {
+  const out: string[] = []
+  const put = async (prefix: string, lines: readonly Line[]): Promise<void> => {
+    for (const line of lines) {
+      if (pace.isDue()) await pace.rest()
+      out.push(prefix, line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`)
+    }
+  }
+  let shift = 0
+  for (const group of groupsOf(edits)) {
+    const start = Math.max(0, (group[0]?.start ?? 0) - CONTEXT_LINES)
+    const end = Math.min(file.count, (group.at(-1)?.end ?? 0) + CONTEXT_LINES)
+    const growth = group.reduce((sum, edit) => sum + edit.lines.length - (edit.end - edit.start), 0)
+    out.push(`@@ -${range(start, end - start)} +${range(start + shift, end - start + growth)} @@\n`)
+    shift += growth
+    let at = start
+    for (const edit of group) {
+      await put(' ', file.slice(at, edit.start))
+      await put('-', file.slice(edit.start, edit.end))
+      await put('+', edit.lines)
+      at = edit.end
+    }
+    await put(' ', file.slice(at, end))
+  }
+  return out.join('')
+}
+
+/** Edits that are near each other share a hunk. */
+function groupsOf(edits: readonly Edit[]): readonly (readonly Edit[])[] {
+  const groups: Edit[][] = []
+  for (const edit of edits) {
+    const group = groups.at(-1)
+    const last = group?.at(-1)
+    if (group !== undefined && last !== undefined && edit.start - last.end <= 2 * CONTEXT_LINES) group.push(edit)
+    else groups.push([edit])
+  }
+  return groups
+}
+
+/** `START,COUNT` of a hunk header. An empty range is named by the line before it. */
+function range(index: number, count: number): string {
+  return `${count === 0 ? index : index + 1},${count}`
+}
+
+async function compare(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
+  const idOf = new Map<Line, number>()
+  const toIds = async (file: FileLines): Promise<number[]> => {
+    const ids: number[] = []
+    for (let index = 0; index < file.count; index += 1) {
+      if (pace.isDue()) await pace.rest()
+      const line = file.text.slice(file.offset(index), file.offset(index + 1))
+      const id = idOf.get(line) ?? idOf.size
+      idOf.set(line, id)
+      ids.push(id)
+    }
+    return ids
+  }
+  const oldIds = await toIds(old)
+  const newIds = await toIds(changed)
+  const shorter = Math.min(oldIds.length, newIds.length)
+  let head = 0
+  while (head < shorter && oldIds[head] === newIds[head]) head += 1
+  let tail = 0
+  while (tail < shorter - head && oldIds.at(-1 - tail) === newIds.at(-1 - tail)) tail += 1
+  const oldMiddle = oldIds.slice(head, oldIds.length - tail)
+  const newMiddle = newIds.slice(head, newIds.length - tail)
+  const parts = diffArrays(oldMiddle, newMiddle, { maxEditLength: MAX_DIFFERENCES, timeout: MAX_COMPARE_MS })
+  if (parts === undefined) {
+    const end = changed.count - tail
+    return [{ start: head, end: old.count - tail, lines: changed.slice(head, end) }]
+  }
+  const edits: { start: number; end: number; lines: readonly Line[] }[] = []
+  let oldAt = head
+  let newAt = head
+  for (const { added, removed, count } of parts) {
+    const last = edits.at(-1)
+    if (!added && !removed) {
+      oldAt += count
+      newAt += count
+      continue
+    }
+    const lines = added ? changed.slice(newAt, newAt + count) : []
+    const end = removed ? oldAt + count : oldAt
+    if (last !== undefined && last.end === oldAt) {
+      last.end = end
+      last.lines = [...last.lines, ...lines]
+    } else edits.push({ start: oldAt, end, lines })
+    oldAt = end
+    newAt += lines.length
+  }
+  return edits
+}
+
+function gitMode(mode: number | undefined): string {
+  return mode !== undefined && (mode & 0o100) !== 0 ? '100755' : '100644'
+}
+
+/** Git's quotes, for names with characters that end a name or break a line. */
+function quoted(name: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what this escapes
+  const escaped = name.replaceAll(/["\\\u0000-\u001f\u007f]/g, (char) =>
+    char === '"' || char === '\\' ? `\\${char}` : `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  )
+  return escaped === name ? name : `"${escaped}"`
+}
+
+/** GNU patch and git take a name with spaces up to a tab. */
+function headerName(name: string): string {
+  return name.includes(' ') && quoted(name) === name ? `${name}\t` : quoted(name)
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { settingFaults } from '../../config/problem.ts'
+import { readYaml } from '../../config/yaml-document.ts'
+import { splitCommand } from '../command-line.ts'
+import type { Folder } from '../folder.ts'
+import { parseGlob } from '../glob.ts'
+import { foldCase } from '../paths.ts'
+import { ToolError } from '../tool-error.ts'
+
+export const policyName = '.agent-policy.yaml'
+
+/** A bound on the work of a decision. */
+const maxEntries = 1000
+
+const entries = z
+  .array(z.string('a text').min(1, 'a text that is not empty'), 'a list of texts')
+  .max(maxEntries, `at most ${maxEntries} entries`)
+  .nullish()
+
+/** `.agent-policy.yaml`. A section or list without a value is what remains when all its entries are comments. */
+const policySchema = z.strictObject(
+  {
+    writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
+    shell: z.strictObject({ allow: entries }, 'a table with allow').nullish(),
+  },
+  'a table with writes and shell',
+)
+
+/** An entry of a list, as written. */
+interface Entry {
+  readonly text: string
+  /** From 1. */
+  readonly line: number
+}
+
+interface WriteRule extends Entry {
+  /** @param path relative to the folder of the policy file */
+  readonly matches: (path: string) => boolean
+}
+
+interface CommandRule extends Entry {
+  readonly argv: readonly string[]
+}
+
+export interface PolicyRules {
+  /** Undefined: the list is absent. An inner folder's policy narrows nothing then. */
+  readonly allowedWrites: readonly WriteRule[] | undefined
+  readonly deniedWrites: readonly WriteRule[]
+  readonly allowedCommands: readonly CommandRule[] | undefined
+}
+
+export type PolicyRead =
+  | { readonly ok: true; readonly rules: PolicyRules }
+  /** A clause or a sentence without its full stop. Line and column from 1. */
+  | { readonly ok: false; readonly line: number; readonly detail: string }
+
+/** Reads the text of a policy file. */
+export function parsePolicy(text: string, folder: Folder): PolicyRead {
+  const read = readYaml(text)
+  if (!read.ok) {
+    const { position, key, detail } = read.fault
+    return { ok: false, line: position.line, detail: key === '' ? detail : `${key}: ${detail}` }
+  }
+  const { value, locate } = read.value
+  const tree = value ?? {}
+  const parsed = policySchema.safeParse(tree, { jitless: true })
+  if (!parsed.success) {
+    const [first] = settingFaults(parsed.error.issues, tree, policySchema, [])
+    const { path = [], part = 'value', detail = 'is invalid' } = first ?? {}
+    return {
+      ok: false,
+      line: locate(path, part).line,
+      detail: path.length === 0 ? detail : `${path.join('.')}: ${detail}`,
+    }
+  }
+
+  const { writes, shell } = parsed.data
+  const lineOf = (path: readonly PropertyKey[]): number => locate(path, 'value').line
+  try {
+    return {
+      ok: true,
+      rules: {
+        allowedWrites: toRules(writes?.allow, ['writes', 'allow'], lineOf, (entry) => ({
+          ...entry,
+          matches: parseGlob(entry.text.normalize('NFC'), folder).matches,
+        })),
+        deniedWrites:
+          toRules(writes?.deny, ['writes', 'deny'], lineOf, (entry) => ({
+            ...entry,
+            matches: denyMatcher(entry.text, folder),
+          })) ?? [],
+        allowedCommands: toRules(shell?.allow, ['shell', 'allow'], lineOf, (entry) => ({
+          ...entry,
+          argv: splitCommand(entry.text),
+        })),
+      },
+    }
+  } catch (error) {
+    if (error instanceof InvalidEntry) return { ok: false, line: error.line, detail: error.message }
+    throw error
+  }
+}
+
+class InvalidEntry extends Error {
+  readonly line: number
+
+  constructor(line: number, message: string) {
+    super(message)
+    this.line = line
+  }
+}
+
+/** A list without a value allows nothing, as an empty one does. */
+function toRules<Rule>(
+  texts: readonly string[] | null | undefined,
+  path: readonly PropertyKey[],
+  lineOf: (path: readonly PropertyKey[]) => number,
+  compile: (entry: Entry) => Rule,
+): readonly Rule[] | undefined {
+  if (texts === undefined) return undefined
+  return (texts ?? []).map((text, index) => {
+    const line = lineOf([...path, index])
+    try {
+      return compile({ text, line })
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error
+      const reason = error.failure.kind === 'invalid_arguments' ? error.failure.detail : error.message
+      throw new InvalidEntry(line, `${path.join('.')}: ${JSON.stringify(text)} is not allowed here. ${reason}`)
+    }
+  })
+}
+
+/**
+ * Also denies what lies below a matching folder, and other cases of the name: a file system may fold them. Denying too much
+ * is the safe side.
+ */
+function denyMatcher(text: string, folder: Folder): (path: string) => boolean {
+  // `dist/` and `dist` deny the same: a folder of that name anywhere, as in `.gitignore`.
+  const glob = text.normalize('NFC').replace(/(?<=[^/])\/+$/, '')
+  const inFolder = glob.includes('/') ? `${glob}/**` : `**/${glob}/**`
+  // A brace can hold both, `{dist,lib/out}`: its alternatives without a slash match in every folder.
+  const below = glob.includes('{') ? [inFolder, `**/${glob}/**`] : [inFolder]
+  const written = [glob, ...below]
+  const globs = [...new Set([...written, ...written.map(foldCase)])].map((each) => parseGlob(each, folder))
+  return (path) => {
+    const folded = foldCase(path)
+    return globs.some((each) => each.matches(path) || each.matches(folded))
+  }
+}

@@ -1,0 +1,107 @@
+import type { Folder } from './folder.ts'
+import { ToolError } from './tool-error.ts'
+
+export interface ReadTextArguments {
+  readonly path: string
+  /** Lines, 1-based; `end` is part of it. */
+  readonly range?: { readonly start: number; readonly end: number } | undefined
+}
+
+export interface Text {
+  /** With the byte order mark and the line ends of the file. */
+  readonly content: string
+  /** Lower-case hex of the whole file; absent if the file is larger than the limit. */
+  readonly sha256?: string
+  /** Of the whole file. Bytes. */
+  readonly size: number
+  /** Whether the limit cut the content. A range that was asked for cuts nothing. */
+  readonly truncated: boolean
+}
+
+interface ReadTextLimits {
+  /** What is read of a file at most. */
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+}
+
+const lineFeed = 0x0a
+
+/**
+ * A file's text, or some of its lines. Of a file larger than the limit it gives the whole lines within the limit.
+ * @throws ToolError as `Folder.readFile`; `failed` for a file that is not UTF-8 text; `invalid_arguments` for a range
+ * outside the file
+ */
+export async function readText(
+  folder: Folder,
+  { path, range }: ReadTextArguments,
+  limits: ReadTextLimits,
+): Promise<Text> {
+  if (range !== undefined && range.start < 1) throw invalidRange('range.start', 'Lines are counted from 1.')
+  if (range !== undefined && range.end < range.start) throw invalidRange('range.end', 'It comes before range.start.')
+  const { bytes, sha256, size } = await folder.readStart(path, limits)
+  refuseOther(bytes, path)
+  const truncated = sha256 === undefined
+  const whole = truncated ? cutAtLine(bytes) : bytes
+  const { lines, isComplete } = range === undefined ? { lines: whole, isComplete: false } : linesOf(whole, range)
+  return {
+    content: decode(lines, path),
+    ...(sha256 !== undefined && { sha256 }),
+    size,
+    truncated: truncated && !isComplete,
+  }
+}
+
+function refuseOther(bytes: Buffer, path: string): void {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+    throw failed(`${JSON.stringify(path)} is UTF-16 text. Convert it to UTF-8 to read it.`)
+  }
+  if (bytes.includes(0)) throw failed(`${JSON.stringify(path)} is a binary file.`)
+}
+
+/** Up to the last line end, or to the last whole character of a very long line. */
+function cutAtLine(bytes: Buffer): Buffer {
+  const end = bytes.lastIndexOf(lineFeed) + 1
+  if (end > 0) return bytes.subarray(0, end)
+  // A character of UTF-8 has up to three bytes of the form 10xxxxxx after its first one.
+  let cut = bytes.length
+  while (cut > bytes.length - 4 && cut > 0 && ((bytes[cut - 1] ?? 0) & 0xc0) === 0x80) cut -= 1
+  return bytes.subarray(0, Math.max(cut - 1, 0))
+}
+
+/** `isComplete`: all lines of the range were there. */
+function linesOf(
+  bytes: Buffer,
+  { start, end }: { readonly start: number; readonly end: number },
+): { readonly lines: Buffer; readonly isComplete: boolean } {
+  let from = 0
+  let line = 1
+  for (; line < start; line += 1) {
+    const next = bytes.indexOf(lineFeed, from) + 1
+    if (next === 0 || next === bytes.length) break
+    from = next
+  }
+  if (line < start) throw invalidRange('range.start', `The text that can be read has ${line} lines.`)
+  let to = from
+  for (; line <= end && to < bytes.length; line += 1) {
+    const next = bytes.indexOf(lineFeed, to) + 1
+    to = next === 0 ? bytes.length : next
+  }
+  return { lines: bytes.subarray(from, to), isComplete: line > end }
+}
+
+function decode(bytes: Buffer, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw failed(`${JSON.stringify(path)} is not UTF-8 text.`, cause)
+  }
+}
+
+function invalidRange(path: string, detail: string): ToolError {
+  return new ToolError({ kind: 'invalid_arguments', path, detail })
+}
+
+function failed(detail: string, cause?: unknown): ToolError {
+  return new ToolError({ kind: 'failed', detail }, { cause })
+}

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { env } from 'node:process'
+import { errnoOf } from '../auth/records/record-fs.ts'
+import { hasDescriptorPaths, LinkFound, openDirectory } from './directory.ts'
+import type { Folder } from './folder.ts'
+import { parseGlob, type Glob } from './glob.ts'
+import { temporaryPrefix } from './open-folder.ts'
+import { ToolError } from './tool-error.ts'
+
+interface RipgrepRun {
+  readonly folder: Folder
+  readonly glob: Glob
+  readonly args: readonly string[]
+  readonly signal: AbortSignal
+  /** ripgrep is stopped after this. */
+  readonly deadlineMs: number
+  /** Gets the output piece by piece. False stops ripgrep. */
+  readonly take: (chunk: Buffer) => boolean
+}
+
+export interface RipgrepEnd {
+  /** Whether it was stopped before it had finished. */
+  readonly isStopped: boolean
+  /** What it said of wrong arguments; '' without. */
+  readonly complaint: string
+}
+
+/** More than any complaint has; a regular expression is repeated in it. Characters. */
+const maxComplaint = 20_000
+
+/**
+ * What it looks at: hidden files too (`.github` matters), but neither `.git` nor our own temporary files; ignore files count
+ * in any folder, not in git's alone; no link is followed.
+ */
+const commonArgs = [
+  '--no-config',
+  '--no-messages',
+  '--color=never',
+  '--hidden',
+  '--no-require-git',
+  '--no-follow',
+  '--glob=!.git',
+  `--glob=!${temporaryPrefix}.*.tmp`,
+]
+
+/**
+ * Runs ripgrep below the glob's folder, and waits until it has ended. It opens files by their paths: unlike `Folder`, it does
+ * not notice a folder that is swapped for a link in the moment between its look at the folder and its opening it.
+ * @throws ToolError `cancelled`; `failed` without ripgrep or if the workspace is missing
+ */
+export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {
+  // ripgrep follows a link that is named on its command line.
+  if (!(await isFolder(folder, glob.base))) {
+    if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
+    return { isStopped: false, complaint: '' }
+  }
+  const names = (glob.names ?? []).map((name) => `--type-add=wanted:${name}`)
+  const type = names.length > 0 ? ['--type=wanted'] : []
+  const program = await ripgrepPath()
+  if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+  const child = spawn(program, [...commonArgs, ...names, ...type, ...args, '--', `./${glob.base}`], {
+    cwd: folder.root,
+    // Nothing of the daemon's environment: RIPGREP_CONFIG_PATH names a file of options, HOME has a global ignore file.
+    env: { PATH: env['PATH'] },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    windowsHide: true,
+  })
+  let isStopped = false
+  const stop = (): void => {
+    isStopped = true
+    child.kill('SIGKILL')
+  }
+  const timer = setTimeout(stop, deadlineMs)
+  signal.addEventListener('abort', stop)
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(0, maxComplaint)
+  })
+  try {
+    await Promise.all([once(child, 'close'), takeAll(child.stdout, (chunk) => isStopped || take(chunk) || stop())])
+  } catch (error) {
+    throw new ToolError({ kind: 'failed', detail: adviceFor(errnoOf(error)) }, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+    child.kill('SIGKILL')
+  }
+  if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+  return { isStopped, complaint: isStopped ? '' : complaint }
+}
+
+/** One chunk after the other, so that a slow taker slows ripgrep down. */
+async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => unknown): Promise<void> {
+  for await (const chunk of chunks) take(chunk)
+}
+
+/** The path of a file in ripgrep's output, relative to the root. */
+export function pathOf(output: string): string {
+  const path = output.includes('\\') ? output.replaceAll('\\', '/') : output
+  return path.startsWith('./') ? path.slice(2) : path
+}
+
+/**
+ * As `parseGlob`; the path of a folder stands for everything in it.
+ * @throws as `parseGlob`
+ */
+export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
+  const glob = parseGlob(pattern, folder)
+  if (pattern === '' || /[*?[{]/.test(pattern)) return glob
+  const path = folder.relativePath(pattern)
+  return (await isFolder(folder, path)) ? parseGlob(path === '' ? '' : `${path}/**`, folder) : glob
+}
+
+async function isFolder(folder: Folder, base: string): Promise<boolean> {
+  try {
+    const segments = base.split('/').filter((segment) => segment !== '')
+    const directory = await openDirectory(folder.root, segments, { held: hasDescriptorPaths(), create: false })
+    await directory.close()
+    return true
+  } catch (error) {
+    if (error instanceof LinkFound || ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errnoOf(error))) return false
+    throw error
+  }
+}
+
+/** The program of the optional package, else the one on PATH. */
+async function ripgrepPath(): Promise<string> {
+  try {
+    const { rgPath } = await import('@vscode/ripgrep')
+    return rgPath
+  } catch {
+    return 'rg'
+  }
+}
+
+function adviceFor(code: string): string {
+  return code === 'ENOENT'
+    ? 'ripgrep (rg) is not installed. Install it, e.g. with "apt install ripgrep" or "brew install ripgrep".'
+    : `ripgrep (rg) could not be started (${code}). Reinstall it.`
+}

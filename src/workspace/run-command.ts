@@ -1,0 +1,328 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { constants as fsConstants } from 'node:fs'
+import { access, realpath, stat } from 'node:fs/promises'
+import { constants, homedir } from 'node:os'
+import { delimiter, isAbsolute, join, posix, relative, sep } from 'node:path'
+import { env, kill, platform } from 'node:process'
+import { StringDecoder } from 'node:string_decoder'
+import { errnoOf } from '../auth/records/record-fs.ts'
+import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
+import type { Folder } from './folder.ts'
+import { ToolError } from './tool-error.ts'
+
+interface CommandRun {
+  readonly folder: Folder
+  /** The policy has allowed it. */
+  readonly argv: readonly string[]
+  /** Relative to the root. Default: the root. */
+  readonly cwd?: string | undefined
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  /** What it reads on its standard input. Default: nothing. */
+  readonly stdin?: string | undefined
+  /** Of each stream: its start and its end are kept. */
+  readonly maxOutputBytes: number
+  /** Gets the output as it comes, up to `maxOutputBytes` of each stream. */
+  readonly onOutput?: ((part: { readonly stream: 'stdout' | 'stderr'; readonly text: string }) => void) | undefined
+  /** From SIGTERM to SIGKILL. Ms. */
+  readonly graceMs?: number
+}
+
+export interface CommandEnd {
+  /** 128 + the number of the signal that ended it, as shells have it. */
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+  /** Whether a part of the output was left out. */
+  readonly truncated: boolean
+  readonly timedOut: boolean
+}
+
+const defaultGraceMs = 2000
+
+/** Used if the daemon has no PATH. */
+const systemPath = '/usr/local/bin:/usr/bin:/bin'
+
+/** Without these, Windows starts few programs. */
+const windowsVariables = ['SystemRoot', 'ComSpec', 'PATHEXT', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA']
+
+/**
+ * Runs a program without a shell, in an environment of its own, and waits until its process group has
+ * ended: whatever it leaves running in the background is stopped. A process that makes a session of its own (`setsid`)
+ * leaves the group, and is not stopped.
+ * @throws ToolError `denied` for a folder or program outside the workspace; `failed` if it cannot be started; `cancelled`
+ */
+export async function runCommand(run: CommandRun): Promise<CommandEnd> {
+  const { folder, argv, cwd = '', signal } = run
+  const [name = ''] = argv
+  if (name === '') throw failed('The command names no program.')
+  if (argv.some((word) => word.includes('\0'))) throw failed('The command contains a NUL character.')
+  const inFolder = folder.relativePath(cwd)
+  const path = await searchPath(folder.root)
+  const program = name.includes('/') ? await programAt(folder, inFolder, name) : await programOnPath(path, name, folder)
+  const directory = await openWorkingFolder(folder, inFolder)
+  try {
+    if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+    const child = startProgram(
+      program,
+      argv,
+      {
+        cwd: directory.entry('.'),
+        env: commandEnvironment(path, env, platform),
+      },
+      run.stdin !== undefined,
+    )
+    // A program may end without reading it all.
+    child.stdin?.on('error', () => {}).end(run.stdin)
+    return await waitFor(child, run)
+  } finally {
+    await directory.close()
+  }
+}
+
+function startProgram(
+  program: string,
+  [name = '', ...args]: readonly string[],
+  place: { readonly cwd: string; readonly env: Record<string, string> },
+  hasInput: boolean,
+): ChildProcess {
+  try {
+    return spawn(program, args, {
+      ...place,
+      argv0: name,
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      // Its own process group. On Windows it would open a window.
+      detached: platform !== 'win32',
+      windowsHide: true,
+    })
+  } catch (error) {
+    // Node throws some errors of the start, and emits others.
+    throw startFailure(name, error)
+  }
+}
+
+async function waitFor(
+  child: ChildProcess,
+  { argv, signal, timeoutMs, maxOutputBytes, onOutput, graceMs = defaultGraceMs }: CommandRun,
+): Promise<CommandEnd> {
+  const stdout = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stdout', text }))
+  const stderr = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stderr', text }))
+  child.stdout?.on('data', stdout.take)
+  child.stderr?.on('data', stderr.take)
+  const closed = once(child, 'close').catch(() => {})
+
+  let timedOut = false
+  let graceTimer: NodeJS.Timeout | undefined
+  const stop = (): void => {
+    if (graceTimer !== undefined) return
+    signalGroup(child, 'SIGTERM')
+    graceTimer = setTimeout(() => {
+      signalGroup(child, 'SIGKILL')
+      // A process that has left the group may hold the pipes open.
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }, graceMs)
+  }
+  const timer = setTimeout(() => {
+    timedOut = true
+    stop()
+  }, timeoutMs)
+  signal.addEventListener('abort', stop)
+  try {
+    const exitCode = await exitCodeOf(child)
+    clearTimeout(timer)
+    // What it left in the background ends with it.
+    stop()
+    await closed
+    if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+    const truncated = stdout.isTruncated() || stderr.isTruncated()
+    return { exitCode, stdout: stdout.text(), stderr: stderr.text(), truncated, timedOut }
+  } catch (error) {
+    if (error instanceof ToolError) throw error
+    throw startFailure(argv[0] ?? '', error)
+  } finally {
+    clearTimeout(timer)
+    clearTimeout(graceTimer)
+    signal.removeEventListener('abort', stop)
+    signalGroup(child, 'SIGKILL')
+  }
+}
+
+function exitCodeOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, ending) => resolve(code ?? 128 + (ending === null ? 0 : constants.signals[ending])))
+  })
+}
+
+/** The group outlives its first process, and the system gives its id to nobody while it has a member. */
+function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
+  if (child.pid === undefined) return
+  try {
+    if (platform === 'win32') child.kill(name)
+    else kill(-child.pid, name)
+  } catch {
+    // ESRCH: the group has ended. EPERM: what remains of it runs as another user.
+  }
+}
+
+/** Nothing of a request and, but for PATH and HOME, nothing of the daemon's environment. */
+export function commandEnvironment(
+  path: readonly string[],
+  own: Readonly<Record<string, string | undefined>>,
+  system: NodeJS.Platform,
+): Record<string, string> {
+  const kept = system === 'win32' ? windowsVariables : []
+  return {
+    PATH: path.join(system === 'win32' ? ';' : ':'),
+    HOME: homedir(),
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    ...Object.fromEntries(kept.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]]))),
+  }
+}
+
+/** The daemon's PATH without relative folders, missing ones, and those of the workspace. */
+async function searchPath(root: string): Promise<readonly string[]> {
+  const folders = (env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
+  const real = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
+  return folders.filter((_, index) => {
+    const target = real[index]
+    return target !== undefined && !isInside(root, target)
+  })
+}
+
+async function programOnPath(path: readonly string[], name: string, { root }: Folder): Promise<string> {
+  const names = platform === 'win32' ? [`${name}.exe`, name] : [name]
+  for (const candidate of path.flatMap((folder) => names.map((each) => join(folder, each)))) {
+    if (!(await isProgram(candidate))) continue
+    // A link on PATH to a program of the workspace.
+    if (!isInside(root, await realpath(candidate))) return candidate
+  }
+  throw failed(`The program ${JSON.stringify(name)} is not installed: no folder of PATH has it.`)
+}
+
+/** A program that is named by its path. Outside the workspace only an absolute path, which the policy names, leads. */
+async function programAt(folder: Folder, cwd: string, name: string): Promise<string> {
+  const isOutside = isAbsolute(name) && !isInside(folder.root, name)
+  const path = isOutside
+    ? name
+    : join(folder.root, folder.relativePath(isAbsolute(name) ? name : posix.join(cwd, name)))
+  const real = await realpath(path).catch(() => undefined)
+  if (real === undefined || !(await isProgram(real))) throw failed(`${JSON.stringify(name)} is no program.`)
+  if (!isOutside && !isInside(folder.root, real)) {
+    const detail = `${JSON.stringify(name)} leads outside the workspace through a link.`
+    throw new ToolError({ kind: 'denied', detail })
+  }
+  return real
+}
+
+async function isProgram(path: string): Promise<boolean> {
+  try {
+    await access(path, fsConstants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    return false
+  }
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path)
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+}
+
+/** Follows no link, so that the folder that runs it is the one that the policy judged. */
+async function openWorkingFolder(folder: Folder, cwd: string): Promise<Directory> {
+  const segments = cwd.split('/').filter((segment) => segment !== '')
+  try {
+    return await openDirectory(folder.root, segments, { held: hasDescriptorPaths(), create: false })
+  } catch (error) {
+    if (error instanceof LinkFound) {
+      const detail = `${JSON.stringify(cwd)} is reached through a link. Use the path of the folder itself.`
+      throw new ToolError({ kind: 'denied', detail }, { cause: error })
+    }
+    throw new ToolError(
+      { kind: 'failed', detail: `${JSON.stringify(cwd)} is no folder to run a command in.` },
+      { cause: error },
+    )
+  }
+}
+
+interface Output {
+  readonly take: (chunk: Buffer) => void
+  readonly text: () => string
+  readonly isTruncated: () => boolean
+}
+
+/** Chunks of a byte each would take far more memory than their bytes. */
+const maxChunks = 1000
+
+/** Keeps the first and the last half of `maxBytes`: the start says what ran, the end how it ended. */
+function createOutput(maxBytes: number, emit: (text: string) => void): Output {
+  const headBytes = Math.ceil(maxBytes / 2)
+  const tailBytes = maxBytes - headBytes
+  const decoder = new StringDecoder('utf8')
+  let emitted = 0
+  let total = 0
+  let head = Buffer.alloc(0)
+  let tail: Buffer[] = []
+  let tailSize = 0
+  return {
+    take: (chunk) => {
+      total += chunk.length
+      if (emitted < maxBytes) {
+        const text = decoder.write(chunk.subarray(0, maxBytes - emitted))
+        emitted += chunk.length
+        if (text !== '') emit(text)
+      }
+      const room = headBytes - head.length
+      if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
+      const remainder = chunk.subarray(Math.max(room, 0))
+      if (remainder.length === 0) return
+      tail.push(remainder)
+      tailSize += remainder.length
+      while (tailSize - (tail[0]?.length ?? 0) >= tailBytes && tail.length > 1) tailSize -= tail.shift()?.length ?? 0
+      if (tail.length > maxChunks) tail = [Buffer.concat(tail)]
+    },
+    isTruncated: () => total > maxBytes,
+    text: () => {
+      const bytes = Buffer.concat(tail)
+      if (total <= maxBytes) return Buffer.concat([head, bytes]).toString('utf8')
+      const start = new StringDecoder('utf8').write(head)
+      const end = wholeCharacters(bytes.subarray(bytes.length - tailBytes)).toString('utf8')
+      return `${start}\n… ${total - maxBytes} bytes left out …\n${end}`
+    },
+  }
+}
+
+/** Without the bytes of a character that was cut. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  let start = 0
+  // A character of UTF-8 has up to three bytes of the form 10xxxxxx after its first one.
+  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1
+  return bytes.subarray(start)
+}
+
+function startFailure(name: string, cause: unknown): ToolError {
+  const detail = `The program ${JSON.stringify(name)} could not be started: ${startReason(errnoOf(cause))}.`
+  return new ToolError({ kind: 'failed', detail }, { cause })
+}
+
+function startReason(code: string): string {
+  switch (code) {
+    case 'ENOENT':
+      return 'it needs an interpreter that is not installed'
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission was denied'
+    case 'E2BIG':
+      return 'its arguments are too long'
+    default:
+      return `error ${code}`
+  }
+}
+
+function failed(detail: string): ToolError {
+  return new ToolError({ kind: 'failed', detail })
+}

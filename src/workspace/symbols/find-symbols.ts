@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { Node, QueryCapture } from '@vscode/tree-sitter-wasm'
+import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
+
+/** 1-based; columns are UTF-16 code units. */
+interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+interface CodeSymbol {
+  readonly name: string
+  /** A kind of LSP. */
+  readonly kind: SymbolKind
+  /** From the first character to the last one. */
+  readonly range: { readonly start: Position; readonly end: Position }
+  /** Names of the symbols around it, with dots. */
+  readonly container?: string
+}
+
+export interface SymbolList {
+  readonly symbols: readonly CodeSymbol[]
+  /** Whether there are more than the limit, or the file is larger than what was read. */
+  readonly truncated: boolean
+}
+
+/** Of a name that is an expression, such as a computed property. Characters. */
+const maxName = 200
+
+/** For texts that are made to be slow: 100,000 open brackets take a query a minute. 4 MB of classes take 3 s. */
+const maxMs = 10_000
+
+/** Of unfinished matches at a time, tree-sitter's own maximum. */
+const matchLimit = 0xff_ff
+
+/** Of a container, for nesting without end. Characters. */
+const maxContainer = 1000
+
+/** What a text is to the grammar. A text with syntax errors has a tree too. */
+export interface ParsedCode {
+  readonly root: Node
+  /** The captures of each match, by the order of the patterns. */
+  readonly query: (source: string) => readonly (readonly QueryCapture[])[]
+  /** Whether the time was up, so that a query has not all matches. */
+  readonly isLate: () => boolean
+}
+
+/** @returns undefined if the time was up */
+export async function parseCode(text: string, grammar: string): Promise<ParsedCode | undefined> {
+  const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
+  await treeSitter.Parser.init()
+  const file = fileURLToPath(import.meta.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`))
+  const language = await treeSitter.Language.load(await readFile(file))
+  const end = Date.now() + maxMs
+  // The types lack it for queries.
+  const options = { matchLimit, progressCallback: () => Date.now() > end }
+  const tree = new treeSitter.Parser().setLanguage(language).parse(text, null, options)
+  if (tree === null) return undefined
+  return {
+    root: tree.rootNode,
+    query: (source) =>
+      new treeSitter.Query(language, source)
+        .matches(tree.rootNode, options)
+        .toSorted((one, other) => one.patternIndex - other.patternIndex)
+        .map(({ captures }) => captures),
+    isLate: () => Date.now() > end,
+  }
+}
+
+/** A symbol or a scope, as the query found it. */
+interface Found {
+  readonly node: Node
+  readonly name: Node
+  readonly kind: SymbolKind | 'scope'
+  readonly container: string | undefined
+}
+
+/** The symbols of a text in the order of their places. */
+export async function findSymbols(text: string, language: Language, limit: number): Promise<SymbolList> {
+  const code = await parseCode(text, language.grammar)
+  if (code === undefined) return { symbols: [], truncated: true }
+  const found = new Map<number, Found>()
+  for (const captures of code.query(language.query)) {
+    const symbol = toFound(captures)
+    if (symbol !== undefined && !found.has(symbol.name.startIndex)) found.set(symbol.name.startIndex, symbol)
+  }
+  const ordered = [...found.values()].toSorted(
+    (one, other) => one.node.startIndex - other.node.startIndex || other.node.endIndex - one.node.endIndex,
+  )
+  const symbols: CodeSymbol[] = []
+  const around: { readonly id: number; readonly end: number; readonly path: string }[] = []
+  for (const { node, name, kind, container } of ordered) {
+    // One declaration may declare several names.
+    while (around.at(-1)?.id === node.id || (around.at(-1)?.end ?? Infinity) <= node.startIndex) around.pop()
+    const outer = [around.at(-1)?.path, container].filter((part) => part !== undefined && part !== '').join('.')
+    const ownName = shown(name)
+    around.push({
+      id: node.id,
+      end: node.endIndex,
+      path: (outer === '' ? ownName : `${outer}.${ownName}`).slice(-maxContainer),
+    })
+    if (kind === 'scope') continue
+    if (symbols.length === limit) return { symbols, truncated: true }
+    const range = { start: startOf(node), end: endOf(node, text) }
+    symbols.push({ name: ownName, kind, range, ...(outer === '' ? {} : { container: outer }) })
+  }
+  return { symbols, truncated: code.isLate() }
+}
+
+function toFound(captures: readonly QueryCapture[]): Found | undefined {
+  const name = captures.find((capture) => capture.name === 'name')?.node
+  const container = captures.find((capture) => capture.name === 'container')?.node
+  for (const { name: captured, node } of captures) {
+    const kind = symbolKinds.find((known) => known === captured) ?? (captured === 'scope' ? captured : undefined)
+    if (kind === undefined || name === undefined) continue
+    return { node, name, kind, container: container === undefined ? undefined : shown(container).replaceAll('::', '.') }
+  }
+  return undefined
+}
+
+function shown(node: Node): string {
+  return node.text.slice(0, maxName).replaceAll(/\s+/g, ' ').toWellFormed()
+}
+
+function startOf({ startPosition: { row, column } }: Node): Position {
+  return { line: row + 1, column: column + 1 }
+}
+
+/** A grammar's end is the place after the last character, and may be the beginning of the next line. */
+function endOf(node: Node, text: string): Position {
+  const { row, column } = node.endPosition
+  if (column > 0 || row === 0) return { line: row + 1, column: Math.max(column, 1) }
+  const lineEnd = node.endIndex - 1
+  return { line: row, column: Math.max(lineEnd - (text.lastIndexOf('\n', lineEnd - 1) + 1), 1) }
+}

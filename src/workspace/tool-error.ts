@@ -1,0 +1,54 @@
+/** Why a tool did not do what it was asked. Each kind holds the data of its message and no file contents beyond it. */
+export type ToolFailure =
+  /** `path`: of the argument, e.g. `range.start`; '' for the arguments as a whole. */
+  | { readonly kind: 'invalid_arguments'; readonly path: string; readonly detail: string }
+  /** The workspace's root, its policy or `workspace.read-only` does not allow it. */
+  | { readonly kind: 'denied'; readonly detail: string }
+  /** A patch or a stated hash does not match the file. No file was changed. */
+  | { readonly kind: 'conflict'; readonly detail: string; readonly conflicts: readonly Conflict[] }
+  | { readonly kind: 'too_large'; readonly detail: string }
+  | { readonly kind: 'timed_out'; readonly afterMs: number }
+  /** The person asked for an approval said no, or nobody could be asked. */
+  | { readonly kind: 'approval_refused'; readonly detail: string }
+  | { readonly kind: 'cancelled' }
+  /** Anything else that the caller can read and act on: a missing file, a binary file, a program that is not installed. */
+  | { readonly kind: 'failed'; readonly detail: string }
+
+/** A place where a patch does not match. */
+export interface Conflict {
+  /** Relative to the root, with `/`. */
+  readonly path: string
+  /** 1-based line in the file at which the text was expected; undefined for a conflict of the whole file. */
+  readonly line?: number
+  /** The lines that the patch expects. */
+  readonly expected: readonly string[]
+  /** The lines that the file has there. */
+  readonly found: readonly string[]
+}
+
+export class ToolError extends Error {
+  override readonly name = 'ToolError'
+  readonly failure: ToolFailure
+
+  constructor(failure: ToolFailure, options?: ErrorOptions) {
+    super(messageOf(failure), options)
+    this.failure = failure
+  }
+}
+
+function messageOf(failure: ToolFailure): string {
+  switch (failure.kind) {
+    case 'invalid_arguments':
+      return failure.path === '' ? failure.detail : `${failure.path}: ${failure.detail}`
+    case 'timed_out':
+      return `The tool did not finish within ${failure.afterMs / 1000} s and was stopped.`
+    case 'cancelled':
+      return 'The call was cancelled.'
+    case 'denied':
+    case 'conflict':
+    case 'too_large':
+    case 'approval_refused':
+    case 'failed':
+      return failure.detail
+  }
+}

@@ -1,0 +1,115 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, test } from 'vitest'
+import { runProgram } from '../../src/commands/program.ts'
+import { createUser, recordOutput, type TestUser } from './harness.ts'
+
+const policy = 'writes:\n  allow: ["src/**"]\n  deny: ["**/gen"]\nshell:\n  allow: ["npm test", "echo \'a b\'"]\n'
+
+async function createWorkspace(): Promise<TestUser> {
+  const user = await createUser()
+  await writeFile(join(user.home, '.agent-policy.yaml'), policy)
+  return user
+}
+
+describe('policy check', () => {
+  it.each([
+    ['src/a.ts', 0, 'Allowed. .agent-policy.yaml:2 allows "src/**".\n'],
+    ['src/gen/a.ts', 1, 'Denied. .agent-policy.yaml:3 denies "**/gen".\n'],
+    ['a.ts', 1, 'Denied. Nothing in writes.allow of .agent-policy.yaml matches "a.ts".\n'],
+    ['../a.ts', 1, 'Denied. The path "../a.ts" is outside the workspace.\n'],
+    ['-- npm test', 0, 'Allowed. .agent-policy.yaml:5 allows "npm test".\n'],
+    [
+      '-- npm --workspace x test',
+      1,
+      'Denied. Nothing in shell.allow of .agent-policy.yaml is the command "npm --workspace x test". ' +
+        '.agent-policy.yaml:5 allows "npm test" and no other arguments.\n',
+    ],
+  ])('%s', async (words, code, stdout) => {
+    const user = await createWorkspace()
+    expect(await user.run(`policy check ${words}`)).toEqual({ code, stdout, stderr: '' })
+  })
+
+  it('splits a command line of one word', async () => {
+    const user = await createWorkspace()
+    const stdout = recordOutput()
+    expect(await runProgram(['policy', 'check', '--', 'npm test; rm x'], user.context({ stdout }))).toBe(1)
+    expect(stdout.text()).toContain('Denied. The command contains ";", which only a shell understands')
+    expect(await runProgram(['policy', 'check', '--', "echo  'a b'"], user.context())).toBe(0)
+  })
+
+  it('prints JSON', async () => {
+    const user = await createWorkspace()
+    expect(JSON.parse((await user.run('policy check --json src/a.ts')).stdout)).toEqual({
+      path: 'src/a.ts',
+      allowed: true,
+      reason: '.agent-policy.yaml:2 allows "src/**".',
+    })
+    expect(JSON.parse((await user.run('policy check --json -- rm x')).stdout)).toMatchObject({
+      argv: ['rm', 'x'],
+      allowed: false,
+    })
+    expect(JSON.parse((await user.run('policy check --json')).stdout)).toMatchObject({
+      files: ['.agent-policy.yaml'],
+      writes: { allow: ['src/**'] },
+      shell: {
+        allow: [
+          ['npm', 'test'],
+          ['echo', 'a b'],
+        ],
+      },
+      problem: null,
+    })
+  })
+
+  it('prints the policy', async () => {
+    const user = await createWorkspace()
+    const { code, stdout } = await user.run('policy check')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^Policy files\n {2}\.agent-policy\.yaml\nMay be written\n {2}src\/\*\*\nMay not be written\n/,
+    )
+    expect(stdout).toContain("May be run\n  npm test\n  echo 'a b'\n")
+  })
+
+  it('takes a workspace', async () => {
+    const user = await createWorkspace()
+    await mkdir(join(user.home, 'empty'))
+    const { code, stdout } = await user.run('policy check --workspace empty')
+    expect(code).toBe(0)
+    expect(stdout).toContain('empty has no .agent-policy.yaml: nothing may be written or run.\n')
+    expect(await user.run('policy check --workspace missing')).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  it('names the problem of an invalid policy', async () => {
+    const user = await createWorkspace()
+    await writeFile(join(user.home, '.agent-policy.yaml'), 'writes: {}\nshel: {}\n')
+    const { code, stderr } = await user.run('policy check')
+    expect(code).toBe(1)
+    expect(stderr).toContain('.agent-policy.yaml:2: shel: unknown key `shel`, did you mean `shell`?')
+  })
+
+  it.each(['a b', 'npm test', 'a -- npm test', '--'])('refuses %s', async (words) => {
+    const user = await createWorkspace()
+    const { code, stderr } = await user.run(`policy check ${words}`)
+    expect(code).toBe(2)
+    expect(stderr).toContain("Run 'copilot-proxy policy check --help' for usage.")
+  })
+})
+
+test('policy init writes a valid policy that allows nothing, and overwrites none', async () => {
+  const user = await createUser()
+  const path = join(user.home, '.agent-policy.yaml')
+  expect(await user.run('policy init')).toEqual({ code: 0, stdout: `Created ${path}\n`, stderr: '' })
+  expect(await user.run('policy check')).toMatchObject({ code: 0, stderr: '' })
+  expect(await user.run('policy check a')).toMatchObject({ code: 1 })
+  const text = await readFile(path, 'utf8')
+  await writeFile(path, text.replaceAll(/^( +)# - /gm, '$1- '))
+  expect(await user.run('policy check src/a.ts')).toMatchObject({ code: 0 })
+  expect(await user.run('policy check -- npm run lint')).toMatchObject({ code: 0 })
+  expect(await user.run('policy init')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `${path} already exists. To see what it allows, run: copilot-proxy policy check\n`,
+  })
+})

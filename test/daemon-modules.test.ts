@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process'
+import { execPath } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { makeFolder } from './tools/session.ts'
+
+const run = promisify(execFile)
+const child = fileURLToPath(new URL('security/children/list-modules.ts', import.meta.url))
+
+/** The modules that a daemon has loaded after its start and one request, from the root of the repository. */
+async function loadedModules(config: string): Promise<readonly string[]> {
+  const { stdout } = await run(execPath, [child, config])
+  return stdout.split('\n')
+}
+
+const companion = /^src\/(?:workspace|tools|sessions)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
+
+test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
+  const modules = await loadedModules('{}')
+  expect(modules).toContain('src/daemon.ts')
+  expect(modules.filter((module) => companion.test(module))).toEqual([])
+})
+
+test('with a workspace, it loads them', async () => {
+  const modules = await loadedModules(JSON.stringify({ workspaces: [await makeFolder()] }))
+  expect(modules).toContain('src/sessions/open-workspaces.ts')
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
+import { makeFolder } from '../tools/session.ts'
+import { connect } from './support.ts'
+
+async function open() {
+  const root = await makeFolder({ 'a.ts': 'export class PaymentClient {}\n' })
+  const file = `workspaces: [{ path: ${root}, name: shop }]`
+  const proxy = await openProxy({ file })
+  const url = `${proxy.daemon.url.replace('http:', 'ws:')}/rpc`
+  return { ...proxy, file, url, client: await connect(url) }
+}
+
+test('the tools of a workspace list, read and search its files', async () => {
+  const { client, log } = await open()
+  expect(await client.ask('mcp.fs.list', { glob: '**/*.ts' })).toMatchObject({ result: { files: ['a.ts'] } })
+  expect(await client.ask('mcp.fs.read', { path: 'a.ts' })).toMatchObject({
+    result: { content: 'export class PaymentClient {}\n' },
+  })
+  expect(await client.ask('mcp.search.code', { query: 'class PaymentClient' })).toMatchObject({
+    result: { hits: [{ file: 'a.ts', line: 1 }] },
+  })
+  expect(await client.ask('mcp.tools.call', { name: 'mcp.session.list' })).toMatchObject({
+    result: { sessions: [{ name: 'shop' }] },
+  })
+  expect(log.filter(({ fields }) => fields['caller'] === 'rpc:local')).toHaveLength(4)
+})
+
+test.each([
+  ['mcp.fs.read', { path: '../secret' }, -32001, { kind: 'denied' }],
+  ['mcp.fs.read', {}, -32602, { kind: 'invalid_arguments' }],
+  ['mcp.fs.read', { path: 1 }, -32602, { path: 'path' }],
+  ['mcp.fs.read', { path: 'missing' }, -32000, { kind: 'failed' }],
+  ['mcp.edit.applyPatch', { unifiedDiff: '--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-x\n+y\n' }, expect.any(Number), {}],
+] as const)('%s of %j fails with its code', async (method, params, code, data) => {
+  const { client } = await open()
+  expect(await client.ask(method, params)).toMatchObject({ error: { code, data } })
+})
+
+test('a workspace that leaves the configuration takes /rpc with it', async () => {
+  const { client, daemon, configure } = await open()
+  daemon.reconfigure(configure(''))
+  expect(await client.ask('mcp.fs.list')).toMatchObject({ error: { code: -32602, data: { path: 'session' } } })
+})

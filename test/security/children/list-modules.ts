@@ -1,0 +1,30 @@
+// Prints the modules that a daemon has loaded after it has started and answered. Argument: its configuration.
+import { registerHooks } from 'node:module'
+import { argv, exit, stdout } from 'node:process'
+
+const root = new URL('../../..', import.meta.url).href
+const modules = new Set<string>()
+registerHooks({
+  load(url, context, next) {
+    modules.add(url.replace(root, ''))
+    return next(url, context)
+  },
+})
+const { loadConfig } = await import('../../../src/config/load.ts')
+const { startDaemon } = await import('../../../src/daemon.ts')
+const env = { COPILOT_PROXY_SERVER_PORT: '0' }
+const loaded = loadConfig({ file: { path: 'config.yaml', text: argv[2] ?? '' }, env, flags: [] })
+if (!loaded.ok) throw new Error('the configuration is invalid')
+const ignore = (): void => {}
+const daemon = await startDaemon({
+  config: loaded.value,
+  authDir: '/nonexistent',
+  codexHome: undefined,
+  version: '0.0.0-test',
+  log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+  demo: true,
+  githubToken: undefined,
+  env: {},
+})
+await fetch(`${daemon.url}/sessions`)
+stdout.write([...modules].join('\n'), () => exit(0))

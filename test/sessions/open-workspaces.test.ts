@@ -1,0 +1,254 @@
+import { mkdir, readFile, symlink } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import type { Config } from '../../src/config/schema.ts'
+import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
+import { loaded } from '../config/loading.ts'
+import { recordingLog } from '../recording-log.ts'
+import { failureOf, makeFolder } from '../tools/session.ts'
+
+type Entry = string | { readonly path: string; readonly name?: string }
+
+async function open(entries: readonly Entry[], options: { readonly isReadOnly?: boolean } = {}) {
+  const configOf = (workspaces: readonly Entry[]): Config =>
+    loaded({
+      file: JSON.stringify({ workspaces, workspace: { 'read-only': options.isReadOnly ?? false } }),
+    }).config
+  let config = configOf(entries)
+  const log = recordingLog()
+  const dataDir = await makeFolder()
+  const workspaces = await openWorkspaces({
+    config: () => config,
+    dataDir,
+    homeDir: () => '/nowhere',
+    log,
+  })
+  onTestFinished(workspaces.close)
+  const call = (name: string, args: unknown = {}, id?: string) => {
+    const session = workspaces.find(id)
+    if (session === undefined) throw new Error('no such session')
+    return workspaces.tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal })
+  }
+  return {
+    ...workspaces,
+    log,
+    dataDir,
+    call,
+    change: (changed: readonly Entry[]) => {
+      config = configOf(changed)
+      return workspaces.reconfigure()
+    },
+  }
+}
+
+const policy = { '.agent-policy.yaml': 'writes: { allow: ["*.txt"] }\n' }
+const diff = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
+
+it('gives each folder a short id that stays the same and does not show the path', async () => {
+  const dir = await makeFolder()
+  const [first] = (await open([dir])).sessions()
+  const [second] = (await open([{ path: dir, name: 'other' }])).sessions()
+  expect(first?.id).toMatch(/^[a-z2-7]{10}$/)
+  expect(second?.id).toBe(first?.id)
+})
+
+it('makes the name of the folder unique', async () => {
+  const [one, two] = [await makeFolder(), await makeFolder()]
+  await mkdir(join(one, 'app'))
+  await mkdir(join(two, 'app'))
+  const { sessions } = await open([join(one, 'app'), join(two, 'app'), { path: one, name: 'one' }])
+  expect(sessions().map(({ name }) => name)).toEqual(['app', 'app-2', 'one'])
+})
+
+it('opens a folder once, whatever it is called', async () => {
+  const dir = await makeFolder()
+  const link = join(await makeFolder(), 'link')
+  await symlink(dir, link)
+  const { sessions, log } = await open([dir, link])
+  expect(sessions()).toHaveLength(1)
+  expect(log.lines.some(({ level }) => level === 'warn')).toBe(true)
+})
+
+it('leaves out a folder that is missing, and says so', async () => {
+  const dir = await makeFolder()
+  const { sessions, log } = await open([join(dir, 'missing'), '~/missing', dir])
+  expect(sessions().map(({ folder }) => folder.root)).toEqual([dir])
+  expect(log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['path'])).toEqual([
+    join(dir, 'missing'),
+    '~/missing',
+  ])
+})
+
+it('finds a session by id, by name, and the only one without either', async () => {
+  const [one, two] = [await makeFolder(), await makeFolder()]
+  const { find, sessions, change } = await open([one])
+  const [session] = sessions()
+  expect(find(undefined)).toBe(session)
+  expect(find(session?.id)).toBe(session)
+  expect(find(basename(one))).toBe(session)
+  expect(find('other')).toBeUndefined()
+  await change([one, two])
+  expect(find(undefined)).toBeUndefined()
+})
+
+it('adds and removes workspaces while it runs, and stops the calls of a removed one', async () => {
+  const [one, two] = [await makeFolder({ ...policy, 'a.txt': 'one\n' }), await makeFolder()]
+  const { change, sessions, onChange, tools } = await open([one])
+  const [first] = sessions()
+  const listener = vi.fn<() => void>()
+  onChange(listener)
+  await change([one, two])
+  expect(sessions()).toHaveLength(2)
+  expect(sessions()[0]).toBe(first)
+  expect(listener).toHaveBeenCalledTimes(1)
+  await change([one, two])
+  expect(listener).toHaveBeenCalledTimes(1)
+  if (first === undefined) throw new Error('no session')
+  const running = failureOf(
+    tools.call({
+      session: first,
+      name: 'mcp.edit.applyPatch',
+      args: { unifiedDiff: diff },
+      caller: 'test',
+      signal: new AbortController().signal,
+      approve: () => change([two]).then(() => true),
+    }),
+  )
+  expect(await running).toEqual({ kind: 'cancelled' })
+  expect(first.signal.aborted).toBe(true)
+  expect(sessions().map(({ folder }) => folder.root)).toEqual([two])
+  expect(await readFile(join(one, 'a.txt'), 'utf8')).toBe('one\n')
+})
+
+it('lists its tools', async () => {
+  const { listing, call } = await open([await makeFolder()])
+  const [session] = listing()
+  expect(session?.tools).toEqual(
+    expect.arrayContaining(['mcp.fs.read', 'mcp.edit.applyPatch', 'mcp.tools.list', 'mcp.tools.call']),
+  )
+  const { tools } = await call('mcp.tools.list')
+  expect(tools).toContainEqual(
+    expect.objectContaining({
+      name: 'mcp.fs.read',
+      effect: 'read',
+      parameters: expect.objectContaining({ type: 'object' }),
+    }),
+  )
+  expect(await call('mcp.session.list')).toEqual({ sessions: [session] })
+})
+
+it('reads, lists and searches files', async () => {
+  const { call } = await open([await makeFolder({ 'src/a.ts': 'one\ntwo\n' })])
+  expect(await call('mcp.fs.read', { path: 'src/a.ts', range: { start: 2, end: 2 } })).toMatchObject({
+    content: 'two\n',
+    size: 8,
+    truncated: false,
+  })
+  expect(await call('mcp.fs.list', { glob: '**/*.ts', limit: 5 })).toEqual({ files: ['src/a.ts'], truncated: false })
+  expect(await call('mcp.search.code', { query: 'two', glob: '**', maxResults: 5 })).toMatchObject({
+    hits: [{ file: 'src/a.ts', line: 2, column: 1 }],
+  })
+})
+
+it('runs any tool through mcp.tools.call, with one audit line that names it', async () => {
+  const { call, log } = await open([await makeFolder({ 'a.txt': 'one\n' })])
+  expect(await call('mcp.tools.call', { name: 'mcp.fs.read', args: { path: 'a.txt' } })).toMatchObject({
+    content: 'one\n',
+  })
+  const audit = log.lines.filter(({ message }) => message === 'tool call')
+  expect(audit.map(({ fields }) => fields['tool'])).toEqual(['mcp.fs.read'])
+  expect(await failureOf(call('mcp.tools.call', { name: 'mcp.tools.call' }))).toMatchObject({
+    kind: 'invalid_arguments',
+  })
+  expect(await failureOf(call('mcp.tools.call', { name: 'mcp.fs.read' }))).toMatchObject({ path: 'path' })
+})
+
+it('applies a patch and undoes it, with the journal in the data folder', async () => {
+  const dir = await makeFolder({ ...policy, 'a.txt': 'one\n' })
+  const { call, sessions, dataDir } = await open([dir])
+  expect(await call('mcp.edit.applyPatch', { unifiedDiff: diff })).toMatchObject({
+    ok: true,
+    files: [{ path: 'a.txt' }],
+  })
+  expect(await readFile(join(dir, 'a.txt'), 'utf8')).toBe('two\n')
+  const id = sessions()[0]?.id ?? ''
+  expect(await readFile(join(dataDir, id, 'journal', 'x')).catch((error: { code: string }) => error.code)).toBe(
+    'ENOENT',
+  )
+  expect(await call('mcp.edit.undo')).toMatchObject({ ok: true })
+  expect(await readFile(join(dir, 'a.txt'), 'utf8')).toBe('one\n')
+})
+
+it('G01: writes nothing without a policy that allows it, or while read-only', async () => {
+  for (const { files, isReadOnly } of [
+    { files: {}, isReadOnly: false },
+    { files: policy, isReadOnly: true },
+  ]) {
+    const dir = await makeFolder({ ...files, 'a.txt': 'one\n' })
+    const { call } = await open([dir], { isReadOnly })
+    expect(await failureOf(call('mcp.edit.applyPatch', { unifiedDiff: diff }))).toMatchObject({ kind: 'denied' })
+    expect(await readFile(join(dir, 'a.txt'), 'utf8')).toBe('one\n')
+  }
+})
+
+it('has a tool of effect write or run authorised before it returns what it did', async () => {
+  const files = {
+    'a.txt': 'one\n',
+    'code.json': '{ "a":1}',
+    'code.ts': "import { b } from './b.ts'\nimport { a } from './a.ts'\na(b)\n",
+    Makefile: 'hello:\n\t@echo hello\n',
+  }
+  const { call, sessions, tools } = await open([await makeFolder(files)])
+  const [session] = sessions()
+  if (session === undefined) throw new Error('no session')
+  // Arguments with which each tool would have an effect, if it were allowed.
+  const effective: Readonly<Record<string, unknown>> = {
+    'mcp.edit.applyPatch': { unifiedDiff: diff },
+    'mcp.edit.undo': undefined,
+    'mcp.tools.call': undefined,
+    'mcp.shell.run': { argv: ['node', '--version'] },
+    'mcp.task.run': { name: 'hello' },
+    'mcp.format.apply': { path: 'code.json' },
+    'mcp.imports.organize': { path: 'code.ts' },
+  }
+  const acting = tools.list(session).filter(({ effect }) => effect !== 'read')
+  expect(acting.map(({ name }) => name).toSorted()).toEqual(Object.keys(effective).toSorted())
+  for (const [name, args] of Object.entries(effective)) {
+    if (args !== undefined) expect(await failureOf(call(name, args)), name).toMatchObject({ kind: 'denied' })
+  }
+})
+
+it('describes the policy', async () => {
+  const { call } = await open([await makeFolder(policy)], { isReadOnly: true })
+  expect(await call('mcp.policy.get')).toMatchObject({
+    readOnly: true,
+    files: ['.agent-policy.yaml'],
+    writes: { allow: ['*.txt'] },
+    shell: { allow: [] },
+    problem: null,
+  })
+})
+
+it('runs a task if the policy allows its command', async () => {
+  const dir = await makeFolder({
+    Makefile: 'hello:\n\t@echo hello\nother:\n\t@echo other\n',
+    '.agent-policy.yaml': 'shell: { allow: ["make hello"] }\n',
+  })
+  const { call } = await open([dir])
+  expect(await call('mcp.task.run', { name: 'hello' })).toMatchObject({ exitCode: 0, stdout: 'hello\n' })
+  expect(await failureOf(call('mcp.task.run', { name: 'other' }))).toMatchObject({ kind: 'denied' })
+  expect(await failureOf(call('mcp.task.run', { name: 'none' }))).toMatchObject({
+    kind: 'failed',
+    detail: 'There is no task "none". Tasks: "hello", "other".',
+  })
+})
+
+it('runs a command that the policy allows, as argv or as a text without a shell', async () => {
+  const dir = await makeFolder({ '.agent-policy.yaml': 'shell: { allow: ["echo hello", "sleep 60"] }\n' })
+  const { call } = await open([dir])
+  const end = { exitCode: 0, stdout: 'hello\n', stderr: '', truncated: false, timedOut: false }
+  expect(await call('mcp.shell.run', { argv: ['echo', 'hello'] })).toEqual(end)
+  expect(await call('mcp.shell.run', { cmd: 'echo "hello"' })).toEqual(end)
+  expect(await failureOf(call('mcp.shell.run', { argv: ['echo', 'hello', 'you'] }))).toMatchObject({ kind: 'denied' })
+  expect(await failureOf(call('mcp.shell.run', {}))).toMatchObject({ kind: 'invalid_arguments' })
+})

@@ -1,0 +1,244 @@
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { defineTool } from '../../src/tools/define-tool.ts'
+import type { Intent, Tool, ToolContext, ToolEffect } from '../../src/tools/tool.ts'
+import { ToolError } from '../../src/workspace/tool-error.ts'
+import { failureOf, openTools, policyOf } from './session.ts'
+
+type Run = (context: ToolContext) => Promise<Record<string, unknown>>
+
+function toolOf(effect: ToolEffect, run: Run, more: Partial<Pick<Tool, 'name' | 'timeoutMs'>> = {}): Tool {
+  return defineTool(z.strictObject({ path: z.string().optional() }), {
+    name: `test.${effect}`,
+    description: '',
+    effect,
+    run: (_args, context) => run(context),
+    ...more,
+  })
+}
+
+/** A tool that ends when it is stopped. */
+const endless: Run = ({ signal }) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('stopped')))
+  })
+
+const writes = (intent: Intent) =>
+  toolOf('write', async ({ authorize }) => {
+    await authorize(intent)
+    return { done: true }
+  })
+
+const runs = (argv: readonly string[]) =>
+  toolOf('run', async ({ authorize }) => {
+    await authorize({ argv })
+    return { done: true }
+  })
+
+describe('a call', () => {
+  it('is refused if there is no such tool', async () => {
+    const { call } = await openTools([])
+    expect(await failureOf(call('test.read'))).toMatchObject({ kind: 'failed' })
+  })
+
+  it('ends with a plain failure if the tool throws another error', async () => {
+    const { call, log } = await openTools([toolOf('read', () => Promise.reject(new Error('at /secret/place')))])
+    const failure = await failureOf(call('test.read'))
+    expect(JSON.stringify(failure)).not.toContain('secret')
+    expect(log.lines.some(({ level }) => level === 'error')).toBe(true)
+  })
+
+  it('ends when its time is over', async () => {
+    const { call } = await openTools([toolOf('read', endless, { timeoutMs: 10 })])
+    expect(await failureOf(call('test.read'))).toEqual({ kind: 'timed_out', afterMs: 10 })
+  })
+
+  it('ends when its caller cancels it', async () => {
+    const { call } = await openTools([toolOf('read', endless)])
+    const controller = new AbortController()
+    const running = failureOf(call('test.read', {}, { signal: controller.signal }))
+    controller.abort()
+    expect(await running).toEqual({ kind: 'cancelled' })
+  })
+
+  it('ends when its workspace is closed', async () => {
+    const { call, close } = await openTools([toolOf('read', endless)])
+    const running = failureOf(call('test.read'))
+    close()
+    expect(await running).toEqual({ kind: 'cancelled' })
+  })
+
+  it('does not start for a caller that has left', async () => {
+    const run = vi.fn<Run>(async () => ({}))
+    const { call } = await openTools([toolOf('read', run)])
+    expect(await failureOf(call('test.read', {}, { signal: AbortSignal.abort() }))).toEqual({ kind: 'cancelled' })
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('reports what happened if the tool finished its work although it was stopped', async () => {
+    const controller = new AbortController()
+    const { call } = await openTools([
+      toolOf('write', async ({ authorize }) => {
+        await authorize({ writes: ['a'] })
+        controller.abort()
+        return { done: true }
+      }),
+    ])
+    expect(await call('test.write', {}, { signal: controller.signal })).toEqual({ done: true })
+  })
+
+  it('passes progress on until it is over', async () => {
+    let late: ToolContext['progress'] | undefined
+    const { call } = await openTools([
+      toolOf('read', async ({ progress }) => {
+        late = progress
+        progress({ text: 'one' })
+        return {}
+      }),
+    ])
+    const progress = vi.fn<ToolContext['progress']>()
+    await call('test.read', {}, { progress })
+    late?.({ text: 'two' })
+    expect(progress.mock.calls).toEqual([[{ text: 'one' }]])
+  })
+})
+
+describe('the gates', () => {
+  it('are open for a write that the policy allows', async () => {
+    const { call } = await openTools([writes({ writes: ['src/a.ts'] })])
+    expect(await call('test.write')).toEqual({ done: true })
+  })
+
+  it('are closed for everybody if workspaces are read-only', async () => {
+    const { call } = await openTools([writes({ writes: ['src/a.ts'] })], { limits: { isReadOnly: true } })
+    const failure = await failureOf(call('test.write'))
+    expect(failure).toMatchObject({ kind: 'denied' })
+    expect(JSON.stringify(failure)).toContain('workspace.read-only')
+  })
+
+  it('are closed if the policy denies one of the files', async () => {
+    const policy = policyOf((path) => path !== 'b')
+    const { call } = await openTools([writes({ writes: ['a', 'b'] })], { policy })
+    expect(await failureOf(call('test.write'))).toEqual({ kind: 'denied', detail: 'denied by the test' })
+  })
+
+  it('judge the normal form of a path', async () => {
+    const policy = policyOf((path) => path === 'a')
+    const { call } = await openTools([writes({ writes: ['x/../a'] })], { policy })
+    expect(await call('test.write')).toEqual({ done: true })
+  })
+
+  it('are closed if the policy denies the command', async () => {
+    const policy = policyOf(
+      () => true,
+      (argv) => argv.join(' ') === 'npm test',
+    )
+    expect(await (await openTools([runs(['npm', 'test'])], { policy })).call('test.run')).toEqual({ done: true })
+    const other = await openTools([runs(['npm', 'test', '&&'])], { policy })
+    expect(await failureOf(other.call('test.run'))).toMatchObject({ kind: 'denied' })
+  })
+
+  it('are closed for a tool that claims to read', async () => {
+    const { call } = await openTools([
+      toolOf('read', async ({ authorize }) => {
+        await authorize({ writes: ['a'] })
+        return {}
+      }),
+    ])
+    expect(await failureOf(call('test.read'))).toMatchObject({ kind: 'denied' })
+  })
+
+  it('are closed for a program that a tool for files starts', async () => {
+    const { call } = await openTools([writes({ argv: ['sh'] })], {
+      policy: policyOf(
+        () => true,
+        () => true,
+      ),
+    })
+    expect(await failureOf(call('test.write'))).toMatchObject({ kind: 'denied' })
+  })
+
+  it('ask for an approval with the intent, and close if it is refused', async () => {
+    const { call } = await openTools([writes({ writes: ['a'], diff: 'the diff' })])
+    const approve = vi.fn<(intent: Intent) => Promise<boolean>>(async () => false)
+    expect(await failureOf(call('test.write', {}, { approve }))).toMatchObject({ kind: 'approval_refused' })
+    expect(approve.mock.calls[0]?.[0]).toEqual({ writes: ['a'], diff: 'the diff' })
+  })
+
+  it('ask nobody about what the policy denies', async () => {
+    const { call } = await openTools([writes({ writes: ['a'] })], { policy: policyOf(() => false) })
+    const approve = vi.fn<() => Promise<boolean>>(async () => true)
+    expect(await failureOf(call('test.write', {}, { approve }))).toMatchObject({ kind: 'denied' })
+    expect(approve).not.toHaveBeenCalled()
+  })
+
+  it('are closed if the policy changed while a person was asked', async () => {
+    let isAllowed = true
+    const { call } = await openTools([writes({ writes: ['a'] })], { policy: policyOf(() => isAllowed) })
+    const approve = async () => {
+      isAllowed = false
+      return true
+    }
+    expect(await failureOf(call('test.write', {}, { approve }))).toMatchObject({ kind: 'denied' })
+  })
+
+  it('do not count the time of an approval', async () => {
+    const { call } = await openTools([writes({ writes: ['a'] })], { limits: { timeoutMs: 200 } })
+    expect(await call('test.write', {}, { approve: () => setTimeout(400, true) })).toEqual({ done: true })
+  })
+
+  it('close when the call is cancelled while a person is asked', async () => {
+    const { call } = await openTools([writes({ writes: ['a'] })])
+    const controller = new AbortController()
+    const approve = () => {
+      controller.abort()
+      return new Promise<boolean>(() => {})
+    }
+    expect(await failureOf(call('test.write', {}, { approve, signal: controller.signal }))).toEqual({
+      kind: 'cancelled',
+    })
+  })
+
+  it('are closed after the end of the call', async () => {
+    let late: ToolContext['authorize'] | undefined
+    const { call } = await openTools([
+      toolOf('write', async ({ authorize }) => {
+        late = authorize
+        return {}
+      }),
+    ])
+    await call('test.write')
+    await expect(late?.({ writes: ['a'] })).rejects.toThrow(ToolError)
+  })
+})
+
+describe('the audit line', () => {
+  it('says who called which tool with which outcome, once, without contents', async () => {
+    const { call, log } = await openTools([writes({ writes: ['src/a.ts'], diff: 'secret contents' })])
+    await call('test.write', { path: 'b.ts' })
+    expect(log.lines).toHaveLength(1)
+    const [line] = log.lines
+    expect(line).toMatchObject({
+      level: 'info',
+      message: 'tool call',
+      fields: { tool: 'test.write', session: 'test-id', caller: 'test', paths: ['b.ts', 'src/a.ts'], outcome: 'ok' },
+    })
+    expect(line?.fields['ms']).toBeTypeOf('number')
+    expect(JSON.stringify(log.lines)).not.toContain('secret')
+  })
+
+  it('is written for a refused call too', async () => {
+    const { call, log } = await openTools([toolOf('read', async () => ({}))])
+    await failureOf(call('test.read', { other: 1 }))
+    expect(log.lines.map(({ fields }) => fields['outcome'])).toEqual(['invalid_arguments'])
+  })
+})
+
+it('lists the tool of the first source under a name', async () => {
+  const first = toolOf('read', async () => ({ from: 'first' }))
+  const second = toolOf('read', async () => ({ from: 'second' }))
+  const { call, tools, session } = await openTools([first, second])
+  expect(tools.list(session)).toEqual([first])
+  expect(await call('test.read')).toEqual({ from: 'first' })
+})

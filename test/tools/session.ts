@@ -1,0 +1,81 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { createTools, type RunLimits } from '../../src/tools/create-tools.ts'
+import type { Session } from '../../src/sessions/session.ts'
+import type { Tool, ToolCall, ToolResult } from '../../src/tools/tool.ts'
+import { openFolder } from '../../src/workspace/open-folder.ts'
+import type { Decision, Policy } from '../../src/workspace/policy/policy.ts'
+import { ToolError, type ToolFailure } from '../../src/workspace/tool-error.ts'
+import { recordingLog } from '../recording-log.ts'
+
+function decide(isAllowed: boolean): Decision {
+  return { isAllowed, reason: isAllowed ? 'allowed by the test' : 'denied by the test' }
+}
+
+/** Allows files and argument vectors by a test of their own. */
+export function policyOf(
+  mayWrite: (path: string) => boolean,
+  mayRun: (argv: readonly string[]) => boolean = () => false,
+): Policy {
+  return {
+    mayWrite: async (path) => decide(mayWrite(path)),
+    mayRun: async (argv) => decide(mayRun(argv)),
+    describe: async () => ({ files: [], writes: { allow: [], deny: [] }, shell: { allow: [] }, problem: undefined }),
+    close: () => {},
+  }
+}
+
+/** A folder that is removed when the test ends. */
+export async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-workspace-'))
+  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(dir, path)), { recursive: true })
+    await writeFile(join(dir, path), text)
+  }
+  return dir
+}
+
+/** A session and a registry of the given tools. */
+export async function openTools(
+  given: readonly Tool[],
+  options: { readonly policy?: Policy; readonly limits?: Partial<RunLimits> } = {},
+) {
+  const controller = new AbortController()
+  const session: Session = {
+    id: 'test-id',
+    name: 'test',
+    folder: await openFolder(await makeFolder()),
+    policy: options.policy ?? policyOf(() => true),
+    signal: controller.signal,
+  }
+  const log = recordingLog()
+  const limits = { maxFileBytes: 1024 * 1024, timeoutMs: 10_000, isReadOnly: false, ...options.limits }
+  const tools = createTools({
+    sources: [{ tools: () => given }],
+    limits: () => limits,
+    log,
+    now: () => performance.now(),
+  })
+  return {
+    session,
+    tools,
+    log,
+    close: () => controller.abort(),
+    call: (name: string, args: unknown = {}, more: Partial<ToolCall> = {}): Promise<ToolResult> =>
+      tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal, ...more }),
+  }
+}
+
+/** Why a call failed. */
+export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof ToolError) return error.failure
+    throw error
+  }
+  throw new Error('The call did not fail.')
+}

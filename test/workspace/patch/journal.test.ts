@@ -1,0 +1,234 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'rolldown'
+import { describe, expect, it } from 'vitest'
+import { diffOf } from '../../../src/workspace/patch/render-diff.ts'
+import { ToolError } from '../../../src/workspace/tool-error.ts'
+import { failureOf, openWorkspace, type Tree } from './support.ts'
+
+const patchOf = (path: string, old: string, added: string): string =>
+  `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${old}\n+${added}\n`
+
+const toBuffer = (text: string | undefined): Buffer | null => (text === undefined ? null : Buffer.from(text))
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
+
+/** Three kinds of changes, of files that take a while to write. */
+async function manyFiles(): Promise<{ readonly old: Tree; readonly changed: Tree; readonly patch: string }> {
+  const line = 'some text that fills the file\n'
+  const old: Record<string, string> = {}
+  const changed: Record<string, string> = {}
+  let patch = ''
+  for (let index = 0; index < 12; index += 1) {
+    const path = `dir/${index}.txt`
+    const bytes = `first\n${line.repeat(200)}`
+    if (index % 4 !== 0) old[path] = bytes
+    if (index % 4 !== 1) changed[path] = bytes.replace('first', 'second')
+    patch += await diffOf(toBuffer(old[path]), toBuffer(changed[path]), path)
+  }
+  return { old, changed, patch }
+}
+
+it('G20: leaves every file whole, and all old or all new, when killed 200 times', { timeout: 600_000 }, async () => {
+  const { old, changed, patch } = await manyFiles()
+  const workspace = await openWorkspace(old)
+  const patchFile = join(workspace.journalDir, '..', 'patch.diff')
+  await writeFile(patchFile, patch)
+  const oldTree = await workspace.tree()
+  const newTree = await (await openWorkspace(changed)).tree()
+  // One file starts several times as fast as the sources.
+  const child = join(workspace.root, '..', 'apply-and-undo.mjs')
+  await build({
+    input: join(import.meta.dirname, 'children/apply-and-undo.ts'),
+    platform: 'node',
+    output: { file: child, minify: true },
+    logLevel: 'silent',
+  })
+  let interrupted = 0
+  const seen = { old: 0, new: 0 }
+
+  const killOnce = async (afterWrites: number): Promise<void> => {
+    const args = [child, workspace.root, workspace.journalDir, patchFile]
+    const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(running, 'exit')
+    let writes = 0
+    running.stdout.on('data', (dots: Buffer) => {
+      writes += dots.length
+      if (writes >= afterWrites) running.kill('SIGKILL')
+    })
+    await ended
+    // Before anything is repaired, no file is in pieces. Temporary files of the killed writer may be there.
+    for (const [path, bytes] of Object.entries(await workspace.tree())) {
+      if (!path.endsWith('.tmp')) expect([oldTree[path], newTree[path]]).toContain(bytes)
+    }
+    const journal = await workspace.openAgain()
+    interrupted += journal.recoveries.length
+    expect(journal.recoveries.flatMap(({ left }) => left)).toEqual([])
+    const tree = Object.fromEntries(Object.entries(await workspace.tree()).filter(([path]) => !path.endsWith('.tmp')))
+    const isNew = tree['dir/0.txt'] !== undefined
+    seen[isNew ? 'new' : 'old'] += 1
+    expect(tree).toEqual(isNew ? newTree : oldTree)
+    if (isNew) await workspace.undo()
+  }
+
+  // The moments cover every file of an apply and of the undo after it.
+  for (let run = 0; run < 200; run += 1) await killOnce(1 + (run % 24))
+  await workspace.openAgain()
+  const names = await readdir(workspace.journalDir)
+  expect(names.filter((name) => !/\.(?:done|bytes)$/.test(name))).toEqual([])
+  expect(interrupted).toBeGreaterThan(100)
+  expect(seen.new + seen.old).toBe(200)
+})
+
+describe('undo', () => {
+  it('goes back one change at a time, and forward again by id', async () => {
+    const workspace = await openWorkspace({ x: 'a\n' })
+    await workspace.apply(patchOf('x', 'a', 'b'))
+    await workspace.apply(patchOf('x', 'b', 'c'))
+    const first = await workspace.undo()
+    expect(await workspace.text('x')).toBe('b\n')
+    await workspace.undo()
+    expect(await workspace.text('x')).toBe('a\n')
+    expect(await failureOf(workspace.undo())).toEqual({ kind: 'failed', detail: 'There is no change to undo.' })
+    expect(await failureOf(workspace.undo({ id: first.id }))).toMatchObject({ kind: 'conflict' })
+    const entries = await workspace.deps.journal.entries()
+    await workspace.undo({ id: entries.at(-1)?.id })
+    expect(await workspace.text('x')).toBe('b\n')
+    // The undo of an undo makes the change undoable again.
+    await workspace.undo()
+    expect(await workspace.text('x')).toBe('a\n')
+    expect(await failureOf(workspace.undo({ id: 'nothing' }))).toMatchObject({ kind: 'failed' })
+  })
+
+  it('is a conflict for a file that has changed since', async () => {
+    const workspace = await openWorkspace({ x: 'a\n', y: 'a\n' })
+    const { id } = await workspace.apply(patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b'))
+    await workspace.write('y', 'mine\n')
+    expect(await failureOf(workspace.undo({ id }))).toMatchObject({ kind: 'conflict', conflicts: [{ path: 'y' }] })
+    expect(await workspace.text('x')).toBe('b\n')
+    await workspace.write('y', 'b\n')
+    await workspace.undo({ id })
+    expect(await failureOf(workspace.undo({ id }))).toMatchObject({
+      kind: 'failed',
+      detail: expect.stringContaining('undone already'),
+    })
+  })
+
+  it('asks with the way back as a diff, and gives a removed file its mode', async () => {
+    const workspace = await openWorkspace({ x: 'a\n' })
+    await workspace.chmod('x', 0o755)
+    await workspace.apply('diff --git a/x b/x\ndeleted file mode 100755\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n')
+    let seen: unknown
+    const authorize = async (intent: unknown): Promise<void> => {
+      seen = intent
+    }
+    await workspace.undo({}, { authorize, signal: new AbortController().signal })
+    expect(seen).toEqual({
+      writes: ['x'],
+      diff: 'diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n',
+    })
+    expect(await workspace.mode('x')).toBe(0o755)
+  })
+
+  it('refuses old bytes that the disk has changed', async () => {
+    const workspace = await openWorkspace({ x: 'a\n' })
+    const { id } = await workspace.apply(patchOf('x', 'a', 'b'))
+    await writeFile(join(workspace.journalDir, `${id}.bytes`), 'z\n')
+    expect(await failureOf(workspace.undo())).toMatchObject({
+      kind: 'failed',
+      detail: expect.stringContaining('damaged'),
+    })
+  })
+})
+
+describe('the journal', () => {
+  it('says what has changed since a moment, with hashes', async () => {
+    const workspace = await openWorkspace({ x: 'a\n' })
+    await workspace.apply(patchOf('x', 'a', 'b'))
+    const { id, files } = await workspace.apply(patchOf('x', 'b', 'c'))
+    const [, second] = await workspace.deps.journal.entries()
+    expect(second).toMatchObject({
+      id,
+      undoes: null,
+      files: [{ path: 'x', before: { sha256: files[0]?.before }, after: { sha256: files[0]?.after } }],
+    })
+    expect(await workspace.deps.journal.entries((second?.atMs ?? 0) + 1)).toEqual([])
+  })
+
+  it('keeps as many entries and bytes as it may, and always the last', async () => {
+    const workspace = await openWorkspace({ x: '0\n' }, { limits: { maxEntries: 3, maxBytes: 1000 } })
+    for (let step = 0; step < 6; step += 1) await workspace.apply(patchOf('x', String(step), String(step + 1)))
+    expect(await workspace.deps.journal.entries()).toHaveLength(3)
+    const small = await openWorkspace({ x: '0\n' }, { limits: { maxEntries: 3, maxBytes: 1 } })
+    for (let step = 0; step < 3; step += 1) await small.apply(patchOf('x', String(step), String(step + 1)))
+    expect(await small.deps.journal.entries()).toHaveLength(1)
+    expect(await readdir(small.journalDir)).toHaveLength(2)
+    await small.undo()
+    expect(await small.text('x')).toBe('2\n')
+  })
+
+  it('can be read by its owner only', async () => {
+    const workspace = await openWorkspace({ x: 'a\n' })
+    await workspace.apply(patchOf('x', 'a', 'b'))
+    expect(await modeOf(workspace.journalDir)).toBe(0o700)
+    for (const name of await readdir(workspace.journalDir)) {
+      expect(await modeOf(join(workspace.journalDir, name))).toBe(0o600)
+    }
+  })
+
+  it('stops and rolls back when the call is cancelled between two files', async () => {
+    const controller = new AbortController()
+    const workspace = await openWorkspace(
+      { x: 'a\n', y: 'a\n' },
+      {
+        folder: (plain) => ({
+          ...plain,
+          writeFile: async (...args) => {
+            await plain.writeFile(...args)
+            controller.abort()
+          },
+        }),
+      },
+    )
+    const start = await workspace.tree()
+    const both = patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b')
+    const context = { authorize: async () => {}, signal: controller.signal }
+    expect(await failureOf(workspace.apply(both, {}, context))).toEqual({ kind: 'cancelled' })
+    expect(await workspace.tree()).toEqual(start)
+  })
+
+  it('leaves a file that somebody changed in the middle, and says so', async () => {
+    const workspace = await openWorkspace(
+      { x: 'a\n', y: 'a\n' },
+      {
+        folder: (plain) => ({
+          ...plain,
+          writeFile: async (path, ...rest) => {
+            if (path === 'y') {
+              await plain.writeFile('x', Buffer.from('mine\n'))
+              throw new ToolError({ kind: 'failed', detail: 'The disk is full.' })
+            }
+            await plain.writeFile(path, ...rest)
+          },
+        }),
+      },
+    )
+    const failure = await failureOf(workspace.apply(patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b')))
+    expect(failure).toEqual({ kind: 'failed', detail: 'The disk is full. x changed meanwhile and was left as it is.' })
+    expect(await workspace.text('x')).toBe('mine\n')
+  })
+
+  it('serves two processes that open it at once', async () => {
+    const workspace = await openWorkspace({ x: 'a\n', y: 'a\n' })
+    const other = { ...workspace.deps, journal: await workspace.openAgain() }
+    const { applyPatch } = await import('../../../src/workspace/patch/apply-patch.ts')
+    const context = { authorize: async () => {}, signal: new AbortController().signal }
+    await Promise.all([
+      workspace.apply(patchOf('x', 'a', 'b')),
+      applyPatch(other, { unifiedDiff: patchOf('y', 'a', 'b') }, context),
+    ])
+    expect(await workspace.deps.journal.entries()).toHaveLength(2)
+  })
+})

@@ -1,0 +1,79 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { failureOf, openWorkspace } from './support.ts'
+
+const numbered = (count: number, word: string): string =>
+  Array.from({ length: count }, (_, index) => `${word} ${index % 10 === 5 ? word : 'line'} ${index}\n`).join('')
+
+/** One hunk for every tenth line. `shift` is added to the line numbers. */
+function patchOf(hunks: number, shift = 0): string {
+  const parts = ['--- a/x.txt\n+++ b/x.txt\n']
+  for (let hunk = 0; hunk < hunks; hunk += 1) {
+    const at = hunk * 10
+    parts.push(`@@ -${at + 5 + shift},3 +${at + 5 + shift},3 @@\n`)
+    parts.push(` old line ${at + 4}\n-old old ${at + 5}\n+new new ${at + 5}\n old line ${at + 6}\n`)
+  }
+  return parts.join('')
+}
+
+/** How often others have had their turn while `call` ran. */
+async function turnsDuring(call: Promise<unknown>): Promise<number> {
+  const controller = new AbortController()
+  const end = (): void => controller.abort()
+  void call.then(end, end)
+  let turns = 0
+  for (; !controller.signal.aborted; turns += 1) await setImmediate()
+  return turns
+}
+
+it.each([
+  ['at their lines', 0],
+  ['at wrong lines', 3],
+])('G21: applies 10,000 hunks %s and lets others run', async (_, shift) => {
+  const old = numbered(100_000, 'old')
+  const workspace = await openWorkspace({ 'x.txt': old })
+  const call = workspace.apply(patchOf(10_000, shift))
+  expect(await turnsDuring(call)).toBeGreaterThan(5)
+  await call
+  expect(await workspace.text('x.txt')).toBe(old.replaceAll('old old', 'new new'))
+})
+
+it('G21: refuses a patch of 50 MB', async () => {
+  const workspace = await openWorkspace({ 'x.txt': 'a\n' })
+  const large = `--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+${'b'.repeat(50 * 2 ** 20)}\n`
+  expect(await failureOf(workspace.apply(large))).toMatchObject({ kind: 'too_large' })
+})
+
+it.each([
+  ['hunks', '@@ -1 +1 @@\n-a\n+b\n'.repeat(50_001)],
+  ['lines', `@@ -1 +1 @@\n-a\n${'+b\n'.repeat(500_000)}`],
+])('G21: refuses too many %s', async (_, hunks) => {
+  const workspace = await openWorkspace({ 'x.txt': 'a\n' })
+  const failure = await failureOf(workspace.apply(`--- a/x.txt\n+++ b/x.txt\n${hunks}`))
+  expect(failure).toMatchObject({ kind: 'too_large' })
+})
+
+it('G21: refuses files that are, become or together are too large', async () => {
+  const workspace = await openWorkspace({ 'x.txt': 'a\n', 'large.txt': 'a\n'.repeat(2.1 * 2 ** 20) })
+  const grow = `--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+${'b'.repeat(5 * 2 ** 20)}\n`
+  expect(await failureOf(workspace.apply(grow))).toMatchObject({ kind: 'too_large' })
+  expect(await failureOf(workspace.apply(grow.replaceAll('x.txt', 'large.txt')))).toMatchObject({ kind: 'too_large' })
+})
+
+it('G21: gives up on hunks that are made to be searched for long', async () => {
+  const workspace = await openWorkspace({ 'x.txt': `${'a\n'.repeat(999)}b\n`.repeat(500) })
+  const hunk = `@@ -1,1000 +1,1001 @@\n${' a\n'.repeat(1000)}+x\n`
+  const call = workspace.apply(`--- a/x.txt\n+++ b/x.txt\n${hunk.repeat(490)}`)
+  expect(await failureOf(call)).toMatchObject({ kind: 'conflict' })
+})
+
+it('ends a long call when it is cancelled', async () => {
+  const workspace = await openWorkspace({ 'x.txt': numbered(100_000, 'old') })
+  const controller = new AbortController()
+  const call = failureOf(
+    workspace.apply(patchOf(10_000, 3), {}, { authorize: async () => {}, signal: controller.signal }),
+  )
+  await setImmediate()
+  controller.abort()
+  expect(await call).toEqual({ kind: 'cancelled' })
+})

@@ -1,0 +1,70 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile, chmod } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Folder } from '../../../src/workspace/folder.ts'
+import { openFolder } from '../../../src/workspace/open-folder.ts'
+import { applyPatch, undoPatch, type PatchContext, type PatchDeps } from '../../../src/workspace/patch/apply-patch.ts'
+import { openJournal, type JournalLimits } from '../../../src/workspace/patch/journal.ts'
+import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
+
+/** `bytes`: text is written as UTF-8. */
+export type Tree = Readonly<Record<string, string | Buffer>>
+
+export const allow: PatchContext = { authorize: async () => {}, signal: new AbortController().signal }
+
+/** A workspace in a temporary folder, with a journal beside it. */
+export async function openWorkspace(
+  tree: Tree = {},
+  options: { readonly folder?: (plain: Folder) => Folder; readonly limits?: JournalLimits } = {},
+) {
+  const base = await mkdtemp(join(tmpdir(), 'patch-'))
+  onTestFinished(() => rm(base, { recursive: true, force: true }))
+  const root = join(base, 'root')
+  const journalDir = join(base, 'data', 'journal')
+  await mkdir(root)
+  for (const [path, bytes] of Object.entries(tree)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), bytes)
+  }
+  const plain = await openFolder(root)
+  const folder = options.folder?.(plain) ?? plain
+  const openAgain = () => openJournal({ folder, dir: journalDir, now: Date.now }, options.limits)
+  const deps: PatchDeps = { folder, journal: await openAgain(), maxFileBytes: 4 * 1024 * 1024 }
+  return {
+    root,
+    journalDir,
+    deps,
+    openAgain,
+    apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context = allow) =>
+      applyPatch(deps, { unifiedDiff, ...args }, context),
+    undo: (args: Parameters<typeof undoPatch>[1] = {}, context = allow) => undoPatch(deps, args, context),
+    tree: () => readTree(root),
+    text: (path: string) => readFile(join(root, path), 'utf8'),
+    write: (path: string, bytes: string | Buffer) => writeFile(join(root, path), bytes),
+    mode: async (path: string) => (await stat(join(root, path))).mode & 0o777,
+    chmod: (path: string, mode: number) => chmod(join(root, path), mode),
+  }
+}
+
+/** Every file with its bytes, one character each, and its mode. */
+async function readTree(root: string): Promise<Record<string, string>> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true })
+  const tree: Record<string, string> = {}
+  for (const entry of entries.filter((each) => each.isFile())) {
+    const full = join(entry.parentPath, entry.name)
+    tree[full.slice(root.length + 1)] = `${(await stat(full)).mode.toString(8)} ${await readFile(full, 'latin1')}`
+  }
+  return tree
+}
+
+/** What a call failed with. */
+export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof ToolError) return error.failure
+    throw error
+  }
+  throw new Error('The call did not fail.')
+}

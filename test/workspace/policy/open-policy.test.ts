@@ -1,0 +1,454 @@
+import { mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, test, vi } from 'vitest'
+import { openFolder } from '../../../src/workspace/open-folder.ts'
+import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
+import type { Policy } from '../../../src/workspace/policy/policy.ts'
+import { ToolError } from '../../../src/workspace/tool-error.ts'
+import { createTree } from '../tree.ts'
+
+const name = '.agent-policy.yaml'
+
+const ignore = (): void => {}
+
+interface Fixture {
+  readonly root: string
+  readonly outside: string
+  readonly policy: Policy
+  readonly onChange: ReturnType<typeof vi.fn<() => void>>
+  readonly warnings: readonly string[]
+  readonly put: (path: string, text: string | Uint8Array) => Promise<void>
+}
+
+/** A workspace with these files, by path. */
+async function createFixture(files: Readonly<Record<string, string>> = {}): Promise<Fixture> {
+  const { root, outside } = await createTree()
+  const put = async (path: string, text: string | Uint8Array): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  for (const [path, text] of Object.entries(files)) await put(path, text)
+  const onChange = vi.fn<() => void>()
+  const warnings: string[] = []
+  const warn = (_fields: unknown, message?: string): void => void warnings.push(message ?? '')
+  const log = { debug: ignore, info: ignore, warn, error: ignore }
+  return { root, outside, policy: openPolicy(await openFolder(root), { onChange, log }), onChange, warnings, put }
+}
+
+async function mayWrite(text: string, path: string): Promise<boolean> {
+  const { policy } = await createFixture({ [name]: text })
+  return (await policy.mayWrite(path)).isAllowed
+}
+
+describe('G01: without a policy file nothing may be written or run', () => {
+  it('denies and says how to create one', async () => {
+    const { policy } = await createFixture()
+    const reason =
+      'There is no .agent-policy.yaml in the workspace, so nothing may be written or run. ' +
+      'To create one, run: copilot-proxy policy init'
+    expect(await policy.mayWrite('src/a.ts')).toEqual({ isAllowed: false, reason })
+    expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, reason })
+  })
+
+  it('also if an inner folder has one', async () => {
+    const { policy } = await createFixture({
+      [`src/${name}`]: 'writes: { allow: ["**"] }\nshell: { allow: [npm test] }',
+    })
+    expect(await policy.mayWrite('src/a.ts')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: false })
+    expect(await policy.describe()).toMatchObject({ files: [], writes: { allow: [] } })
+  })
+
+  it.each(['', '# nothing\n', 'writes:\nshell:\n', 'writes:\n  allow:\nshell:\n  allow:\n', 'writes: { deny: [x] }'])(
+    'also if it allows nothing: %j',
+    async (text) => {
+      const { policy } = await createFixture({ [name]: text })
+      expect(await policy.mayWrite('src/a.ts')).toEqual({
+        isAllowed: false,
+        reason: 'Nothing in writes.allow of .agent-policy.yaml matches "src/a.ts".',
+      })
+      expect(await policy.mayRun(['npm', 'test'])).toMatchObject({ isAllowed: false })
+    },
+  )
+})
+
+const example = `# what an agent may do
+writes:
+  allow: ["src/**/*.ts", "*.md"]
+  deny:
+    - "**/dist/**"
+    - src/generated
+shell:
+  allow:
+    - npm test
+    - git commit -m 'a message'
+    - ./scripts/build.sh --fast
+`
+
+test.each([
+  ['src/a.ts', '.agent-policy.yaml:3 allows "src/**/*.ts".'],
+  ['src/in/ner/a.ts', '.agent-policy.yaml:3 allows "src/**/*.ts".'],
+  ['./src/../src/a.ts', '.agent-policy.yaml:3 allows "src/**/*.ts".'],
+  ['docs/README.md', '.agent-policy.yaml:3 allows "*.md".'],
+])('allows a write to %s and names the rule', async (path, reason) => {
+  const { policy } = await createFixture({ [name]: example })
+  expect(await policy.mayWrite(path)).toEqual({ isAllowed: true, reason })
+})
+
+test.each([
+  ['src/a.js', 'Nothing in writes.allow of .agent-policy.yaml matches "src/a.js".'],
+  ['a.ts', 'Nothing in writes.allow of .agent-policy.yaml matches "a.ts".'],
+  ['src/dist/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
+  ['src/DIST/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
+  ['src/generated/deep/a.ts', '.agent-policy.yaml:6 denies "src/generated".'],
+  ['', 'The path is the workspace itself, which is a folder.'],
+  ['../x.ts', 'The path "../x.ts" is outside the workspace.'],
+  ['src/../../x.ts', 'The path "src/../../x.ts" is outside the workspace.'],
+])('denies a write to "%s" and says why', async (path, reason) => {
+  const { policy } = await createFixture({ [name]: example })
+  expect(await policy.mayWrite(path)).toEqual({ isAllowed: false, reason })
+})
+
+describe('G08: deny wins, and what is protected stays so', () => {
+  it.each(['.env', 'src/.env', 'a.pem', 'src/x/a.PEM', 'dist/a.js', 'a/dist/b/c.js', 'lib/dist'])(
+    'denies %s in spite of allow **',
+    async (path) => {
+      expect(await mayWrite('writes: { allow: ["**"], deny: [.env, "**/*.pem", dist] }', path)).toBe(false)
+    },
+  )
+
+  it.each([
+    '.git/config',
+    '.git',
+    'sub/.git/hooks/pre-commit',
+    '.agent-policy.yaml',
+    'sub/.agent-policy.yaml',
+    'node_modules/x/index.js',
+    'sub/node_modules/x.js',
+    '.env',
+    '.env.local',
+    '.envrc',
+    '.ENV',
+    'sub/.Env.Production',
+    'server.pem',
+    'SERVER.PEM',
+    'tls/server.key',
+    '.ssh/id_rsa',
+    'id_ed25519.pub',
+    'x.p12',
+    '.npmrc',
+    '.git-credentials',
+  ])('denies %s unless it is named', async (path) => {
+    for (const glob of ['**', '**/*', '*', '.*', '{**,x}']) {
+      expect(await mayWrite(`writes: { allow: ["${glob}"] }`, path), glob).toBe(false)
+    }
+    expect(await mayWrite(`writes: { allow: ["${path}"] }`, path)).toBe(true)
+    expect(await mayWrite(`writes: { allow: ["./${path}"] }`, path)).toBe(true)
+    expect(await mayWrite(`writes: { allow: ["${path}"], deny: ["${path}"] }`, path)).toBe(false)
+  })
+
+  it('names no other file of that name', async () => {
+    expect(await mayWrite('writes: { allow: [".env"] }', 'sub/.env')).toBe(false)
+  })
+
+  it.each(['.gitignore', '.github/workflows/a.yaml', 'src/env.ts', 'keys.ts', 'git/x', 'environment'])(
+    'protects no %s',
+    async (path) => {
+      expect(await mayWrite('writes: { allow: ["**"] }', path)).toBe(true)
+    },
+  )
+
+  it('says how to allow it', async () => {
+    const { policy } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
+    expect(await policy.mayWrite('sub/.env.local')).toEqual({
+      isAllowed: false,
+      reason:
+        '"sub/.env.local" is protected: no pattern allows ".env*". ' +
+        'If it has to be written, name "sub/.env.local" in writes.allow of .agent-policy.yaml.',
+    })
+  })
+
+  it.each(['dist', 'dist/', '{dist,lib/out}', '{dist,lib/out}/'])('denies all below a folder: %s', async (glob) => {
+    const text = `writes: { allow: ["**"], deny: ["${glob}"] }`
+    expect(await mayWrite(text, 'dist/x')).toBe(false)
+    expect(await mayWrite(text, 'a/dist/b/x')).toBe(false)
+    expect(await mayWrite(text, 'lib/out/x')).toBe(!glob.includes('out'))
+    expect(await mayWrite(text, 'lib/x')).toBe(true)
+  })
+
+  it.each([
+    '.GIT/config',
+    '.git./config',
+    '.git::$INDEX_ALLOCATION/x',
+    'GIT~1/config',
+    'Node_Modules/x',
+    '.g\u200dit/x',
+  ])('G09: denies the spelling %j', async (path) => {
+    expect(await mayWrite('writes: { allow: ["**"] }', path)).toBe(false)
+  })
+})
+
+describe('G10: an invalid policy means read-only and names the line', () => {
+  it.each([
+    ['writes:\n  alow: ["**"]\n', '.agent-policy.yaml:2: writes.alow: unknown key `alow`'],
+    ['writes: { allow: ["**"] }\nshel: {}\n', '.agent-policy.yaml:2: shel: unknown key `shel`, did you mean `shell`?'],
+    ['writes:\n  allow: "**"\n', '.agent-policy.yaml:2: writes.allow: expected a list of texts, got "**".'],
+    ['writes:\n  allow:\n    - "**"\n    - 7\n', '.agent-policy.yaml:4: writes.allow.1: expected a text, got 7.'],
+    ['writes:\n  allow:\n    - ""\n', '.agent-policy.yaml:3: writes.allow.0: expected a text that is not empty'],
+    ['- x\n', '.agent-policy.yaml:1: expected a table with writes and shell, got a list.'],
+    ['writes: yes\n', '.agent-policy.yaml:1: writes: expected a table with allow and deny'],
+    ['writes: {}\n\nwrites: {}\n', '.agent-policy.yaml:3: writes: duplicate key.'],
+    ['writes: {\n', '.agent-policy.yaml:2: '],
+    ['writes: {}\n---\nwrites: {}\n', '.agent-policy.yaml:2: a second document starts here'],
+    ['writes: { allow: [!!js/function "x"] }\n', '.agent-policy.yaml:1: tags (!name) are not supported'],
+    ['__proto__: {}\n', '.agent-policy.yaml:1: __proto__: this key is not allowed'],
+    [
+      'writes:\n  allow:\n    - src\n    - ../x/**\n',
+      '.agent-policy.yaml:4: writes.allow: "../x/**" is not allowed here. ',
+    ],
+    ['writes:\n  deny: ["!x"]\n', '.agent-policy.yaml:2: writes.deny: "!x" is not allowed here. '],
+    ['writes:\n  deny: ["[x"]\n', '.agent-policy.yaml:2: writes.deny: "[x" is not allowed here. '],
+    [
+      'shell:\n  allow:\n    - npm test && rm x\n',
+      '.agent-policy.yaml:3: shell.allow: "npm test && rm x" is not allowed here. ',
+    ],
+    ['shell:\n  allow:\n    - npm *\n', '.agent-policy.yaml:3: shell.allow: "npm *" is not allowed here. '],
+  ])('%j', async (text, detail) => {
+    const { policy, warnings } = await createFixture({ [name]: text })
+    const { isAllowed, reason } = await policy.mayWrite('src/a.ts')
+    expect(isAllowed).toBe(false)
+    expect(reason).toContain('The workspace is read-only, because its policy is invalid. ')
+    expect(reason).toContain(detail)
+    expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, reason })
+    expect(await policy.describe()).toMatchObject({ writes: { allow: [] }, shell: { allow: [] }, problem: reason })
+    expect(warnings).toEqual([reason])
+  })
+
+  it('5 MB', async () => {
+    const { policy } = await createFixture({ [name]: `writes: { allow: ["**"] }\n${'#'.repeat(5 * 1024 * 1024)}` })
+    expect(await policy.mayWrite('a')).toEqual({
+      isAllowed: false,
+      reason:
+        'The workspace is read-only, because its policy is invalid. ' +
+        '".agent-policy.yaml" has 5 MB; the limit is 64 KB.',
+    })
+  })
+
+  it('aliases that unfold into millions', async () => {
+    const levels = Array.from({ length: 9 }, (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level},`.repeat(9)}]`)
+    const { policy } = await createFixture({ [name]: `a0: &a0 [x]\n${levels.join('\n')}\n` })
+    expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: false })
+  })
+
+  it('more than 1000 entries', async () => {
+    const { policy } = await createFixture({ [name]: `writes:\n  allow:\n${'    - "**"\n'.repeat(1001)}` })
+    const { reason } = await policy.mayWrite('a')
+    expect(reason).toContain('.agent-policy.yaml:3: writes.allow: expected at most 1000 entries')
+  })
+
+  it('not UTF-8', async () => {
+    const { policy, put } = await createFixture()
+    await put(name, Buffer.from([0x77, 0xff, 0xfe]))
+    expect(await policy.mayWrite('a')).toEqual({
+      isAllowed: false,
+      reason: 'The workspace is read-only, because its policy is invalid. .agent-policy.yaml is not UTF-8 text.',
+    })
+  })
+
+  it('unreadable', async () => {
+    const { root } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
+    // The tests may run as root, who reads everything.
+    const detail = 'Permission to access ".agent-policy.yaml" was denied.'
+    const readFile = (): Promise<never> => Promise.reject(new ToolError({ kind: 'failed', detail }))
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+    const policy = openPolicy({ ...(await openFolder(root)), readFile }, { log })
+    expect(await policy.mayWrite('a')).toEqual({
+      isAllowed: false,
+      reason: `The workspace is read-only, because its policy is invalid. ${detail}`,
+    })
+  })
+
+  it('a folder, a link, a broken link', async () => {
+    const { policy, root, outside, put } = await createFixture()
+    await mkdir(join(root, name))
+    expect((await policy.mayWrite('a')).reason).toContain('.agent-policy.yaml is not a regular file.')
+    await rm(join(root, name), { recursive: true })
+    await put('open.yaml', 'writes: { allow: ["**"] }')
+    for (const target of ['open.yaml', 'missing.yaml', join(outside, 'x')]) {
+      await symlink(target, join(root, name))
+      const { isAllowed, reason } = await policy.mayWrite('a')
+      expect(isAllowed).toBe(false)
+      expect(reason).toContain('.agent-policy.yaml is not a regular file.')
+      await rm(join(root, name))
+    }
+  })
+
+  it('of an inner folder: that folder is read-only', async () => {
+    const { policy } = await createFixture({ [name]: 'writes: { allow: ["**"] }', [`src/in/${name}`]: 'wirtes: {}\n' })
+    expect(await policy.mayWrite('src/a.ts')).toMatchObject({ isAllowed: true })
+    const { isAllowed, reason } = await policy.mayWrite('src/in/ner/a.ts')
+    expect(isAllowed).toBe(false)
+    expect(reason).toContain(
+      'The folder "src/in" is read-only, because its policy is invalid. src/in/.agent-policy.yaml:1: ',
+    )
+    expect(await policy.describe()).toMatchObject({ problem: reason, writes: { allow: ['**'] } })
+  })
+})
+
+describe('G11: the policy of an inner folder may only narrow', () => {
+  const parent = 'writes: { allow: ["src/**"], deny: ["**/*.sql"] }\nshell: { allow: [npm test, npm start] }\n'
+
+  it('cannot allow what the parent does not', async () => {
+    const { policy } = await createFixture({
+      [name]: parent,
+      [`lib/${name}`]: 'writes: { allow: ["**"] }',
+      [`src/${name}`]: 'writes: { allow: ["**"] }\nshell: { allow: [rm -rf x, npm test] }',
+    })
+    expect(await policy.mayWrite('lib/a.ts')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayWrite('src/a.sql')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayRun(['rm', '-rf', 'x'], 'src')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayWrite('src/a.ts')).toEqual({
+      isAllowed: true,
+      reason: '.agent-policy.yaml:1 allows "src/**". src/.agent-policy.yaml:1 allows "**".',
+    })
+    expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: true })
+  })
+
+  it('takes away, by paths relative to its folder', async () => {
+    const { policy } = await createFixture({
+      [name]: parent,
+      [`src/app/${name}`]: 'writes: { allow: ["ui/*.ts"] }\nshell: { allow: [npm test] }',
+    })
+    expect(await policy.mayWrite('src/app/ui/a.ts')).toMatchObject({ isAllowed: true })
+    expect(await policy.mayWrite('src/ui/a.ts')).toMatchObject({ isAllowed: true })
+    expect(await policy.mayWrite('src/app/a.ts')).toEqual({
+      isAllowed: false,
+      reason: 'Nothing in writes.allow of src/app/.agent-policy.yaml matches "a.ts".',
+    })
+    expect(await policy.mayRun(['npm', 'start'])).toMatchObject({ isAllowed: true })
+    expect(await policy.mayRun(['npm', 'start'], 'src/app/ui')).toMatchObject({ isAllowed: false })
+  })
+
+  it('narrows nothing by a list that is absent', async () => {
+    const { policy } = await createFixture({ [name]: parent, [`src/${name}`]: 'writes: { deny: [gen] }' })
+    expect(await policy.mayWrite('src/a.ts')).toEqual({
+      isAllowed: true,
+      reason: '.agent-policy.yaml:1 allows "src/**".',
+    })
+    expect(await policy.mayWrite('src/gen/a.ts')).toMatchObject({ reason: 'src/.agent-policy.yaml:1 denies "gen".' })
+    expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: true })
+  })
+
+  it('cannot unprotect a file', async () => {
+    const { policy } = await createFixture({
+      [name]: 'writes: { allow: ["**"] }',
+      [`src/${name}`]: 'writes: { allow: [.env] }',
+    })
+    expect(await policy.mayWrite('src/.env')).toMatchObject({ isAllowed: false })
+  })
+})
+
+describe('commands', () => {
+  it.each([
+    [['npm', 'test'], '.agent-policy.yaml:9 allows "npm test".'],
+    [['git', 'commit', '-m', 'a message'], `.agent-policy.yaml:10 allows "git commit -m 'a message'".`],
+    [['scripts/build.sh', '--fast'], '.agent-policy.yaml:11 allows "./scripts/build.sh --fast".'],
+  ])('allows %j', async (argv, reason) => {
+    const { policy } = await createFixture({ [name]: example })
+    expect(await policy.mayRun(argv)).toEqual({ isAllowed: true, reason })
+  })
+
+  it('takes a program with a slash for a path, from where the command runs', async () => {
+    const { policy } = await createFixture({ [name]: example })
+    expect(await policy.mayRun(['../scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: true })
+    expect(await policy.mayRun(['./scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayRun(['build.sh', '--fast'], 'scripts')).toMatchObject({ isAllowed: false })
+  })
+
+  it.each([
+    ['npm', 'test', '--', '-x'],
+    ['npm', '--prefix', '/tmp/x', 'test'],
+    ['npm'],
+    ['npm', 'Test'],
+    ['npm', 'test', ''],
+    ['npm test'],
+    ['NPM', 'test'],
+    ['./npm', 'test'],
+    ['/usr/bin/npm', 'test'],
+    ['git', '-c', 'core.pager=sh', 'commit', '-m', 'a message'],
+    ['git', 'commit', '-m', 'a', 'message'],
+    ['git', 'diff', '--ext-diff', '--output=x'],
+    ['find', '.', '-exec', 'sh', ';'],
+    ['sort', '-o', 'x'],
+    ['tar', '--to-command', 'sh'],
+    ['node', '-e', '1'],
+    ['npm', 'test\0'],
+    [],
+    [''],
+  ])('G25: denies %s %s %s %s %s', async (...argv) => {
+    const { policy } = await createFixture({ [name]: example })
+    expect(await policy.mayRun(argv)).toMatchObject({ isAllowed: false })
+  })
+
+  it('names the nearest rule', async () => {
+    const { policy } = await createFixture({ [name]: example })
+    expect(await policy.mayRun(['npm', 'test', '--watch'])).toEqual({
+      isAllowed: false,
+      reason:
+        'Nothing in shell.allow of .agent-policy.yaml is the command "npm test --watch". ' +
+        '.agent-policy.yaml:9 allows "npm test" and no other arguments.',
+    })
+  })
+
+  it('denies a folder outside the workspace', async () => {
+    const { policy } = await createFixture({ [name]: example })
+    expect(await policy.mayRun(['npm', 'test'], '../x')).toMatchObject({ isAllowed: false })
+  })
+})
+
+describe('a policy that changes', () => {
+  it('holds at the next decision', async () => {
+    const { policy, put, root, onChange } = await createFixture({ [name]: 'writes: { allow: [a] }' })
+    expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: true })
+    expect(onChange).not.toHaveBeenCalled()
+    // Same size, same times, same file.
+    await put(name, 'writes: { allow: [b] }')
+    await utimes(join(root, name), 0, 0)
+    expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: false })
+    expect(await policy.mayWrite('b')).toMatchObject({ isAllowed: true })
+    expect(onChange).toHaveBeenCalledTimes(1)
+    await put('new.yaml', 'writes: [')
+    await rename(join(root, 'new.yaml'), join(root, name))
+    expect(await policy.mayWrite('b')).toMatchObject({ isAllowed: false })
+    expect(onChange).toHaveBeenCalledTimes(2)
+    await rm(join(root, name))
+    expect((await policy.mayWrite('b')).reason).toContain('There is no .agent-policy.yaml')
+    expect(onChange).toHaveBeenCalledTimes(3)
+    await put(name, 'writes: { allow: [b] }')
+    expect(await policy.mayWrite('b')).toMatchObject({ isAllowed: true })
+    expect(onChange).toHaveBeenCalledTimes(4)
+  })
+
+  it('is read by each of many decisions at once', async () => {
+    const { policy, put, onChange } = await createFixture({ [name]: 'writes: { allow: [a] }' })
+    await policy.mayWrite('a')
+    await put(name, 'writes: { allow: [b] }')
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => policy.mayWrite('b')))
+    expect(decisions.every(({ isAllowed }) => isAllowed)).toBe(true)
+    expect(onChange).toHaveBeenCalledTimes(1)
+  })
+})
+
+test('describes what holds', async () => {
+  const { policy } = await createFixture({ [name]: example, [`src/${name}`]: 'writes: { deny: [x] }' })
+  const { files, writes, shell, problem } = await policy.describe()
+  expect(files).toEqual([name, `src/${name}`])
+  expect(writes.allow).toEqual(['src/**/*.ts', '*.md'])
+  expect(writes.deny).toEqual(expect.arrayContaining(['**/dist/**', '**/.git/**', '.env*', name]))
+  expect(shell.allow).toEqual([
+    ['npm', 'test'],
+    ['git', 'commit', '-m', 'a message'],
+    ['./scripts/build.sh', '--fast'],
+  ])
+  expect(problem).toBeUndefined()
+})

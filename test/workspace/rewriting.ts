@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { execPath } from 'node:process'
+import { text } from 'node:stream/consumers'
+import { openFolder } from '../../src/workspace/open-folder.ts'
+import type { RewriteContext } from '../../src/workspace/run-filter.ts'
+import { createTree } from './tree.ts'
+
+type Intent = Parameters<RewriteContext['authorize']>[0]
+
+/** A workspace with files, and a context that runs programs for real, with this Node.js for scripts. */
+export async function createRewriting(files: Readonly<Record<string, string>>) {
+  const { root, outside } = await createTree()
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), content)
+  }
+  const intents: Intent[] = []
+  const runs: (readonly string[])[] = []
+  const context: RewriteContext = {
+    authorize: async (intent) => void intents.push(intent),
+    signal: new AbortController().signal,
+    maxFileBytes: 4 * 1024 * 1024,
+    run: async (argv, { stdin, signal }) => {
+      runs.push(argv)
+      const child = spawn(execPath, [...argv], { cwd: root, signal, env: {} })
+      child.stdin.end(stdin)
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+      return { exitCode: child.exitCode, stdout, stderr, truncated: false }
+    },
+  }
+  const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
+  return { root, outside, folder: await openFolder(root), context, intents, runs, read }
+}
