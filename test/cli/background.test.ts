@@ -338,7 +338,7 @@ describe('logs', () => {
     const following = user.cli('logs', '-f')
     await following.seen('stderr', /No log at .*\. Waiting for it to start\.\n/)
     const { url } = await user.detach('--demo')
-    await following.seen('stdout', /answers come from a simulated Copilot/)
+    await following.seen('stdout', /a simulated Copilot and Codex answer/)
     await createClient(url).chat()
     await following.seen('stdout', /"msg":"request served"/)
     following.child.kill('SIGINT')

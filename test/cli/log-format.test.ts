@@ -3,8 +3,8 @@ import { createUser } from '../commands/harness.ts'
 import { startCli } from './cli.ts'
 
 test.each([
-  ['', /^\{"level":"info","time":\d+,"msg":"demo: answers come from a simulated Copilot .*"\}$/m],
-  ['pretty', /^\d\d:\d\d:\d\d\.\d{3} {2}INFO demo: answers come from a simulated Copilot/m],
+  ['', /^\{"level":"info","time":\d+,"msg":"demo: a simulated Copilot and Codex answer .*"\}$/m],
+  ['pretty', /^\d\d:\d\d:\d\d\.\d{3} {2}INFO demo: a simulated Copilot and Codex answer/m],
 ])('with log.format %j the log that goes into a pipe matches %s', { timeout: 60_000 }, async (format, pattern) => {
   const { home } = await createUser()
   const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_LOG_FORMAT: format }
