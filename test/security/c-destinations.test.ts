@@ -294,6 +294,10 @@ const starters = [
   'commands/launch/launch.ts',
   'commands/login/desktop.ts',
   'commands/service/service.ts',
+  'workspace/code-worker.ts',
+  'workspace/ripgrep.ts',
+  'workspace/run-code-task.ts',
+  'workspace/run-command.ts',
 ]
 
 test('C11 no module starts another process but those that are known to', () => {
