@@ -55,8 +55,7 @@ export async function openHost(
 ): Promise<Host> {
   const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 })
   await listening(server, wantedPort)
-  // A listening TCP server has an address with a port.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a listening TCP server has an address with a port
   const { port } = server.address() as AddressInfo
   const host: Host = {
     url: `http://127.0.0.1:${port}`,

@@ -26,7 +26,7 @@ const walkMs = 300
 const defaultDeadlineMs = 1500
 
 /**
- * The files of a folder. Leaves out what ignore files name, `.git`, and links.
+ * Lists the files of a folder, without ignored files, `.git` and links.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; `failed` without ripgrep; `cancelled`
  */
 export async function listFiles(

@@ -220,32 +220,6 @@ describe('usage', () => {
     expect(stdout).toMatch(/^chat +\[/m)
   })
 
-  test('shows what is wrong with an invalid configuration, and everything else', async () => {
-    const { user } = await loggedIn()
-    await writeFile(join(user.home, 'config.yaml'), 'server:\n  prot: 1\nlog: { level: loud }\n')
-    const { code, stdout } = await user.run('status')
-    expect(code).toBe(2)
-    expect(stdout).toMatch(/^Copilot +demo-user at/m)
-    expect(stdout).toMatch(/^Daemon +not running at /m)
-    expect(stdout).toMatch(/^Config +invalid; fix it with: copilot-proxy config edit$/m)
-    expect(stdout).toMatch(/^ +\S+config\.yaml:2:3 {2}server\.prot {2}unknown key `prot`, did you mean `port`\?$/m)
-    expect(stdout).toMatch(/^ +\S+config\.yaml:3:15 {2}log\.level {2}expected one of/m)
-    const asJson = await json(user, 'status')
-    expect(asJson).toMatchObject({
-      code: 2,
-      document: {
-        login: { account: 'demo-user' },
-        config: { exists: true, valid: false, problems: [{ key: 'server.prot' }, { key: 'log.level' }] },
-      },
-    })
-  })
-
-  test('does not call somebody logged out whose store an invalid configuration hides', async () => {
-    const user = await createUser()
-    await writeFile(join(user.home, 'config.yaml'), 'auth: { store: keychan }\n')
-    expect((await user.run('status')).stdout).toMatch(/^Copilot +unknown, because the configuration is invalid$/m)
-  })
-
   test('is one JSON document', async () => {
     const { user } = await loggedIn()
     const { code, document } = await json(user, 'usage')

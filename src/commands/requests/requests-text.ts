@@ -218,7 +218,7 @@ export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): st
   return lines.join(' \\\n  ')
 }
 
-/** JSON in one line, whose control characters are escapes: the same to the proxy, harmless to the terminal. */
+/** One line of JSON with control characters escaped, so that a terminal shows them as text. */
 function normalised(body: string): string {
   try {
     return visible(JSON.stringify(JSON.parse(body)))

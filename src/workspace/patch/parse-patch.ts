@@ -9,7 +9,7 @@ import {
 } from './file-name.ts'
 import type { Pace } from './pace.ts'
 
-/** Room for a change of every line in a file of the default `workspace.max-file-mb`. Bytes of UTF-8. */
+/** Enough for a file of the default `workspace.max-file-mb` in which every line changes. Bytes of UTF-8. */
 const MAX_PATCH_BYTES = 10 * 1024 * 1024
 const MAX_PATCH_LINES = 500_000
 const MAX_HUNKS = 50_000
