@@ -11,7 +11,7 @@ import { openFolder } from '../workspace/open-folder.ts'
 import { openJournal, type Journal } from '../workspace/patch/journal.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import type { Session } from './session.ts'
+import type { Session } from '../tools/session.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDeps {

@@ -1,5 +1,5 @@
 import type { Logger } from '../logging/logger.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'

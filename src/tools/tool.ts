@@ -1,4 +1,4 @@
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
 export type ParametersSchema = Readonly<Record<string, unknown>>

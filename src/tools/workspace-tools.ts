@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 import { listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
