@@ -128,13 +128,15 @@ function createConfirmer(folder: Folder) {
   const queues = Array.from({ length: filesAtOnce }, () => Promise.resolve())
   const confirmed: FoundFile[] = []
   let added = 0
+  const confirm = async (found: FoundFile, earlier: Promise<void> | undefined): Promise<void> => {
+    await earlier
+    if (await isConfirmed(folder, found).catch(() => false)) confirmed.push(found)
+  }
   return {
     add(found: FoundFile): void {
       const queue = added % queues.length
       added += 1
-      queues[queue] = (queues[queue] ?? Promise.resolve()).then(async () => {
-        if (await isConfirmed(folder, found).catch(() => false)) confirmed.push(found)
-      })
+      queues[queue] = confirm(found, queues[queue])
     },
     async confirmed(): Promise<readonly FoundFile[]> {
       await Promise.all(queues)
