@@ -23,7 +23,7 @@ function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] 
   let state = startLoop({ ...settings, ...changes }, history, userMessage('Fix it'))
   return {
     state: (): LoopState => state,
-    feed(...events: readonly LoopEvent[]): readonly string[] {
+    feed: (...events: readonly LoopEvent[]): readonly string[] => {
       const shown: string[] = []
       for (const event of events) {
         const step = stepLoop(state, event)
