@@ -159,8 +159,8 @@ function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefu
   return key === anyKey ? 'missing' : 'outdated'
 }
 
-export const keyFix =
-  `Set ${callerKeyVariable} to a valid key, or create one: ` + `export ${callerKeyVariable}=$(copilot-proxy key add)`
+const createKey = `export ${callerKeyVariable}=$(copilot-proxy key add)`
+export const keyFix = `Set ${callerKeyVariable} to a valid key, or create one: ${createKey}`
 
 export const keyProblems = {
   missing: `no key: copilot-proxy requires one, and ${callerKeyVariable} is not set`,
