@@ -134,7 +134,7 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ['Daemon', describeDaemon(findings)],
       ['Key', style.red(describeCallerKey(findings))],
       ['Background', describeBackground(findings)],
-      ['Config', problems.length === 0 ? file : style.red('invalid; fix it with: copilot-proxy config edit')],
+      ['Config', problems.length === 0 ? file : style.red(invalidConfig(problems))],
       ...problems.map((problem) => ['', style.red(visible(formatConfigError({ problems: [problem] })))] as const),
       ['Version', context.version],
     ],
@@ -179,6 +179,11 @@ function describeDaemon(findings: Findings): string {
     ...(health.isConfigRefused ? ['it uses older settings, because its configuration file is empty or invalid'] : []),
   ]
   return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
+}
+
+function invalidConfig(problems: readonly Problem[]): string {
+  const isInFile = problems.some(({ source }) => source.kind === 'file')
+  return isInFile ? 'invalid. Run: copilot-proxy config edit' : 'invalid'
 }
 
 function describeCallerKey({ callerKey }: Findings): string {
