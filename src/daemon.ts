@@ -213,6 +213,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     announceCopilot(token)
   }
 
+  /** Undefined once the daemon listens. Before that, it may still fail to start, e.g. because its port is in use. */
+  let pendingAnnouncements: (() => void)[] | undefined = []
+  function announce(tell: () => void): void {
+    if (pendingAnnouncements === undefined) tell()
+    else pendingAnnouncements.push(tell)
+  }
+
   /** `''`: nobody is logged in to Copilot. Undefined: not known yet. */
   let announcedAccount: string | undefined
   /** Announces each account once, although every new connection reports its account again. */
@@ -222,7 +229,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (key === announcedAccount) return
     announcedAccount = key
     if (account === undefined) announceNoAccount()
-    else options.onAccount?.(account)
+    else announce(() => options.onAccount?.(account))
   }
 
   /** Whether the Codex login has been read, or Codex is switched off. */
@@ -234,12 +241,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     codexModels.follow(account?.id)
     isCodexRead = true
     if (account === undefined) announceNoAccount()
-    else log.info({ account: account.label }, 'logged in to Codex')
+    else announce(() => log.info({ account: account.label }, 'logged in to Codex'))
   }
 
   /** Announces that nobody is logged in, once both logins have been read and neither exists. */
   function announceNoAccount(): void {
-    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) options.onAccount?.(undefined)
+    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) announce(() => options.onAccount?.(undefined))
   }
 
   /**
@@ -402,6 +409,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeUpstream()
     throw error
   }
+  const announcements = pendingAnnouncements
+  pendingAnnouncements = undefined
+  for (const tell of announcements) tell()
 
   return {
     url: urlOf(config.server.host, app.address()),

@@ -1,6 +1,7 @@
 import { posix, win32 } from 'node:path'
 import { z } from 'zod'
 import { apiKeyEntryFault, parseApiKeyEntry } from './api-keys.ts'
+import { blockedPorts } from './blocked-ports.ts'
 import { canonicalHost, isLoopbackHost } from './loopback.ts'
 
 /*
@@ -34,7 +35,10 @@ export function wholeNumber(min: number, max: number) {
   return z.int(phrase).min(min, phrase).max(max, phrase)
 }
 
-export const port = wholeNumber(0, 65_535)
+export const port = wholeNumber(0, 65_535).refine(
+  (number) => !blockedPorts.has(number),
+  'browsers and Node.js refuse to connect to this port. Choose another one, e.g. 4141',
+)
 
 export function positiveNumber(max: number) {
   const phrase = `a number above 0 and up to ${max}`

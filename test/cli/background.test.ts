@@ -135,7 +135,7 @@ describe('start', () => {
   })
 
   test('is found by every command, at a port of its own', async () => {
-    const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '1' })
+    const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '2' })
     const { url } = await user.detach('--demo', '--port', '0')
     const models = await user.cli('models', '--json').ended
     expect(models.code).toBe(0)

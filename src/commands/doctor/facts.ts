@@ -22,7 +22,7 @@ import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findPortHolder, isCallerKeyRight } from '../shared/find-daemon.ts'
+import { daemonUrl, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
@@ -204,9 +204,9 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const holder =
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       const isRunning = holder.kind === 'copilot-proxy'
-      const isKeyRight = isRunning ? await isCallerKeyRight(context, daemonUrl(config.server)) : undefined
+      const callerKey = isRunning ? await checkCallerKey(context, daemonUrl(config.server), config) : undefined
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
-      return { host, port, code, holder, isKeyRight, backgroundUrl, version: context.version }
+      return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),
     /** Waits for a running renewal: its tokens exist nowhere else. */

@@ -14,7 +14,7 @@ import { readUserSettings } from '../clients/client-check.ts'
 import { ensureDaemon, pickTarget, planDaemon } from '../clients/target.ts'
 import type { RunningDaemon } from '../clients/target.ts'
 import { silentLog } from '../shared/accounts.ts'
-import { CommandFailure, exitCode } from '../shared/command.ts'
+import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext, LaunchFlags } from '../shared/command.ts'
 import { requireCallerKey } from '../shared/find-daemon.ts'
 import type { CallerKey } from '../shared/find-daemon.ts'
@@ -38,7 +38,7 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
     }
   }
   const planned = await planDaemon(context, settings).catch((error: unknown) => {
-    if (!(error instanceof CommandFailure) || error.exitCode !== exitCode.notLoggedIn) throw error
+    if (!isNotLoggedIn(error)) throw error
     const message = `${error.message}\nTo try it without an account: copilot-proxy launch ${client} --demo`
     throw new CommandFailure(error.exitCode, message)
   })

@@ -72,6 +72,10 @@ export class CommandFailure extends Error {
   }
 }
 
+export function isNotLoggedIn(error: unknown): error is CommandFailure {
+  return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
+}
+
 export function writeJson({ stdout }: CommandContext, document: object): void {
   stdout.write(`${JSON.stringify(document, null, 2)}\n`)
 }

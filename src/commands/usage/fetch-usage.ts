@@ -97,7 +97,7 @@ export interface DaemonUsage {
 
 /**
  * Quota and usage of the running daemon; undefined where none answers in time.
- * @throws CommandFailure if the daemon refuses the key of the environment
+ * @throws KeyRefused by the daemon
  */
 export async function askUsage(
   context: CommandContext,

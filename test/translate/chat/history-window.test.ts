@@ -68,5 +68,6 @@ test('takes time in proportion to a history of 100,000 messages', () => {
   const all = messages('U1aA'.repeat(25_000))
   const started = performance.now()
   expect(windowMessages(all, 5)).toHaveLength(20)
-  expect(performance.now() - started).toBeLessThan(2000)
+  // Around 0.1 s; time in proportion to the square is minutes.
+  expect(performance.now() - started).toBeLessThan(20_000)
 })
