@@ -83,7 +83,8 @@ export function createChangeRecord(folder: Folder, maxFileBytes: number): Change
       for (const [path, stretches] of files) {
         const diffs: string[] = []
         for (const { before, after, diff } of stretches) {
-          diffs.push(before === undefined || after === undefined ? diff : await diffOf(before, after, path))
+          const isKnown = before !== undefined && after !== undefined
+          diffs.push(isKnown ? await diffBetween(before, after, path) : diff)
         }
         const diff = diffs.join('')
         if (diff !== '') changes.push(changeOf(path, stretches[0]?.before, stretches.at(-1)?.after, diff))
@@ -101,6 +102,11 @@ function changeOf(
 ): FileChange {
   const change: FileCount['change'] = before === null ? 'created' : after === null ? 'deleted' : 'modified'
   return { path, change, ...countLines(diff), diff }
+}
+
+async function diffBetween(before: Buffer | null, after: Buffer | null, path: string): Promise<string> {
+  // A file that was created and removed again.
+  return isSame(before, after) ? '' : diffOf(before, after, path)
 }
 
 function isSame(a: Buffer | null, b: Buffer | null): boolean {

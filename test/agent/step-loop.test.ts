@@ -167,13 +167,14 @@ describe('the same call', () => {
   })
 })
 
-describe('approvals', () => {
-  function asking(changes: Partial<LoopSettings> = {}) {
-    const running = loop(changes)
-    running.feed(begin, calls('edit'))
-    return running
-  }
+/** A run whose call is under way. */
+function asking(changes: Partial<LoopSettings> = {}) {
+  const running = loop(changes)
+  running.feed(begin, calls('edit'))
+  return running
+}
 
+describe('approvals', () => {
   test('once allows once', () => {
     const { feed } = asking()
     expect(feed(write)).toEqual(['ask_person', 'approval pending'])
@@ -301,13 +302,13 @@ describe('the JSON protocol', () => {
   })
 })
 
+function saying(text: string): TurnItem {
+  return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
+}
+
 describe('a conversation that is too long', () => {
   const long = (word: string): TurnItem[] => [userMessage(`${word} `.repeat(20_000)), saying(word)]
   const history = [...long('one'), ...long('two'), ...long('three'), ...long('four'), ...long('five')]
-
-  function saying(text: string): TurnItem {
-    return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
-  }
 
   test('is summarised before the request, and the summary takes the place of what it tells', () => {
     const { feed, state } = loop({}, history)

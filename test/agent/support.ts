@@ -102,7 +102,7 @@ export async function openAgent({
     emit: (event) => events.push(event),
     approve: approve ?? (async () => 'once'),
   }
-  return { deps, task, events, root, demo, log, journal, cancel: () => cancel.abort() }
+  return { deps, task, events, root, demo, log, journal, session, cancel: () => cancel.abort() }
 }
 
 /** A prompt that makes the simulated model follow a script. */
