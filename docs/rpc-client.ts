@@ -37,12 +37,12 @@ export interface Methods {
   'mcp.task.run': { params: { name: string; args?: string[] }; result: Ended }
   'mcp.shell.run': { params: { argv?: string[]; cmd?: string }; result: Ended }
   'mcp.tools.list': {
-    params: Record<never, never>
+    params: Record<string, never>
     result: { tools: { name: string; description: string; parameters: object; effect: 'read' | 'write' | 'run' }[] }
   }
   'mcp.tools.call': { params: { name: string; args?: object }; result: object }
   'mcp.policy.get': {
-    params: Record<never, never>
+    params: Record<string, never>
     result: {
       readOnly: boolean
       files: string[]
@@ -52,7 +52,7 @@ export interface Methods {
     }
   }
   'mcp.session.list': {
-    params: Record<never, never>
+    params: Record<string, never>
     result: { sessions: { id: string; name: string; path: string; tools: string[] }[] }
   }
 }
@@ -101,13 +101,13 @@ interface Waiting {
   onProgress: CallOptions['onProgress']
 }
 
-/** Connects to a daemon. `key` is one of its `server.api-keys`, if it has any. */
+/** Connects to a daemon: with several workspaces, the URL names one in `?session=`. `key` is one of `server.api-keys`, if there are any. */
 export async function connect(url = 'ws://127.0.0.1:4141/rpc', key?: string) {
   const socket = new WebSocket(url, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })
   const waiting = new Map<number, Waiting>()
   let last = 0
-  socket.on('message', (data) => {
-    const { id, method, params, result, error } = JSON.parse(String(data))
+  socket.on('message', (data: Buffer) => {
+    const { id, method, params, result, error } = JSON.parse(data.toString())
     if (method === '$/progress') return waiting.get(params.id)?.onProgress?.(params)
     const call = waiting.get(id)
     waiting.delete(id)
@@ -115,14 +115,14 @@ export async function connect(url = 'ws://127.0.0.1:4141/rpc', key?: string) {
     else call?.reject(new RpcError(error))
   })
   socket.on('close', (code, reason) => {
-    for (const { reject } of waiting.values()) reject(new Error(`The connection closed (${code} ${String(reason)}).`))
+    for (const call of waiting.values()) call.reject(new Error(`The connection closed (${code} ${reason.toString()}).`))
   })
   await once(socket, 'open')
   const send = (message: object) => socket.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
   return {
     call<M extends keyof Methods>(
       method: M,
-      params: Methods[M]['params'] & { session?: string },
+      params: Methods[M]['params'],
       { signal, onProgress }: CallOptions = {},
     ): Promise<Methods[M]['result']> {
       const id = (last += 1)
