@@ -60,7 +60,7 @@ const copilotHeaders = {
   'x-vscode-user-agent-library-version': 'electron-fetch',
 }
 
-const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'a table of settings')
+const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'KEY: VALUE pairs')
 
 const server = section({
   host: bindHost

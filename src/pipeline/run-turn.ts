@@ -262,7 +262,7 @@ async function openRouted(
       onRecovery(changed, learnedRefusal) {
         translated = { ...translated, request: changed }
         const line = { requestId: call.id, model: model.id, route, learnedRefusal }
-        state.log.info(line, 'retrying without the part that upstream refused')
+        state.log.info(line, 'retrying without the part that the provider refused')
         announce()
       },
     })

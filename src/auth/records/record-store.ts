@@ -164,7 +164,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     } catch (error) {
       if (error instanceof RecordStoreError) throw error
       if (errnoOf(error) !== 'ENOENT') {
-        warnOnce(`${path} is not usable, ${why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
+        warnOnce(`${path} is not usable, ${why}, and cannot be moved: ${adviceFor(errnoOf(error))}`)
       }
     }
     return undefined

@@ -157,7 +157,7 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
     ['Duration', msText(request.duration_ms)],
     ...warnings.map((warning, at) => [at === 0 ? 'Warnings' : '', warning] as const),
     ...adapted.map((change, at) => [at === 0 ? 'Adapted' : '', change] as const),
-    ['Upstream id', request.upstream_request_id ?? ''],
+    ["Provider's id", request.upstream_request_id ?? ''],
   ]
   const shown = formatPairs(
     pairs.map(([label, value]) => [label, visible(value)]),

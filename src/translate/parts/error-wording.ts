@@ -116,7 +116,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'upstream_failed':
       return { type: typeOfStatus(statusOf(error)), message: error.message, code: upstreamCode(error) }
     case 'upstream_unreachable':
-      return failed(`${sentence(`Cannot reach upstream: ${error.detail}`)} ${findOut}`, error.kind)
+      return failed(`${sentence(`Cannot reach the provider: ${error.detail}`)} ${findOut}`, error.kind)
     case 'upstream_silent':
       return {
         type: 'timeout_error',
@@ -126,9 +126,9 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
         code: 'upstream_timeout',
       }
     case 'upstream_truncated':
-      return failed('The answer is incomplete: upstream closed the stream before it had finished.', error.kind)
+      return failed('The answer is incomplete: the provider closed the stream before it had finished.', error.kind)
     case 'upstream_unusable':
-      return failed(sentence(`Upstream sent an unusable answer: ${error.detail}`), error.kind)
+      return failed(sentence(`The provider sent an unusable answer: ${error.detail}`), error.kind)
     case 'internal':
       return failed(`Internal error in copilot-proxy. See its log for request id ${requestId}.`, 'internal_error')
   }
@@ -181,9 +181,9 @@ function failed(message: string, code: string): Wording {
 const findOut = 'To find the cause, run: copilot-proxy doctor'
 
 const silence = {
-  connect: 'Could not connect to upstream',
-  headers: 'Upstream did not answer',
-  idle: 'Upstream sent nothing more',
+  connect: 'Could not connect to the provider',
+  headers: 'The provider did not answer',
+  idle: 'The provider sent nothing more',
 } as const
 
 function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind: 'model_not_found' }>): string {
