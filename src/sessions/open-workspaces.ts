@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import { codeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
-import { createTools } from '../tools/create-tools.ts'
+import { createTools, type ToolSource } from '../tools/create-tools.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
@@ -20,6 +20,8 @@ export interface WorkspacesDeps {
   readonly dataDir: string | undefined
   /** For paths that begin with `~`. */
   readonly homeDir: () => string
+  /** Tools from elsewhere, behind the workspaces' own. */
+  readonly sources?: readonly ToolSource[]
   readonly log: Logger
 }
 
@@ -39,7 +41,13 @@ interface Open {
 }
 
 /** Opens the configured workspaces. One that cannot be opened is logged and left out. */
-export async function openWorkspaces({ config, dataDir, homeDir, log }: WorkspacesDeps): Promise<OpenWorkspaces> {
+export async function openWorkspaces({
+  config,
+  dataDir,
+  homeDir,
+  sources = [],
+  log,
+}: WorkspacesDeps): Promise<OpenWorkspaces> {
   let open: readonly Open[] = []
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
@@ -51,6 +59,7 @@ export async function openWorkspaces({ config, dataDir, homeDir, log }: Workspac
       createCommandTools(),
       { tools: () => codeTools },
       createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
+      ...sources,
     ],
     limits: () => {
       const { maxFileMb, toolTimeoutSeconds } = config().workspace
