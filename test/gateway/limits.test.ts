@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import { charge, fullAllowance } from '../../src/gateway/allowance.ts'
 import { readTools } from '../../src/gateway/tool-definitions.ts'
 import { failureOf } from '../tools/session.ts'
-import { authenticate, bind, connectRaw, openTestGateway, setTimer, toolOf } from './support.ts'
+import { authenticate, bind, connectRaw, openTestGateway, readMessage, setTimer, toolOf } from './support.ts'
 
 const megabyte = 1024 * 1024
 
@@ -255,7 +255,7 @@ it('1000 results in a row are not limited', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   provider.socket.on('message', (data) => {
-    const { type, id } = JSON.parse(String(data)) as { type: string; id: string }
+    const { type, id } = readMessage(data)
     if (type === 'tool.call') provider.send({ type: 'tool.result', id, data: id })
   })
   const results = await Promise.all(Array.from({ length: 1000 }, () => of.call('greet', { name: 'x' })))

@@ -133,13 +133,18 @@ export interface RawProvider {
   readonly closed: Promise<number>
 }
 
+/** ws gives a text message as one buffer. */
+export function readMessage(data: unknown): Message {
+  return JSON.parse(data instanceof Buffer ? data.toString() : '') as Message
+}
+
 export async function connectRaw(url: string): Promise<RawProvider> {
   const socket = new WebSocket(url)
   onTestFinished(() => socket.terminate())
   const arrived: Message[] = []
   const wanted: ((message: Message) => void)[] = []
   socket.on('message', (data) => {
-    const message = JSON.parse(String(data)) as Message
+    const message = readMessage(data)
     const take = wanted.shift()
     if (take === undefined) arrived.push(message)
     else take(message)
