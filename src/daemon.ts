@@ -37,9 +37,11 @@ import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
 import { createModelRegistry } from './models/registry.ts'
 import { createSharedFetch } from './auth/shared-fetch.ts'
+import type { ModelAnswer } from './pipeline/model-answer.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
-import type { OpenWorkspaces } from './sessions/open-workspaces.ts'
+import { keyRefusal } from './pipeline/route-model.ts'
+import type { Companion } from './sessions/open-companion.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
 import { createRequestList } from './usage/requests.ts'
 
@@ -278,39 +280,74 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     salt: randomBytes(16).toString('hex'),
   })
 
-  let workspaces: Promise<OpenWorkspaces> | undefined
-  let openNow: OpenWorkspaces | undefined
+  let companion: Promise<Companion> | undefined
+  let openNow: Companion | undefined
   /** Opens workspaces when the first one is configured: until then, nothing of them is loaded. */
-  async function openWorkspaces(): Promise<OpenWorkspaces> {
-    const opened = await import('./sessions/open-workspaces.ts')
-    return opened.openWorkspaces({
+  async function openCompanion(): Promise<Companion> {
+    const opened = await import('./sessions/open-companion.ts')
+    return opened.openCompanion({
       config: () => config,
       dataDir: options.workspacesDir,
       homeDir: options.homeDir ?? noHome,
+      runTurn: (call) => runWithinCredits(call),
+      modelFacts,
+      defaultModel,
+      setTimer,
+      randomId: randomUUID,
       log,
     })
   }
 
-  async function updateWorkspaces(): Promise<void> {
-    if (workspaces === undefined && config.workspaces.length === 0) return
+  /** As `pipeline.runTurn`, within the credits of the key. */
+  async function runWithinCredits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
+    const leave = app.creditLimit.enter(call.keyName)
     try {
-      const isNew = workspaces === undefined
-      const opened = await (workspaces ??= openWorkspaces())
-      openNow = opened
-      if (!isNew) await opened.reconfigure()
+      const answer = await pipeline.runTurn(call)
+      return { ...answer, events: withEnd(answer.events, leave) }
     } catch (error) {
-      workspaces = undefined
+      leave()
+      throw error
+    }
+  }
+
+  function modelFacts(name: string) {
+    const found = registry.resolve(name)
+    if (!found.ok) return undefined
+    const { maxPromptTokens, contextWindow, supports } = found.value.model
+    return { contextTokens: maxPromptTokens ?? contextWindow, hasToolCalls: supports.toolCalls !== false }
+  }
+
+  /** The choice of `launch opencode` among the models that the key may use. */
+  async function defaultModel(keyName: string | undefined, signal: AbortSignal): Promise<string> {
+    await awaitLogins('', signal)
+    await completeModels([copilotModels, codexModels], '', { retry: false, signal })
+    const { chooseAgentModel } = await import('./client-settings/choose-models.ts')
+    const models = registry
+      .list()
+      .filter((entry) => entry.model.type === 'chat' && keyRefusal(config, keyName, entry.id, entry) === undefined)
+    const chosen = chooseAgentModel(
+      models.map(({ id, model }) => ({ id, tools: model.supports.toolCalls !== false, routes: {} })),
+    )
+    return chosen?.id ?? 'auto'
+  }
+
+  async function updateWorkspaces(): Promise<void> {
+    if (companion === undefined && config.workspaces.length === 0) return
+    try {
+      const isNew = companion === undefined
+      const opened = await (companion ??= openCompanion())
+      openNow = opened
+      if (!isNew) await opened.workspaces.reconfigure()
+    } catch (error) {
+      companion = undefined
       log.error({ err: error }, 'the workspaces cannot be opened')
     }
   }
 
   const app = buildApp({
     ...common,
-    workspaces: () => (config.workspaces.length > 0 ? openNow : undefined),
-    sessions: async () => {
-      if (config.workspaces.length > 0) return (await workspaces)?.listing()
-      return undefined
-    },
+    workspaces: () => (config.workspaces.length > 0 ? openNow?.workspaces : undefined),
+    companion: async () => (config.workspaces.length > 0 ? companion : undefined),
     pipeline,
     isConfigRefused: () => isConfigRefused,
     tokenStatus: () => copilot.tokens.status(),
@@ -344,7 +381,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 
   async function closeWorkspaces(): Promise<void> {
-    const opened = await workspaces?.catch(() => undefined)
+    const opened = await companion?.catch(() => undefined)
     opened?.close()
   }
 
@@ -403,6 +440,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     },
 
     close: (graceMs) => (closing ??= closeAll(graceMs)),
+  }
+}
+
+/** The events, and a call when they have ended or are left. */
+async function* withEnd<Event>(events: AsyncIterable<Event>, end: () => void): AsyncGenerator<Event> {
+  try {
+    yield* events
+  } finally {
+    end()
   }
 }
 

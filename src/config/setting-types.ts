@@ -182,3 +182,16 @@ const workspaceEntry = z.union(
   workspacePhrase,
 )
 export const workspaceList = z.array(workspaceEntry, 'a list of folders')
+
+const innerFolderPhrase = '* or a path relative to the root of the workspace'
+/** Folders inside a workspace. */
+export const folderList = z.array(
+  z
+    .string(innerFolderPhrase)
+    .refine(
+      (path) =>
+        path.trim() !== '' && !posix.isAbsolute(path) && !win32.isAbsolute(path) && !path.split(/[/\\]/).includes('..'),
+      `expected ${innerFolderPhrase}`,
+    ),
+  'a list of folders',
+)

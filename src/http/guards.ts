@@ -122,7 +122,7 @@ const exposedHeaders = [
 
 /** Request headers that a web page may send: those of the three APIs and of their SDKs. */
 const allowedHeader =
-  /^(?:accept|authorization|content-type|x-api-key|x-initiator|x-request-id|(?:anthropic|openai|x-stainless)-[a-z0-9-]+)$/
+  /^(?:accept|authorization|content-type|last-event-id|x-api-key|x-initiator|x-request-id|(?:anthropic|openai|x-stainless)-[a-z0-9-]+)$/
 
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {

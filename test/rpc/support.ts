@@ -167,7 +167,6 @@ export async function openRpcApp({
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
-    sessions: () => Promise.resolve(undefined),
     workspaces,
     deadlines,
   })

@@ -6,7 +6,8 @@ import { isObject } from '../../json/json.ts'
 import { camelKeys } from '../../json/key-case.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
-import { openUsageStore, UsageStoreError } from '../../usage/store.ts'
+import { DatabaseError } from '../../sqlite/database.ts'
+import { openUsageStore } from '../../usage/store.ts'
 import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -147,7 +148,7 @@ export function readTotals(file: string, nowMs: number, resetsAt: string | undef
       store.close()
     }
   } catch (error) {
-    if (error instanceof UsageStoreError) return { totals: none, problem: error.message }
+    if (error instanceof DatabaseError) return { totals: none, problem: error.message }
     throw error
   }
 }

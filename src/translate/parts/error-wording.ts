@@ -1,5 +1,5 @@
 import { headersOf, statusOf } from '../../errors.ts'
-import type { ProxyError } from '../../errors.ts'
+import type { ProxyError, SessionProblem } from '../../errors.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { missingParameter } from './invalid.ts'
 
@@ -98,6 +98,12 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
           `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
         'insufficient_quota',
       )
+    case 'session_refused':
+      return {
+        type: sessionTypes[error.problem] ?? 'invalid_request_error',
+        message: error.detail ?? sessionMessages[error.problem],
+        code: error.problem,
+      }
     case 'shutting_down':
       return unavailable('copilot-proxy is shutting down. Try again after it has restarted.', error.kind)
     case 'copilot_unavailable':
@@ -139,6 +145,26 @@ const keyMessages = {
   wrong: `Wrong key: this copilot-proxy does not know it. ${sendKey}`,
   removed: 'The key of this request has been removed from server.api-keys.',
 } as const
+
+const sessionMessages: Readonly<Record<SessionProblem, string>> = {
+  no_workspace:
+    'No workspace is configured. Add one to workspaces in the configuration, or run: copilot-proxy serve --workspace DIR',
+  session_not_found: 'There is no session with this id. List them with GET /sessions.',
+  run_not_found: 'There is no run with this id.',
+  approval_not_found: 'There is no approval with this id.',
+  run_ended: 'The run has ended.',
+  approval_decided: 'The approval has been decided, or its run has ended.',
+  run_in_progress: 'A run of the session is in progress. Wait for its end or cancel it.',
+  too_many_runs: 'The session has too many runs. Try again when one has ended.',
+  agent_disabled: 'The agent is switched off (agent.enabled).',
+  sessions_unavailable: 'The file of the sessions cannot be used. The log of copilot-proxy says why.',
+}
+
+const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {
+  too_many_runs: 'rate_limit_error',
+  agent_disabled: 'permission_error',
+  sessions_unavailable: 'service_unavailable_error',
+}
 
 function tooMany(message: string, code = 'rate_limit_exceeded'): Wording {
   return { type: 'rate_limit_error', message, code }
