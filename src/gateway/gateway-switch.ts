@@ -1,7 +1,21 @@
+import { randomBytes } from 'node:crypto'
+import { isAbsolute, join } from 'node:path'
+import { env as ownEnv, pid, platform } from 'node:process'
 import { isDeepStrictEqual } from 'node:util'
+import { findProcessStart } from '../auth/records/process-start.ts'
 import type { Config } from '../config/schema.ts'
 import type { Gateway, GatewayDeps } from './open-gateway.ts'
 import { createProviderTools, type ProviderTools } from './provider-tools.ts'
+
+export interface GatewaySwitchDeps extends Pick<
+  GatewayDeps,
+  'config' | 'dataDir' | 'portHolder' | 'holdSecrets' | 'log' | 'setTimer'
+> {
+  /** Read for COPILOT_HOME. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The user's own folder. May throw. */
+  readonly homeDir: () => string
+}
 
 /** What the open workspaces give to the gateway. */
 export type GatewayHost = Pick<GatewayDeps, 'workspaces' | 'push' | 'lifecycle'>
@@ -18,10 +32,13 @@ export interface GatewaySwitch {
   readonly close: (deadlineMs: number) => Promise<void>
 }
 
+/** Between two pings of a connection. Ms. */
+const pingMs = 30_000
+
 /** For providers to say goodbye when the configuration closes the gateway. Ms. */
 const reconfiguredMs = 5000
 
-export function createGatewaySwitch(deps: Omit<GatewayDeps, keyof GatewayHost | 'providers'>): GatewaySwitch {
+export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
   const tools = createProviderTools(deps.setTimer)
   let gateway: Gateway | undefined
   let settings: Config['gateway'] | undefined
@@ -41,7 +58,17 @@ export function createGatewaySwitch(deps: Omit<GatewayDeps, keyof GatewayHost | 
     if (!isWanted || gateway !== undefined) return
     // Loaded here, so that a daemon without the gateway holds none of it.
     const { openGateway } = await import('./open-gateway.ts')
-    gateway = await openGateway({ ...deps, ...host, providers: tools })
+    gateway = await openGateway({
+      ...deps,
+      ...host,
+      providers: tools,
+      discoveryDir: findDiscoveryDir(deps),
+      pid,
+      processStart: (of) => findProcessStart(of, { platform, env: ownEnv }),
+      now: () => performance.now(),
+      randomHex: (bytes) => randomBytes(bytes).toString('hex'),
+      pingMs,
+    })
     settings = wanted
   }
 
@@ -54,5 +81,20 @@ export function createGatewaySwitch(deps: Omit<GatewayDeps, keyof GatewayHost | 
     tools,
     update: (host) => queue(() => apply(host)),
     close: (deadlineMs) => queue(() => closeNow(deadlineMs)),
+  }
+}
+
+/** The folder in which providers look for the token; undefined: there is none. */
+function findDiscoveryDir({ env, homeDir }: Pick<GatewaySwitchDeps, 'env' | 'homeDir'>): string | undefined {
+  const given = env['COPILOT_HOME']
+  const found = given !== undefined && isAbsolute(given) ? given : homeCopilot(homeDir)
+  return found === undefined ? undefined : join(found, 'extensions', 'tap')
+}
+
+function homeCopilot(homeDir: () => string): string | undefined {
+  try {
+    return join(homeDir(), '.copilot')
+  } catch {
+    return undefined
   }
 }
