@@ -41,6 +41,7 @@ import type { ModelAnswer } from './pipeline/model-answer.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
 import { keyRefusal } from './pipeline/route-model.ts'
+import type { GatewaySwitch } from './gateway/gateway-switch.ts'
 import type { Companion } from './sessions/open-companion.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
 import { createRequestList } from './usage/requests.ts'
@@ -56,7 +57,11 @@ export interface DaemonOptions {
   readonly workspacesDir?: string | undefined
   /** False: messages and runs are in memory only, because another process may have the file of `workspacesDir`. */
   readonly keepsSessions?: boolean | undefined
-  /** The user's own folder, for paths of workspaces that begin with `~`. May throw. */
+  /** The folder for the record of the gateway for tool providers; undefined: it has none. */
+  readonly gatewayDir?: string | undefined
+  /** Who listens on a port in use, e.g. `node (process 17)`. Default: another program. */
+  readonly portHolder?: ((address: { readonly host: string; readonly port: number }) => Promise<string>) | undefined
+  /** The user's own folder, for paths of workspaces that begin with `~` and for ~/.copilot. May throw. */
   readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
@@ -291,9 +296,23 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   let companion: Promise<Companion> | undefined
   let openNow: Companion | undefined
+  let gateway: GatewaySwitch | undefined
   /** Opens workspaces when the first one is configured: until then, nothing of them is loaded. */
   async function openCompanion(): Promise<Companion> {
-    const opened = await import('./sessions/open-companion.ts')
+    const [opened, { createGatewaySwitch }] = await Promise.all([
+      import('./sessions/open-companion.ts'),
+      import('./gateway/gateway-switch.ts'),
+    ])
+    gateway ??= createGatewaySwitch({
+      config: () => config,
+      dataDir: options.gatewayDir,
+      env,
+      homeDir: options.homeDir ?? noHome,
+      portHolder: options.portHolder ?? (async () => 'another program'),
+      holdSecrets: (...values) => secrets.hold('gateway', ...values),
+      log,
+      setTimer,
+    })
     return opened.openCompanion({
       config: () => config,
       dataDir: options.workspacesDir,
@@ -304,8 +323,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       defaultModel,
       setTimer,
       randomId: randomUUID,
+      sources: [gateway.tools],
       log,
     })
+  }
+
+  /** Opens or closes the gateway for tool providers, as the configuration says. */
+  async function updateGateway(): Promise<void> {
+    const host = config.workspaces.length > 0 ? openNow : undefined
+    await gateway?.update(host && { ...host.sessions, workspaces: host.workspaces })
   }
 
   /** As `pipeline.runTurn`, within the credits of the key. */
@@ -385,6 +411,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
+    await gateway?.close(Math.min(graceMs, goodbyeMs))
     await closeWorkspaces()
     totals.close()
     await closeUpstream()
@@ -416,6 +443,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   pendingAnnouncements = undefined
   for (const tell of announcements) tell()
 
+  await updateGateway()
+
   return {
     url: urlOf(config.server.host, app.address()),
     models: registry.list,
@@ -428,7 +457,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       registry.setNaming(config.models)
       warnOfDeadTargets()
       app.reconfigured()
-      if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces()
+      if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces().then(updateGateway)
+      else if (!isDeepStrictEqual(config.gateway, before.gateway)) void updateGateway()
       if (
         !isDeepStrictEqual(config.copilot, before.copilot) ||
         !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)
@@ -464,6 +494,9 @@ async function* withEnd<Event>(events: AsyncIterable<Event>, end: () => void): A
     end()
   }
 }
+
+/** For tool providers to end after the last request. Ms. */
+const goodbyeMs = 5000
 
 function noHome(): never {
   throw new Error('You have no home folder.')

@@ -330,6 +330,15 @@ const sessions = section({
   'keep-runs': wholeNumber(1, 100_000).default(1000).describe('Messages to remember for each workspace.'),
 })
 
+const gateway = section({
+  enabled: onOff.default(false).describe('Let programs on this machine offer tools to the workspaces.'),
+  host: bindHost
+    .refine(isLoopbackHost, 'expected an address of this machine: other machines must not offer tools')
+    .default('127.0.0.1')
+    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1: ::1 too.'),
+  port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
+})
+
 /** The check of `copilot.base-url` needs these to be valid, and nothing else. */
 const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
@@ -357,6 +366,7 @@ export const configSchema = section({
   rpc: rpc.prefault({}),
   agent: agent.prefault({}),
   sessions: sessions.prefault({}),
+  gateway: gateway.prefault({}),
 }).refine(
   ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
     url === '' ||

