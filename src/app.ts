@@ -38,6 +38,7 @@ import type { StateDeps } from './http/state-routes.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
+import { registerMcpRoute } from './mcp/server/route.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
@@ -218,7 +219,9 @@ export function buildApp(deps: AppDeps): App {
     if (keys.length === 0) return
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
-    rpc.closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    for (const { closeRevoked } of [rpc, mcp]) {
+      closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    }
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
@@ -228,6 +231,14 @@ export function buildApp(deps: AppDeps): App {
   registerStateRoutes(fastify, routeDeps)
   registerRequestRoutes(fastify, deps)
   registerSessionRoutes(fastify, deps)
+  const mcp = registerMcpRoute(fastify, {
+    config: deps.config,
+    workspaces: () => deps.workspaces?.(),
+    admit: admitCall,
+    uploadIdleMs: deadlines.uploadIdleMs,
+    version: deps.version,
+    log: deps.log,
+  })
   registerModelRoutes(fastify, deps.registry, deps.config)
   registerDialectRoutes(fastify, routeDeps)
 
@@ -258,7 +269,7 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await Promise.all([fastify.close(), rpc.close(graceMs)])
+      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)

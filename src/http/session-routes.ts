@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { snakeKeys } from '../json/key-case.ts'
 
 /** A workspace as `GET /sessions` lists it. */
@@ -22,11 +22,12 @@ export function registerSessionRoutes(app: FastifyInstance, { sessions }: Sessio
   app.get('/sessions', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
     const found = await sessions?.()
-    if (found !== undefined) return snakeKeys({ sessions: found })
-    const message =
-      'No workspace is configured. Add one to workspaces in the configuration, or run: copilot-proxy serve --workspace DIR'
-    return reply
-      .code(404)
-      .send({ error: { message, type: 'invalid_request_error', code: 'no_workspace', param: null } })
+    return found === undefined ? answerNoWorkspace(reply) : snakeKeys({ sessions: found })
   })
+}
+
+export function answerNoWorkspace(reply: FastifyReply): FastifyReply {
+  const message =
+    'No workspace is configured. Add one to workspaces in the configuration, or run: copilot-proxy serve --workspace DIR'
+  return reply.code(404).send({ error: { message, type: 'invalid_request_error', code: 'no_workspace', param: null } })
 }
