@@ -394,6 +394,19 @@ Examples:
   copilot-proxy policy init --workspace ~/code/app
 `
 
+export const mcp = `
+An MCP server on standard input and output, with the tools of a folder: read,
+search, patch, run commands. MCP clients start it themselves; setup --mcp adds
+it to Claude Code, Codex CLI and opencode. copilot-proxy need not be running.
+
+Without --workspace, it uses the configured workspace that holds this folder, or
+the only one that is configured. If none is configured, it uses this folder.
+
+Examples:
+  copilot-proxy setup claude --mcp
+  copilot-proxy mcp --workspace ~/code/app
+`
+
 export const completion = `
 Completes commands and options, and the names of models, keys and settings.
 

@@ -19,6 +19,7 @@ import type {
   LoginFlags,
   LogoutFlags,
   LogsFlags,
+  McpFlags,
   PolicyFlags,
   ReportFlags,
   RequestsFlags,
@@ -300,6 +301,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+
+  add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

@@ -125,6 +125,11 @@ export interface PolicyCheckFlags extends PolicyFlags {
   readonly command: readonly string[] | undefined
 }
 
+export interface McpFlags extends GlobalFlags {
+  /** A folder; undefined: see `mcp.ts`. */
+  readonly workspace?: string
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }
