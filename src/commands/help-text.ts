@@ -106,10 +106,14 @@ since, --undo only removes the settings that setup added.
 For other clients, setup prints the settings to enter, and asks before it sends
 a test request.
 
+--mcp adds the MCP server "copilot-proxy mcp" instead: the client can then use
+the tools of workspaces, with models of any provider. It needs no login.
+
 Examples:
   copilot-proxy setup claude
   copilot-proxy setup codex --dry-run
   copilot-proxy setup opencode --undo
+  copilot-proxy setup claude --mcp
   copilot-proxy setup --print cursor
 `
 

@@ -171,6 +171,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--dry-run', 'show the changes without making them')
     .option('--undo', 'undo the changes of setup')
     .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--mcp', 'add the tools of workspaces (MCP) instead of models').conflicts('model'))
     .addOption(new Option('--print', 'print the settings without writing them').conflicts(['dryRun', 'undo', 'yes']))
     .action(
       run(async (flags: SetupFlags, client: SnippetId) =>

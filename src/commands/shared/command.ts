@@ -194,4 +194,6 @@ export interface SetupFlags extends GlobalFlags {
   readonly undo?: true
   readonly yes?: true
   readonly print?: true
+  /** The tools of workspaces instead of models. */
+  readonly mcp?: true
 }
