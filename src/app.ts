@@ -40,6 +40,7 @@ import type { StateDeps } from './http/state-routes.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
+import { registerMcpRoute } from './mcp/server/route.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
@@ -233,7 +234,9 @@ export function buildApp(deps: AppDeps): App {
     if (keys.length === 0) return
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
-    rpc.closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    for (const { closeRevoked } of [rpc, mcp]) {
+      closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    }
     sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
@@ -251,6 +254,14 @@ export function buildApp(deps: AppDeps): App {
   registerStateRoutes(fastify, routeDeps)
   registerRequestRoutes(fastify, deps)
   registerSessionRoutes(fastify, sessionParts)
+  const mcp = registerMcpRoute(fastify, {
+    config: deps.config,
+    workspaces: () => deps.workspaces?.(),
+    admit: admitCall,
+    uploadIdleMs: deadlines.uploadIdleMs,
+    version: deps.version,
+    log: deps.log,
+  })
   registerModelRoutes(fastify, deps.registry, deps.config)
   registerDialectRoutes(fastify, routeDeps)
 
@@ -282,7 +293,7 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await Promise.all([fastify.close(), rpc.close(graceMs), endSessions(graceMs)])
+      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs), endSessions(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)

@@ -106,10 +106,14 @@ since, --undo only removes the settings that setup added.
 For other clients, setup prints the settings to enter, and asks before it sends
 a test request.
 
+--mcp adds the MCP server "copilot-proxy mcp" instead: the client can then use
+the tools of workspaces, with models of any provider. It needs no login.
+
 Examples:
   copilot-proxy setup claude
   copilot-proxy setup codex --dry-run
   copilot-proxy setup opencode --undo
+  copilot-proxy setup claude --mcp
   copilot-proxy setup --print cursor
 `
 
@@ -415,6 +419,19 @@ Examples:
   copilot-proxy agent --model claude-sonnet-5 --max-steps 10 "Add a README"
   copilot-proxy agent --yes --json "Update the changelog" > events.jsonl
   copilot-proxy agent --demo "What is here? [demo:tool fs_list]"
+`
+
+export const mcp = `
+An MCP server on standard input and output, with the tools of a folder: read,
+search, patch, run commands. MCP clients start it themselves; setup --mcp adds
+it to Claude Code, Codex CLI and opencode. copilot-proxy need not be running.
+
+Without --workspace, it uses the configured workspace that holds this folder, or
+the only one that is configured. If none is configured, it uses this folder.
+
+Examples:
+  copilot-proxy setup claude --mcp
+  copilot-proxy mcp --workspace ~/code/app
 `
 
 export const completion = `

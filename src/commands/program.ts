@@ -20,6 +20,7 @@ import type {
   LoginFlags,
   LogoutFlags,
   LogsFlags,
+  McpFlags,
   PolicyFlags,
   ReportFlags,
   RequestsFlags,
@@ -171,6 +172,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--dry-run', 'show the changes without making them')
     .option('--undo', 'undo the changes of setup')
     .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--mcp', 'add the tools of workspaces (MCP) instead of models').conflicts('model'))
     .addOption(new Option('--print', 'print the settings without writing them').conflicts(['dryRun', 'undo', 'yes']))
     .action(
       run(async (flags: SetupFlags, client: SnippetId) =>
@@ -315,6 +317,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await import('./agent/agent.ts')).agent(context, { ...flags, goal: goal.join(' ') }),
       ),
     )
+
+  add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

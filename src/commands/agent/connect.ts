@@ -64,7 +64,7 @@ async function useRunning(
   { url, health }: FoundDaemon,
   root: string,
 ): Promise<Connection | undefined> {
-  await refuseWrongKey(context, url)
+  await refuseWrongKey(context, url, settings.config)
   const caller = findCallerKey(context, settings.config)
   if (caller === undefined) return undefined
   const session = await findSession(context, { url, key: caller.key }, root)

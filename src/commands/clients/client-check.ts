@@ -180,8 +180,12 @@ function leadsTo(url: URL, daemon: DaemonUrl): boolean {
 }
 
 /** @throws CommandFailure `failed` without a home folder */
-export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
-  const path = clientFiles(homesOf(context))[client]
+export async function findClientFile(
+  context: CommandContext,
+  client: ClientId,
+  filesOf: typeof clientFiles = clientFiles,
+): Promise<string> {
+  const path = filesOf(homesOf(context))[client]
   if (path === undefined) throw new CommandFailure(exitCode.failed, 'You have no home folder. Set HOME.')
   if (client !== 'opencode' || context.env['OPENCODE_CONFIG']) return path
   // opencode reads both files, and this one takes precedence.

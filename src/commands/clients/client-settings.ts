@@ -93,6 +93,16 @@ export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFil
 }
 
 /**
+ * The files with the MCP servers of each client.
+ * Source: code.claude.com/docs/en/mcp (2026-11); `claude mcp add`, `codex mcp add` and `opencode mcp list` as they behave.
+ */
+export function mcpFiles(homes: ClientHomes): ClientFiles {
+  const { env, homeDir } = homes
+  const claudeDir = env['CLAUDE_CONFIG_DIR'] || homeDir
+  return { ...clientFiles(homes), claude: claudeDir && join(claudeDir, '.claude.json') }
+}
+
+/**
  * Every file that opencode merges; later files take precedence (seen with `opencode debug config`).
  * @param folders of the project, the outermost first
  */

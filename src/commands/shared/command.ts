@@ -144,6 +144,11 @@ export interface AgentFlags extends ReportFlags {
   readonly demo?: true
 }
 
+export interface McpFlags extends GlobalFlags {
+  /** A folder; undefined: see `mcp.ts`. */
+  readonly workspace?: string
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }
@@ -208,4 +213,6 @@ export interface SetupFlags extends GlobalFlags {
   readonly undo?: true
   readonly yes?: true
   readonly print?: true
+  /** The tools of workspaces instead of models. */
+  readonly mcp?: true
 }
