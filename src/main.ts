@@ -168,14 +168,15 @@ function reportDefects(stderr: Output, secrets: KnownSecrets): void {
 const typedAheadMs = 50
 
 /** In raw mode a terminal sends keys as they are pressed, and Ctrl-C as a character. */
-async function readKey(signal: AbortSignal): Promise<string> {
+async function readKey(signal: AbortSignal, onReady: () => void): Promise<string> {
   const { stdin } = process
   const drop = (): void => {}
   stdin.setRawMode(true)
   try {
-    stdin.on('data', drop)
+    stdin.on('data', drop).resume()
     await delay(typedAheadMs, undefined, { signal })
     stdin.off('data', drop)
+    onReady()
     const [key]: unknown[] = await once(stdin, 'data', { signal })
     return String(key)
   } finally {

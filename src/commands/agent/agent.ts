@@ -119,8 +119,8 @@ async function decide(
     return 'refuse'
   }
   for (;;) {
-    out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
-    const key = await readKey(interrupt.first).catch(() => '')
+    const prompt = (): void => out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
+    const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
     if (interrupt.first.aborted) return undefined

@@ -1,5 +1,6 @@
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
+import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
@@ -22,23 +23,31 @@ export function createRunScreen(output: Output): RunScreen {
   const { style } = output
   const columns = Math.min(Number.isFinite(output.columns) ? output.columns : 80, 100)
   const diffsShown = new Set<string>()
-  let isLineOpen = false
+  const flow = createFlow(output.write, columns)
   /** The last text was of this kind. */
   let flowing = ''
-
-  function write(text: string): void {
-    output.write(text)
-    if (text !== '') isLineOpen = !text.endsWith('\n')
-  }
+  let lastNotice = ''
 
   function newLine(): void {
-    if (isLineOpen) write('\n')
+    flow.end()
     flowing = ''
   }
 
+  /** A line of any length. */
   function line(text: string, paint: (text: string) => string = style.plain): void {
     newLine()
-    write(`${paint(fit(text, columns))}\n`)
+    output.write(`${paint(text)}\n`)
+  }
+
+  /** A line whose end may be left out. */
+  function shortLine(text: string, paint: (text: string) => string = style.plain): void {
+    line(text.length <= columns ? text : `${text.slice(0, columns - 3).toWellFormed()}...`, paint)
+  }
+
+  /** Sentences. */
+  function wrapped(text: string, paint: (text: string) => string = style.plain): void {
+    const indent = /^ */.exec(text)?.[0] ?? ''
+    for (const each of wrapText(text, columns, indent).slice(0, -1).split('\n')) line(each, paint)
   }
 
   /** Lines of foreign text, indented; those in the middle are left out. */
@@ -47,7 +56,7 @@ export function createRunScreen(output: Output): RunScreen {
     // The end of a program's output tells how it went.
     const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
     if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
-    for (const each of shown) line(`    ${escaped(each)}`, style.dim)
+    for (const each of shown) shortLine(`    ${escaped(each)}`, style.dim)
   }
 
   function diff(text: string, most: number): void {
@@ -67,37 +76,36 @@ export function createRunScreen(output: Output): RunScreen {
     return text.startsWith('@@') ? style.dim : style.plain
   }
 
-  /** Text that comes in pieces. */
-  function flow(kind: string, text: string): void {
-    if (flowing !== kind) newLine()
-    flowing = kind
-    write(text.split('\n').map(escaped).join('\n'))
-  }
-
   function fragment({ kind, text }: Extract<RunEvent, { readonly type: 'fragment' }>): void {
     if (kind === 'step') {
-      newLine()
-      write('\n')
-      line(`-- ${text} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
-    } else if (kind === 'notice') for (const each of text.split('\n')) line(escaped(each), style.yellow)
-    else if (kind !== 'thinking') flow(kind, text)
+      line('')
+      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
+    } else if (kind === 'notice') {
+      lastNotice = text
+      for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
+    } else if (kind !== 'thinking') {
+      if (flowing !== kind) newLine()
+      flowing = kind
+      flow.add(text.split('\n').map(escaped).join('\n'))
+    }
   }
 
   function tool(event: Extract<RunEvent, { readonly type: 'tool' }>): void {
-    if (event.state === 'started') line(`> ${describeCall(event.tool, event.args)}`, style.bold)
+    if (event.state === 'started') shortLine(`> ${describeCall(event.tool, event.args)}`, style.bold)
     if (event.state !== 'ended') return
     const { outcome = 'ok', message = '', durationMs = 0, result = '' } = event
     if (outcome === 'ok') {
       if (foldedTools.has(event.tool)) fold(result.replace(/^exit code \d+.*\n?/, ''), shownResult)
       const isFailedRun = /^exit code (?!0\b)/.test(message)
-      line(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
-    } else line(`  ${outcome}: ${escaped(message)}`, style.red)
+      shortLine(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
+    } else if (outcome === 'approval_refused') line('  refused', style.red)
+    else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
   }
 
   return {
     newLine,
     note: (text) => {
-      for (const each of text.split('\n')) line(each, style.yellow)
+      for (const each of text.split('\n')) wrapped(each, style.yellow)
     },
     show(event) {
       if (event.type === 'fragment') fragment(event)
@@ -121,16 +129,15 @@ export function createRunScreen(output: Output): RunScreen {
   }
 
   function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
-    newLine()
-    write('\n')
-    line(escaped(reason), outcome === 'completed' ? style.green : style.red)
+    line('')
+    if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's words were shown as they came.
     const [facts = ''] = summary.split(/^The model says:$/m)
-    for (const each of facts.trim().split('\n')) if (each !== reason) line(escaped(each))
+    for (const each of facts.trim().split('\n')) if (each !== reason) wrapped(escaped(each))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
-    line(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}`, style.dim)
+    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}`, style.dim)
   }
 }
 
@@ -158,9 +165,41 @@ function escaped(text: string): string {
   return visible(text.replace(/\r$/, '').replaceAll('\t', '    '))
 }
 
-/** Characters of a line that is shown: what is too long would break the layout. */
-function fit(text: string, columns: number): string {
-  return text.length <= columns ? text : `${text.slice(0, columns - 3).toWellFormed()}...`
+/** Writes text that comes in pieces, and breaks its lines between words. */
+function createFlow(write: (text: string) => void, columns: number) {
+  let column = 0
+  let space = ''
+  /** May go on with the next piece. */
+  let word = ''
+  const put = (): void => {
+    if (word === '') return
+    const isTooLong = column > 0 && column + space.length + word.length > columns
+    write(isTooLong ? `\n${word}` : space + word)
+    column = (isTooLong ? 0 : column + space.length) + word.length
+    space = ''
+    word = ''
+  }
+  return {
+    add(text: string): void {
+      for (const part of text.match(/\n|[^\S\n]+|\S+/g) ?? []) {
+        if (/\S/.test(part)) word += part
+        else {
+          put()
+          space = part === '\n' ? '' : space + part
+          if (part !== '\n') continue
+          write('\n')
+          column = 0
+        }
+      }
+    },
+    /** Ends an open line. */
+    end(): void {
+      put()
+      if (column > 0) write('\n')
+      column = 0
+      space = ''
+    },
+  }
 }
 
 function count(number: number, noun: string): string {

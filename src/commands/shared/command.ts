@@ -25,10 +25,10 @@ export interface CommandContext {
   /** Registers work that a second signal waits for, because its result exists nowhere else. */
   readonly beforeExit?: (work: Promise<void>) => void
   /**
-   * Waits for one key on a terminal, without echo; what was typed before is dropped. Ctrl-C is `\u0003` then. Rejects on
-   * abort. Absent: stdin is no terminal.
+   * Waits for one key on a terminal, without echo. What was typed before `onReady` is dropped. Ctrl-C is `\u0003` then.
+   * Rejects on abort. Absent: stdin is no terminal.
    */
-  readonly readKey?: ((signal: AbortSignal) => Promise<string>) | undefined
+  readonly readKey?: ((signal: AbortSignal, onReady: () => void) => Promise<string>) | undefined
   /** Redirects signals to `take` until the returned function is called. */
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** Defaults to the system's. */
