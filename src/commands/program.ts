@@ -15,6 +15,7 @@ import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
   CommandContext,
   DoctorFlags,
+  GatewayTokenFlags,
   LaunchFlags,
   LoginFlags,
   LogoutFlags,
@@ -60,6 +61,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
+const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
@@ -300,6 +302,18 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+
+  const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
+  add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
+  add(gateway, 'token', 'print the token for tool providers', helpText.gatewayToken)
+    .option('--rotate', 'make a new token first, and disconnect all providers')
+    .option('--json', 'print JSON')
+    .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
+  add(gateway, 'providers', 'list the connected tool providers', helpText.gatewayProviders)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayProviders(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

@@ -125,6 +125,10 @@ export interface PolicyCheckFlags extends PolicyFlags {
   readonly command: readonly string[] | undefined
 }
 
+export interface GatewayTokenFlags extends ReportFlags {
+  readonly rotate?: true
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }
