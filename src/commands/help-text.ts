@@ -378,6 +378,41 @@ Examples:
   copilot-proxy policy check -- npm test
 `
 
+export const gateway = `
+Programs on this machine (tool providers) offer tools to your workspaces through
+the gateway. It is open while copilot-proxy runs with a workspace and
+gateway.enabled is true.
+
+Examples:
+  copilot-proxy config set gateway.enabled true
+  copilot-proxy gateway status
+  export TAP_PROVIDER_TOKEN=$(copilot-proxy gateway token)
+`
+
+export const gatewayStatus = `
+Prints the address of the gateway and the file with its token. Exits with 1 and
+says why if the gateway is closed.
+
+Examples:
+  copilot-proxy gateway status
+  copilot-proxy gateway status --json
+`
+
+export const gatewayToken = `
+The token is new each time copilot-proxy starts. Providers that have an older
+one are refused.
+
+Examples:
+  copilot-proxy gateway token
+  copilot-proxy gateway token --rotate
+`
+
+export const gatewayProviders = `
+Examples:
+  copilot-proxy gateway providers
+  copilot-proxy gateway providers --json
+`
+
 export const policyCheck = `
 Names the rule that allows or denies a write or a command, and exits with 1 if
 the policy denies it. Without arguments, prints the policy.

@@ -16,6 +16,7 @@ import type {
   AgentFlags,
   CommandContext,
   DoctorFlags,
+  GatewayTokenFlags,
   LaunchFlags,
   LoginFlags,
   LogoutFlags,
@@ -62,6 +63,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
+const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
@@ -321,6 +323,18 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
+
+  const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
+  add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
+  add(gateway, 'token', 'print the token for tool providers', helpText.gatewayToken)
+    .option('--rotate', 'make a new token first, and disconnect all providers')
+    .option('--json', 'print JSON')
+    .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
+  add(gateway, 'providers', 'list the connected tool providers', helpText.gatewayProviders)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayProviders(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

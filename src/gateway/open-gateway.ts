@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import type { Connection, ConnectionEvents } from '../websocket/connection.ts'
+import { gatewayCommands } from './commands.ts'
 import { isSameSecret, listenForProviders, type CommandReply, type Listener } from './listen.ts'
 import type { ActiveSession } from './messages.ts'
 import { closeCodes, type Surroundings } from './protocol.ts'
@@ -61,9 +62,6 @@ export interface ProviderListing {
   readonly tools: readonly string[]
   readonly calls: CallCounts
 }
-
-/** The commands of `copilot-proxy gateway`, at the gateway's own port. */
-export const gatewayCommands = { providers: 'GET /providers', rotate: 'POST /token/rotate' } as const
 
 /** After `shutdown.pending` for a session that was removed. Ms. */
 const removedSessionMs = 5000

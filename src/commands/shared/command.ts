@@ -149,6 +149,10 @@ export interface McpFlags extends GlobalFlags {
   readonly workspace?: string
 }
 
+export interface GatewayTokenFlags extends ReportFlags {
+  readonly rotate?: true
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }
