@@ -99,9 +99,7 @@ export function isHeaderSafe(token: string): boolean {
 /** The target's host only, because path and query may contain what was sent. */
 function redirectTarget(response: Response, host: string): string {
   const target = URL.parse(response.headers.get('location') ?? '')?.host
-  return target === undefined || target === host
-    ? ''
-    : ` to ${target}. ${causesOf('')}`
+  return target === undefined || target === host ? '' : ` to ${target}. ${causesOf('')}`
 }
 
 /** @param others before the usual ones, each with a comma after it */
@@ -116,9 +114,7 @@ function causesOf(others: string): string {
  */
 export function describeWebPage({ status, headers, text }: Reply, whose: string, others = ''): string | undefined {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
-  return isPage
-    ? `Got a web page instead of ${whose} answer (status ${status}). ${causesOf(others)}`
-    : undefined
+  return isPage ? `Got a web page instead of ${whose} answer (status ${status}). ${causesOf(others)}` : undefined
 }
 
 /** Undefined if the body is larger than any real reply. */

@@ -378,7 +378,9 @@ describe('an exchange that does not work', () => {
 
   test('a redirect gives no token', async () => {
     answerExchanges(() => new HttpResponse(null, { status: 302, headers: { location: 'https://evil.example/' } }))
-    expect(await faultOf(start(memory()).get(never))).toMatchObject({ detail: expect.stringContaining('answered with a redirect') })
+    expect(await faultOf(start(memory()).get(never))).toMatchObject({
+      detail: expect.stringContaining('answered with a redirect'),
+    })
   })
 })
 
