@@ -134,7 +134,7 @@ describe('with systemd', () => {
     const { run, unit } = await createServiceUser()
     const machine = createMachine()
     const { stdout, stderr } = await run(serviceInstall, machine, { dryRun: true })
-    expect(stdout).toMatch(/^# Written by copilot-proxy service install[^]*\[Install\]\nWantedBy=default\.target\n$/)
+    expect(stdout).toMatch(/^# Created by copilot-proxy service install[^]*\[Install\]\nWantedBy=default\.target\n$/)
     expect(stderr).toContain(unit)
     expect(machine.ran).toEqual([])
     await expect(stat(unit)).rejects.toThrow('ENOENT')

@@ -11,11 +11,10 @@ test('the blocked ports are those of fetch', () => {
 })
 
 test('a port that clients could not reach is refused, as a flag and as a setting', async () => {
-  const { run, env } = await createUser()
+  const { run } = await createUser()
   const reason = 'browsers and Node.js refuse to connect to this port. Choose another one, e.g. 4141'
   const flag = await run('serve --demo --port 6000')
   expect({ code: flag.code, stderr: flag.stderr }).toEqual({ code: 2, stderr: expect.stringContaining(reason) })
-  delete env['COPILOT_PROXY_SERVER_PORT']
   const setting = await run('config set server.port 4190')
   expect({ code: setting.code, stderr: setting.stderr }).toEqual({ code: 2, stderr: expect.stringContaining(reason) })
 })

@@ -178,8 +178,9 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
   ].join('\n')
 }
 
-function curlNote({ bodies, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
-  if (body !== null && !isCut) return 'Repeat it:'
+function curlNote({ bodies, method, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
+  // A GET request has no body.
+  if (method === 'GET' || (body !== null && !isCut)) return 'Repeat it:'
   const reason =
     bodies === 'other_key'
       ? `Only the key ${visible(key ?? '(none)')} may read the body of this request.`

@@ -197,7 +197,7 @@ describe('waiting for the person', () => {
 
   test('names what stood in the way when only web pages came back', async () => {
     const { outcome } = await poll([{ status: 403, body: '<!doctype html><title>Just a moment</title>' }])
-    expect(outcome).toEqual({ kind: 'expired', detail: expect.stringContaining('A web page came back') })
+    expect(outcome).toEqual({ kind: 'expired', detail: expect.stringContaining('Got a web page') })
   })
 
   test.each<[string, Answer, string]>([
