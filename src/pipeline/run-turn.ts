@@ -126,7 +126,9 @@ async function openAnswer(
   const statuses: number[] = []
   for (let next: Route = routed; ;) {
     try {
-      return await openRoute(state, ready, next, ownPath, statuses)
+      return await (isAutoModel(next.model)
+        ? openAuto(state, ready, ownPath, statuses)
+        : openRouted(state, ready, next, statuses))
     } catch (error) {
       const status = signal.aborted ? undefined : passingStatus(error)
       const fallback = status && (await routeFallback(state, call, request.model, ownPath, { fallbacks, asked }))
@@ -174,15 +176,13 @@ async function routeFallback(
   return undefined
 }
 
-/** @param statuses of the models of the alias that were asked before */
-async function openRoute(
+/** Opens the answer of a model that upstream chooses. */
+async function openAuto(
   state: PipelineState,
   ready: ReadyCall,
-  routed: Route,
   ownPath: string | undefined,
   statuses: readonly number[],
 ): Promise<ModelAnswer> {
-  if (!isAutoModel(routed.model)) return openRouted(state, ready, routed, statuses)
   const { request, call } = ready
   const { id, signal } = call
 
@@ -210,7 +210,10 @@ async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<
   return { request: recalled ?? request, source: { dialect } }
 }
 
-/** Encodes and sends a routed request; resolves with the answer that upstream has started. */
+/**
+ * Encodes and sends a routed request; resolves with the answer that upstream has started.
+ * @param statuses of the models of the alias that were asked before
+ */
 async function openRouted(
   state: PipelineState,
   { call, request, source, meter, leave }: ReadyCall,
