@@ -230,10 +230,12 @@ async function openRouted(
   meter.routed(model, route, fallback)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
-  const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
+  let warnings: readonly Warning[] = []
   const announce = (): void => {
-    meter.warned(warningsNow())
-    if ('request' in call) call.onRouted?.({ route, warnings: warningsNow(), fallback })
+    const { warnings: ofRequest } = translated.request
+    warnings = choice === undefined ? ofRequest : [...choice.warnings, ...ofRequest]
+    meter.warned(warnings)
+    if ('request' in call) call.onRouted?.({ route, warnings, fallback })
   }
   announce()
 
@@ -270,7 +272,7 @@ async function openRouted(
       },
     })
     meter.accepted(initiator)
-    const adapted = warningsNow().filter(isLossless).map(describeWarning)
+    const adapted = warnings.filter(isLossless).map(describeWarning)
     if (adapted.length > 0) state.log.debug({ requestId: call.id, adapted }, 'adapted the request without loss')
     meter.answered(upstream.headers)
     const nowSeconds = secondsOf(state.now)
@@ -291,7 +293,7 @@ async function openRouted(
         notes: reader.notes,
         redact: state.redact,
       },
-      warnings: warningsNow(),
+      warnings,
       keyName: call.keyName,
       meter,
       chosenFor: choice === undefined ? undefined : request.model,

@@ -103,14 +103,11 @@ export function recallChatReasoning(
   recall: (callId: string) => string | undefined,
 ): CallerRequest {
   const body = chatBodyOf(request)
-  let recalled = false
+  if (!body.value.messages.some((message) => recalledFor(message, recall) !== undefined)) return request
   const messages = body.value.messages.map((message) => {
     const opaque = recalledFor(message, recall)
-    if (opaque === undefined) return message
-    recalled = true
-    return { ...message, reasoning_opaque: opaque }
+    return opaque === undefined ? message : { ...message, reasoning_opaque: opaque }
   })
-  if (!recalled) return request
   // Splices the text: serialising the whole request would round a 64-bit seed.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
   return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.options), sessionId: request.sessionId }
