@@ -65,7 +65,7 @@ function hasCall(list: readonly ChatMessage[], result: ChatMessage): boolean {
   return before.some((message) => message.tool_calls?.some(({ id }) => id === result.tool_call_id))
 }
 
-test('takes time in proportion to a history of 100,000 messages', () => {
+test('takes time in proportion to a history of 100,000 messages', { timeout: 180_000 }, () => {
   const all = messages('U1aA'.repeat(25_000))
   const started = cpuMs()
   expect(windowMessages(all, 5)).toHaveLength(20)
