@@ -96,7 +96,7 @@ export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)
 }
 
-/** The target's host only, because path and query may contain what was sent. */
+/** Returns only the target's host: path and query may repeat secrets of the request. */
 function redirectTarget(response: Response, host: string): string {
   const target = URL.parse(response.headers.get('location') ?? '')?.host
   return target === undefined || target === host ? '' : ` to ${target}. ${causesOf('')}`

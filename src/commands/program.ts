@@ -359,7 +359,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(() => context.stdout.write(`${context.version}\n`))
 
   nameHelp(program, program.name())
-  // With a default action, commander takes every unknown word for an argument, and suggests no similar command.
+  // With a default action, commander treats every unknown word as an argument, and suggests no similar command.
   if (!findCommand(program, argv)) {
     for (const option of serveOptions()) program.addOption(option.hideHelp())
     program.action(run(async (flags: ServeFlags) => (await import('./serve/serve.ts')).loginAndServe(context, flags)))

@@ -59,7 +59,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
 }
 
-/** Defaults and environment, or defaults alone, in place of an invalid configuration: what is left to look for a daemon. */
+/** Replaces an invalid configuration to look for a daemon: defaults and environment, or defaults alone. */
 async function spareSettings(context: CommandContext, places: UserFiles): Promise<LoadedSettings> {
   const hasFile = await access(places.configFile).then(
     () => true,
@@ -89,7 +89,7 @@ interface Findings extends StoredLogin {
   readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
-  /** Who listens at the address where no daemon answers. */
+  /** Who listens at the address if no daemon answers. */
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string

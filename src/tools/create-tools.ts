@@ -21,7 +21,7 @@ export interface RunLimits extends ToolLimits {
 export interface ToolsDeps {
   /** The tool of an earlier source hides one of the same name in a later one. */
   readonly sources: readonly ToolSource[]
-  /** Read anew for each call and each gate. */
+  /** Read again for each call and each gate. */
   readonly limits: () => RunLimits
   readonly log: Logger
   /** Monotonic. Ms. */

@@ -24,7 +24,7 @@ const maxLimit = 10_000
 /** So long it looks for files that come before those it has. Ms. */
 const walkMs = 300
 
-/** A list that takes longer is given as far as it is: a caller can ask for a narrower one. Ms. */
+/** A list that takes longer ends here: a caller can ask for a narrower one. Ms. */
 const defaultDeadlineMs = 1500
 
 /** Of `defaultDeadlineMs` for looking at the files again. Ms. */
@@ -58,7 +58,7 @@ export async function listFiles(
       const path = pathOf(output)
       if (glob.matches(path)) files.push(path)
     }
-    // One more than asked for tells that there are more.
+    // One more than requested shows that there are more.
     if (files.length > 2 * maxLimit) files = firstOf(files, wanted + 1)
     return files.length <= wanted || performance.now() < walkedAt
   }

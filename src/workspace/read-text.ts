@@ -19,7 +19,7 @@ export interface Text {
 }
 
 interface ReadTextLimits {
-  /** What is read of a file at most. */
+  /** The most that is read of a file. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
 }

@@ -49,7 +49,7 @@ export type RewriteText = (folder: Folder, path: string, text: string, context: 
 
 /** A program that reads a text and writes what becomes of it. */
 export interface Filter {
-  /** What the policy must allow: the words that are the same for every file. */
+  /** The words that the policy must allow: those that are the same for every file. */
   readonly words: readonly string[]
   /** Whether the path of the file is added as the last word. */
   readonly takesPath: boolean

@@ -51,7 +51,7 @@ const defaultDeadlineMs = 20_000
 /** What ripgrep says of one line of a file, as JSON; longer ones are looked at without parsing. Bytes. */
 const maxRecordBytes = 512 * 1024
 
-/** What is kept of the beginning of a longer one. Bytes. */
+/** The part of a longer line that is kept, from its beginning. Bytes. */
 const keptBytes = 8 * 1024
 
 /** More than the numbers at its end have. Bytes. */
@@ -101,7 +101,7 @@ export async function searchCode(
       '--no-pre',
       '--engine=default',
       caseSensitive ? '--case-sensitive' : '--ignore-case',
-      // A match takes the remainder of its line: ripgrep takes 1 GB to tell the 10 million places of an `a` in a line of 10 MB.
+      // A match takes the remainder of its line: ripgrep needs 1 GB to report the 10 million positions of an `a` in a line of 10 MB.
       `--regexp=(?:${regex ? query : escapeExpression(query)})(?-u:.)*`,
     ],
     signal,
@@ -183,7 +183,7 @@ type FileRecord =
   | { readonly type: 'line'; readonly value: LineRecord }
   | { readonly type: 'end' }
 
-/** Makes hits of the records of one file after the other: ripgrep does not mix files. `onFile` returns whether to go on. */
+/** Makes hits of the records of one file after the other: ripgrep does not mix files. `onFile` returns whether to continue. */
 function createFileReader(onFile: (found: FoundFile) => boolean): (record: FileRecord) => boolean {
   let file = ''
   let lines: LineRecord[] = []

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { blockedPorts } from '../../src/config/blocked-ports.ts'
+import { blockedPorts } from '../../src/config/setting-types.ts'
 import { createUser } from '../commands/harness.ts'
 
 test('the blocked ports are those of fetch', () => {

@@ -18,7 +18,7 @@ export interface StateFiles {
   readonly logFile: string
 }
 
-/** Creates nothing. @throws CommandFailure where there is no home folder */
+/** Creates nothing. @throws CommandFailure if there is no home folder */
 export function findStateFiles(context: CommandContext): StateFiles {
   const dir = findStateDir(context)
   return { dir, recordFile: join(dir, 'daemon.json'), logFile: join(dir, 'daemon.log') }
@@ -103,7 +103,7 @@ const daemonRecord = z.object({
 })
 export type DaemonRecord = z.infer<typeof daemonRecord>
 
-/** Undefined where the file is missing or invalid. */
+/** Undefined if the file is missing or invalid. */
 export async function readDaemonRecord(path: string): Promise<DaemonRecord | undefined> {
   try {
     return daemonRecord.safeParse(parseJson(await nodeFs.readFile(path, 'utf8'))).data

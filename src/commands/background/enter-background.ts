@@ -29,7 +29,7 @@ const noProcessStart =
   'copilot-proxy cannot run in the background, because this system does not report when a process started. ' +
   'Run: copilot-proxy serve'
 
-/** @throws CommandFailure `failed` where another background daemon runs, or the state folder is unusable */
+/** @throws CommandFailure `failed` if another background daemon runs, or the state folder is unusable */
 export async function enterBackground(
   context: CommandContext,
   starter: BackgroundStarter,

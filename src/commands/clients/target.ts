@@ -119,7 +119,7 @@ const answerTimeoutMs = 5000
 /**
  * The chat models of a running daemon. After its start, a daemon lists built-in models; this waits for those of the
  * accounts.
- * @throws CommandFailure also where no model can be used now
+ * @throws CommandFailure also if no model can be used now
  */
 async function fetchClientModels(
   context: CommandContext,
@@ -152,7 +152,7 @@ const builtInNote =
 
 /**
  * Writes a note that the list is built in.
- * @throws CommandFailure where no provider is usable
+ * @throws CommandFailure if no provider is usable
  */
 async function explainBuiltIn(
   context: CommandContext,

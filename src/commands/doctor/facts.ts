@@ -44,7 +44,7 @@ export async function openFacts(context: CommandContext, configFlag: string | un
   const { env } = context
   return {
     config: state,
-    /** Undefined where the paths are unknown. */
+    /** Undefined if the paths are unknown. */
     files: async () => places && readFileFacts(context, places, settings),
     trust: () => readTrust(env),
     clients: () => readClientSettings({ ...homesOf(context), readFile: readSmallFile }),
@@ -177,7 +177,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
   })
 
   return {
-    /** Of the hosts of a provider; empty where it is not in use. */
+    /** Of the hosts of a provider; empty if it is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     login,
     /** The exchange with GitHub for a Copilot token. */
@@ -186,7 +186,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const { login: own } = await copilot()
       return own === undefined ? aborted : fetchCopilotUser(askBriefly(own), own.githubToken, signal)
     }),
-    /** Requested with the token of `exchange`; undefined where there is none. */
+    /** Requested with the token of `exchange`; undefined if there is none. */
     copilotModels: once(async () => {
       const { login: own } = await copilot()
       const outcome = await exchange()

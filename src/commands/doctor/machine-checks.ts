@@ -172,7 +172,7 @@ function lengthOf(ms: number): string {
 export interface PortFacts {
   readonly host: string
   readonly port: number
-  /** The error code of a failed `listen`; undefined where it succeeded. */
+  /** The error code of a failed `listen`; undefined if it succeeded. */
   readonly code: string | undefined
   /** Only where the port is in use. */
   readonly holder: PortHolder

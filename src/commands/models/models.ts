@@ -202,7 +202,7 @@ function amount(credit: number | null): string {
   return credit === null ? '?' : String(Number(credit.toFixed(2)))
 }
 
-/** `264k`; '' where unknown. */
+/** `264k`; '' if unknown. */
 function tokens(count: number | null): string {
   return count === null ? '' : shortCount(count)
 }
@@ -299,7 +299,7 @@ function providersOf(rows: readonly ListedModel[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.copilot_proxy.provider))
 }
 
-/** Empty where every model is from an account. */
+/** Empty if every model is from an account. */
 function builtInNote(list: readonly ListedModel[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''

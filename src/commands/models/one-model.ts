@@ -114,7 +114,7 @@ function list(items: readonly string[]): string {
   return items.map(visible).join(', ')
 }
 
-/** '' where unknown. */
+/** '' if unknown. */
 function tokens(count: number | null): string {
   return count === null ? '' : `${shortCount(count)} tokens`
 }

@@ -114,7 +114,7 @@ function refuseExposed(context: CommandContext, settings: LoadedSettings): void 
   if (exposed !== undefined) throw new CommandFailure(exitCode.usage, `${exposed} (auth.strict-permissions)`)
 }
 
-/** @throws CommandFailure `failed` where the daemon cannot listen */
+/** @throws CommandFailure `failed` if the daemon cannot listen */
 async function startServing(
   context: CommandContext,
   settings: LoadedSettings,

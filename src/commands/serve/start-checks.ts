@@ -69,7 +69,7 @@ function isReadableByOthers(file: string): boolean {
 
 /**
  * Checks that stored logins are protected as configured.
- * @throws CommandFailure `failed` where others can access one and `auth.strict-permissions` is on; RecordStoreError
+ * @throws CommandFailure `failed` if others can access one and `auth.strict-permissions` is on; RecordStoreError
  * `keychain` where `auth.store: keychain` finds no keychain
  */
 export async function requireLoginsKept(context: CommandContext, settings: LoadedSettings): Promise<void> {

@@ -50,7 +50,7 @@ export interface ServiceManager {
 
 interface ActivationStep {
   readonly command: CommandLine
-  /** It fails where there is nothing to undo. */
+  /** It fails if there is nothing to undo. */
   readonly mayFail?: true
   /** Succeeds until the effect of the command is complete, which may be after it returns. */
   readonly whileThere?: CommandLine

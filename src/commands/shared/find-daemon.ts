@@ -94,7 +94,7 @@ export function networkAddresses(host: string, interfaces: ReturnType<typeof net
   )
 }
 
-/** The health of the copilot-proxy at this address; undefined where none answers. */
+/** The health of the copilot-proxy at this address; undefined if none answers. */
 export async function askHealth(
   url: string,
   fetch: typeof globalThis.fetch,
@@ -110,14 +110,14 @@ export async function askHealth(
 
 export interface DaemonAddress {
   readonly url: string
-  /** Undefined where it is unknown: the daemon may need none. */
+  /** Undefined if it is unknown: the daemon may need none. */
   readonly key: string | undefined
 }
 
 export interface DaemonReply {
   readonly ok: boolean
   readonly status: number
-  /** Undefined where the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly body: unknown
 }
 
@@ -242,7 +242,7 @@ export async function findPortHolder(
 const listening = '0A'
 
 /**
- * Whether only other users of this machine listen on a port; false where there is no process file system. Never
+ * Whether only other users of this machine listen on a port; false if there is no process file system. Never
  * throws.
  */
 export async function isForeignListener(port: number, procDir = '/proc'): Promise<boolean> {
@@ -301,7 +301,7 @@ export interface CallerKey {
 }
 
 /**
- * The key that a client on this machine sends; undefined where the configuration holds only hashes of keys. The key is
+ * The key that a client on this machine sends; undefined if the configuration holds only hashes of keys. The key is
  * registered as a secret.
  */
 export function findCallerKey({ env, secrets }: CommandContext, { server }: Config): CallerKey | undefined {

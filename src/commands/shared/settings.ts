@@ -38,7 +38,7 @@ export type SettingsResult =
 
 /**
  * @param configFlag `--config` as written
- * @throws CommandFailure `failed` where the home or working directory does not exist, `usage` where COPILOT_PROXY_HOME
+ * @throws CommandFailure `failed` if the home or working directory does not exist, `usage` if COPILOT_PROXY_HOME
  * is not a usable path
  */
 export function findFiles(context: CommandContext, configFlag: string | undefined): UserFiles {
@@ -142,7 +142,7 @@ export function toConfigFlags(flags: ServeFlags): readonly Flag[] {
 
 /**
  * Relative folders of `--workspace` mean those of this working directory, also in the background daemon.
- * @throws CommandFailure `failed` where the working directory does not exist
+ * @throws CommandFailure `failed` if the working directory does not exist
  */
 export function withAbsoluteFolders(context: CommandContext, flags: ServeFlags): ServeFlags {
   if (flags.workspace === undefined) return flags

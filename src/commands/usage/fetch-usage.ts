@@ -87,7 +87,7 @@ const report = z.object({
 export interface DaemonUsage {
   /** Of the ChatGPT plan; undefined before the first answer reports it. */
   readonly codex: PlanUse | undefined
-  /** Undefined where the daemon could not fetch it. */
+  /** Undefined if the daemon could not fetch it. */
   readonly account: CopilotAccount | undefined
   /** Undefined for a daemon of another version; the stored totals replace them. */
   readonly totals: UsageTotals | undefined
@@ -96,7 +96,7 @@ export interface DaemonUsage {
 }
 
 /**
- * Quota and usage of the running daemon; undefined where none answers in time.
+ * Quota and usage of the running daemon; undefined if none answers in time.
  * @throws KeyRefused by the daemon
  */
 export async function askUsage(

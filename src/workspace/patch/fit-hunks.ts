@@ -28,7 +28,7 @@ export interface Misfit {
 
 export interface FitOptions {
   readonly path: string
-  /** Every hunk must match where it says. */
+  /** Every hunk must match at its stated line. */
   readonly isExact: boolean
   /** The caller stated the file's hash, and it is right: line numbers can be trusted. */
   readonly isBaseKnown: boolean

@@ -2,6 +2,7 @@ import { expect, test, onTestFinished, vi } from 'vitest'
 import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
 import { chatRequest } from '../../../../src/translate/chat/wire.ts'
 import { errorOf, hello } from '../request-helpers.ts'
+import { cpuMs } from '../../../cpu-time.ts'
 
 const decode = (body: unknown) => decodeChatRequest(JSON.stringify(body))
 const refused = (body: unknown) => errorOf(() => decode(body))
@@ -329,7 +330,7 @@ test('reads a body that is not ASCII, from text alone and with its bytes', () =>
   expect(decodeChatRequest(text).body).toEqual(decodeChatRequest(text, bytes).body)
 })
 
-test('takes 100,000 messages', () => {
+test('takes 100,000 messages', { timeout: 180_000 }, () => {
   const messages = Array.from({ length: 100_000 }, (_, at) =>
     at % 2 === 0
       ? { role: 'user', content: [{ type: 'text', text: 'x' }, image] }
@@ -339,10 +340,10 @@ test('takes 100,000 messages', () => {
           tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
         },
   )
-  const started = performance.now()
+  const started = cpuMs()
   expect(decode({ model: 'm', messages }).hasAgentHistory).toBe(true)
   // Around 0.1 s on a slow machine; a check that is not linear takes minutes.
-  expect(performance.now() - started).toBeLessThan(5000)
+  expect(cpuMs() - started).toBeLessThan(5000)
   expect(refused({ model: 'm', messages: [...messages, {}] })).toMatchObject({ path: 'messages[100000].role' })
 })
 
