@@ -5,8 +5,8 @@ import { formatPath, refuseType } from './invalid.ts'
 
 /**
  * Creates the check of a body against a schema. It runs the schemas of the members that are present, in the order of the
- * schema: a body has a few of some thirty members. zod's own check of the object also makes a copy, which is not needed,
- * and takes 6 µs where this takes 1 (Node 24.21). The schema may have no refinements of its own.
+ * schema: a body has a few of some thirty members. zod's own check of the object makes a copy that nobody reads, 2.3 KB a
+ * request, and compiles a function at the first request (Node 24.21). The schema may have no refinements of its own.
  * @returns a function that throws Fault `invalid_request` for the first wrong member
  */
 export function createMemberCheck({ shape }: z.ZodObject<Readonly<Record<string, z.ZodType>>>) {
