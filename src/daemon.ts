@@ -54,6 +54,8 @@ export interface DaemonOptions {
   readonly clientIdsFile?: string | undefined
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir?: string | undefined
+  /** False: messages and runs are in memory only, because another process may have the file of `workspacesDir`. */
+  readonly keepsSessions?: boolean | undefined
   /** The user's own folder, for paths of workspaces that begin with `~`. May throw. */
   readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
@@ -288,6 +290,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return opened.openCompanion({
       config: () => config,
       dataDir: options.workspacesDir,
+      keepsSessions: options.keepsSessions ?? true,
       homeDir: options.homeDir ?? noHome,
       runTurn: (call) => runWithinCredits(call),
       modelFacts,

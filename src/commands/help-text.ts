@@ -394,6 +394,29 @@ Examples:
   copilot-proxy policy init --workspace ~/code/app
 `
 
+export const agent = `
+The model looks at files, changes them and runs commands, step by step, as
+.agent-policy.yaml in the folder allows; without that file it only reads. Before
+each change or command you are asked: y allows it once, a for the rest of the
+run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and tells what
+was changed.
+
+It needs the setting workspace.read-only: false. To allow nothing but what the
+policy names, and to be asked nothing: --yes.
+
+Uses the running copilot-proxy if it serves the folder (serve --workspace), else
+one of its own until the run has ended.
+
+Exits with 0 if the model finished, with 1 if the run failed or reached a limit,
+with 3 if you are not logged in, and with 130 if you cancelled it.
+
+Examples:
+  copilot-proxy agent "The test of totals fails. Fix it."
+  copilot-proxy agent --model claude-sonnet-5 --max-steps 10 "Add a README"
+  copilot-proxy agent --yes --json "Update the changelog" > events.jsonl
+  copilot-proxy agent --demo "What is here? [demo:tool fs_list]"
+`
+
 export const completion = `
 Completes commands and options, and the names of models, keys and settings.
 

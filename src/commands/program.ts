@@ -13,6 +13,7 @@ import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
+  AgentFlags,
   CommandContext,
   DoctorFlags,
   LaunchFlags,
@@ -300,6 +301,20 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+
+  add(program, 'agent', 'let a model work in a folder', helpText.agent)
+    .argument('<goal...>', 'what to do, in your words')
+    .option('--workspace <folder>', 'the folder (default: this one)')
+    .option('--model <model>', 'model to use (default: agent.model, or the choice of Copilot)')
+    .option('--yes', 'approve everything that the policy allows')
+    .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
+    .option('--json', 'print events as JSON, one per line')
+    .option('--demo', 'use a simulated Copilot: no account, no network')
+    .action(
+      run(async (flags: AgentFlags, goal: readonly string[]) =>
+        (await import('./agent/agent.ts')).agent(context, { ...flags, goal: goal.join(' ') }),
+      ),
+    )
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

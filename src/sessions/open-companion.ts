@@ -8,6 +8,8 @@ import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
+  /** False: messages and runs are in memory only. */
+  readonly keepsSessions: boolean
   /** For messages that name none, if the configuration names none. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
@@ -25,12 +27,12 @@ function monotonicMs(): number {
 
 /** Opens the configured workspaces and their sessions. */
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
-  const { config, dataDir, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
+  const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
   const workspaces = await openWorkspaces(deps)
   const sessions = openSessions({
     config,
     workspaces,
-    file: dataDir === undefined ? inMemory : join(dataDir, 'sessions.db'),
+    file: dataDir === undefined || !keepsSessions ? inMemory : join(dataDir, 'sessions.db'),
     async runAgent(task) {
       // Loaded with the first message.
       const { runAgent } = await import('../agent/run-agent.ts')

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
-import { codeTools } from '../tools/code-tools.ts'
+import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
@@ -54,9 +54,9 @@ export async function openWorkspaces({ config, dataDir, homeDir, log }: Workspac
 
   const tools = createTools({
     sources: [
-      createWorkspaceTools({ journal: (session) => journalOf(session) }),
+      createWorkspaceTools({ journal: journalOf }),
       createCommandTools(),
-      { tools: () => codeTools },
+      createCodeTools({ journal: journalOf }),
       createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
     ],
     limits: () => {

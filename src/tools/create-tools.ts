@@ -168,7 +168,6 @@ export function createTools(deps: ToolsDeps): Tools {
   /** @throws ToolError `denied` */
   async function passGates(tool: Tool, session: Session, { writes = [], argv, cwd }: Intent): Promise<void> {
     if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
-    if (tool.effect === 'write' && argv !== undefined) throw denied(`${tool.name} is a tool that runs no program.`)
     if (deps.limits().isReadOnly) {
       throw denied('Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.')
     }

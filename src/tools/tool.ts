@@ -3,7 +3,10 @@ import type { Session } from './session.ts'
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
 export type ParametersSchema = Readonly<Record<string, unknown>>
 
-/** `read` changes nothing, `write` changes files below the root, `run` starts a program. */
+/**
+ * `read` changes nothing. `write` changes files below the root; it may start a formatter of the workspace for them. `run` is for
+ * starting programs.
+ */
 export type ToolEffect = 'read' | 'write' | 'run'
 
 /** What a call is about to do, for the policy and for the person who approves it. */

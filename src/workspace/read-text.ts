@@ -51,6 +51,12 @@ export async function readText(
   }
 }
 
+/** The text of a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */
+export function toText(bytes: Buffer, path: string): string {
+  refuseOther(bytes, path)
+  return decode(bytes, path)
+}
+
 function refuseOther(bytes: Buffer, path: string): void {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {

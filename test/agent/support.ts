@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { AgentEvent } from '../../src/agent/agent-event.ts'
 import type { AgentSettings, AgentTask } from '../../src/agent/agent-task.ts'
 import type { AgentDeps } from '../../src/agent/run-agent.ts'
-import { codeTools } from '../../src/tools/code-tools.ts'
+import { createCodeTools } from '../../src/tools/code-tools.ts'
 import { createCommandTools } from '../../src/tools/command-tools.ts'
 import { createTools } from '../../src/tools/create-tools.ts'
 import { createRegistryTools } from '../../src/tools/registry-tools.ts'
@@ -23,6 +23,8 @@ interface AgentOptions {
   readonly text: string
   readonly settings?: Partial<AgentSettings>
   readonly approve?: AgentTask['approve']
+  readonly deps?: Partial<AgentDeps>
+  readonly history?: AgentTask['history']
 }
 
 const settings: AgentSettings = {
@@ -36,7 +38,15 @@ const settings: AgentSettings = {
 }
 
 /** A task over a real folder with the real tools, and a real daemon in front of the simulated Copilot. */
-export async function openAgent({ files = {}, mode = 'agent', text, settings: more, approve }: AgentOptions) {
+export async function openAgent({
+  files = {},
+  mode = 'agent',
+  text,
+  settings: more,
+  approve,
+  deps: otherDeps,
+  history = [],
+}: AgentOptions) {
   const { daemon, demo } = await openProxy()
   const log = recordingLog()
   const root = await makeFolder(files)
@@ -51,7 +61,7 @@ export async function openAgent({ files = {}, mode = 'agent', text, settings: mo
     sources: [
       createWorkspaceTools({ journal: async () => journal }),
       createCommandTools(),
-      { tools: () => codeTools },
+      createCodeTools({ journal: async () => journal }),
       createRegistryTools({
         sessions: () => [session],
         list: (each) => tools.list(each),
@@ -73,6 +83,7 @@ export async function openAgent({ files = {}, mode = 'agent', text, settings: mo
     },
     randomId: randomUUID,
     log,
+    ...otherDeps,
   }
   const events: AgentEvent[] = []
   const cancel = new AbortController()
@@ -82,7 +93,7 @@ export async function openAgent({ files = {}, mode = 'agent', text, settings: mo
     mode,
     text,
     attachments: [],
-    history: [],
+    history,
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',
@@ -91,5 +102,15 @@ export async function openAgent({ files = {}, mode = 'agent', text, settings: mo
     emit: (event) => events.push(event),
     approve: approve ?? (async () => 'once'),
   }
-  return { deps, task, events, root, demo, log, journal, cancel: () => cancel.abort() }
+  return { deps, task, events, root, demo, log, journal, session, cancel: () => cancel.abort() }
+}
+
+/** A prompt that makes the simulated model follow a script. */
+export function scriptOf(...steps: readonly object[]): string {
+  return `Do it. [demo:script ${JSON.stringify(steps)}]`
+}
+
+/** A script step of the JSON protocol. */
+export function jsonStep(value: unknown): { readonly text: string } {
+  return { text: `Here it is:\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`` }
 }

@@ -38,7 +38,7 @@ export async function diffOf(
     return `Binary files ${before === null ? '/dev/null' : `a/${path}`} and ${after === null ? '/dev/null' : `b/${path}`} differ\n`
   }
   const file = await toFileLines(old, pace)
-  const edits = await compare(file, await toFileLines(changed, pace), pace)
+  const edits = await compareLines(file, await toFileLines(changed, pace), pace)
   const kind = before === null ? 'create' : after === null ? 'delete' : 'modify'
   return renderDiff({ kind, from: path, to: path, oldMode: undefined, newMode: undefined, file, edits }, pace)
 }
@@ -105,7 +105,8 @@ function range(index: number, count: number): string {
   return `${count === 0 ? index : index + 1},${count}`
 }
 
-async function compare(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
+/** What to change in `old` to get the other lines. */
+export async function compareLines(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
   const idOf = new Map<Line, number>()
   const toIds = async (file: FileLines): Promise<number[]> => {
     const ids: number[] = []
