@@ -167,10 +167,11 @@ function reportDefects(stderr: Output, secrets: KnownSecrets): void {
 /** How long what was typed before a question is dropped: a terminal hands it over at once. Ms. */
 const typedAheadMs = 50
 
+function drop(): void {}
+
 /** In raw mode a terminal sends keys as they are pressed, and Ctrl-C as a character. */
 async function readKey(signal: AbortSignal, onReady: () => void): Promise<string> {
   const { stdin } = process
-  const drop = (): void => {}
   stdin.setRawMode(true)
   try {
     stdin.on('data', drop).resume()

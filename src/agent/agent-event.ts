@@ -24,7 +24,7 @@ interface ToolEventBase {
   readonly step: number
 }
 
-export type ToolEvent =
+type ToolEvent =
   | (ToolEventBase & { readonly state: 'started'; readonly args: unknown })
   | (ToolEventBase & { readonly state: 'progress'; readonly text: string; readonly stream?: 'stdout' | 'stderr' })
   | (ToolEventBase & {
@@ -45,9 +45,9 @@ export type ToolOutcome = 'ok' | ToolFailure['kind']
 export type ApprovalDecision = 'once' | 'run' | 'refuse'
 
 /** `expired`: the run ended before a person decided. */
-export type ApprovalState = 'pending' | ApprovalDecision | 'expired'
+type ApprovalState = 'pending' | ApprovalDecision | 'expired'
 
-export interface ApprovalEvent {
+interface ApprovalEvent {
   readonly type: 'approval'
   readonly approvalId: string
   readonly callId: string
@@ -62,7 +62,7 @@ export interface ApprovalEvent {
 }
 
 /** A change that was made. */
-export interface DiffEvent {
+interface DiffEvent {
   readonly type: 'diff'
   readonly callId: string
   /** Of the journal's entry: `mcp.edit.undo` takes it. */

@@ -48,7 +48,7 @@ export async function askModel(
       message: wordError(fault.error, call.id).message,
       status: statusOf(fault.error),
       isModelMissing: kind === 'model_not_found',
-      isTooLong: kind === 'upstream_status' && isPromptTooLong(fault.error),
+      isTooLong: (kind === 'upstream_status' || kind === 'upstream_failed') && isPromptTooLong(fault.error),
       isBeforeAnswer: parts.size === 0,
     }
     return { ok: false, failure }

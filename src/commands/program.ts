@@ -306,7 +306,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
 
-  add(program, 'agent', 'let a model work in a folder, under its policy', helpText.agent)
+  add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'what to do, in your words')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the choice of Copilot)')

@@ -306,8 +306,11 @@ function saying(text: string): TurnItem {
   return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
 }
 
+function long(word: string): TurnItem[] {
+  return [userMessage(`${word} `.repeat(20_000)), saying(word)]
+}
+
 describe('a conversation that is too long', () => {
-  const long = (word: string): TurnItem[] => [userMessage(`${word} `.repeat(20_000)), saying(word)]
   const history = [...long('one'), ...long('two'), ...long('three'), ...long('four'), ...long('five')]
 
   test('is summarised before the request, and the summary takes the place of what it tells', () => {

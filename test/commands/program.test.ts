@@ -41,6 +41,7 @@ const commands = [
   'policy',
   'policy check',
   'policy init',
+  'agent',
 ]
 
 test.each(commands)('help of "%s" fits 80 columns and stays as it is', async (command) => {

@@ -105,7 +105,7 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
   }
 }
 
-async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {
+async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator {
   const decoder = createSseDecoder()
   for await (const chunk of body) {
     for (const { event, data } of decoder.push(chunk)) {
