@@ -18,6 +18,9 @@ export interface SessionEventsRoute {
 /** A listener that reads nothing for this long is disconnected. It can resume. Ms. */
 const stalledMs = 5 * 60 * 1000
 
+/** How long a stream that we end may take to reach its listener. Ms. */
+const lastMs = 1000
+
 /** `GET /events`: what happens in the sessions, as server-sent events. */
 export function registerSessionEvents(app: FastifyInstance, { companion }: SessionEventsDeps): SessionEventsRoute {
   const open = new Map<ServerResponse, () => void>()
@@ -63,6 +66,8 @@ export function registerSessionEvents(app: FastifyInstance, { companion }: Sessi
     open.set(response, () => {
       leave()
       out.end()
+      const late = setTimeout(() => response.destroy(), lastMs).unref()
+      response.once('close', () => clearTimeout(late))
     })
     response.on('drain', () => {
       clearTimeout(stalled)

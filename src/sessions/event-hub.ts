@@ -48,7 +48,8 @@ export interface EventHub {
   ) => Listening
   /** Drops what is kept in memory of a session. */
   readonly forget: (sessionId: string) => void
-  readonly listeners: () => number
+  /** The id of the newest event; undefined before the first. */
+  readonly newest: () => number | undefined
   /** Stores and sends what was published, and ends the timers. */
   readonly close: () => void
 }
@@ -105,6 +106,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   let lost: { readonly from: number; readonly to: number } | undefined
   let lastId: number | undefined
   let endGather: (() => void) | undefined
+  let endRetry: (() => void) | undefined
   let endHeartbeat: (() => void) | undefined
 
   function newestId(): number {
@@ -115,11 +117,26 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     return lastId
   }
 
-  function arm(delayMs: number): void {
-    endGather ??= setTimer(() => {
-      endGather = undefined
+  function gather(): void {
+    endGather ??= setTimer(flush, gatherMs)
+  }
+
+  function retry(): void {
+    endRetry ??= setTimer(() => {
+      endRetry = undefined
       flush()
-    }, delayMs)
+    }, retryMs)
+  }
+
+  /** Where the events after this one begin in `kept`. */
+  function indexAfter(id: number): number {
+    let [from, to] = [0, kept.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((kept[middle]?.id ?? 0) > id) to = middle
+      else from = middle + 1
+    }
+    return from
   }
 
   function flush(): void {
@@ -130,11 +147,9 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     gatheredLength = 0
     kept.push(...rows)
     for (const { data } of rows) keptSum += data.length
-    const savedBefore = savedTo ?? 0
-    const unsaved = kept.filter(({ id }) => id > savedBefore)
     // Stored before they are sent: after a crash, no listener knows an event that is not there.
-    if (save(unsaved)) savedTo = lastId
-    else arm(retryMs)
+    if (save(kept.slice(indexAfter(savedTo ?? 0)))) savedTo = lastId
+    else retry()
     forgetOld()
     if (rows.length > 0) send(rows)
   }
@@ -182,7 +197,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     const end = lost !== undefined && cursor < lost.from ? lost.from - 1 : newestId()
     const firstKept = kept[0]?.id ?? newestId() + 1
     const isInMemory = firstKept <= cursor + 1
-    const rows = isInMemory ? kept.filter(({ id }) => id > cursor) : read(cursor, session, pageEvents)
+    const rows = isInMemory ? kept.slice(indexAfter(cursor)) : read(cursor, session, pageEvents)
     if (rows === undefined) return { text: toGap({ from: cursor + 1, to: firstKept - 1 }), last: firstKept - 1 }
     let text = ''
     let last = cursor
@@ -223,7 +238,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       }
       gatheredLength += event.type === 'fragment' ? event.text.length : 1024
       if (gatheredLength > maxGathered) flush()
-      else arm(gatherMs)
+      else gather()
     },
     flush,
     listen(sink, { session, after }) {
@@ -246,10 +261,10 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       keptSum = 0
       for (const { data } of kept) keptSum += data.length
     },
-    listeners: () => listeners.size,
+    newest: () => lastId,
     close() {
-      if (gathered.length > 0 || endGather !== undefined) flush()
-      endGather?.()
+      flush()
+      endRetry?.()
       endHeartbeat?.()
       listeners.clear()
     },

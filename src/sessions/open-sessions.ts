@@ -19,6 +19,8 @@ export interface SessionsDeps {
   readonly workspaces: Pick<Workspaces, 'sessions' | 'find' | 'onChange'>
   /** `:memory:` for one that is not kept. */
   readonly file: string
+  /** The largest size of the file. Default: that of the store. */
+  readonly maxBytes?: number | undefined
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** What the journal of a session has since then; undefined if it is not open. */
@@ -56,7 +58,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
   let endPrune: (() => void) | undefined
   let entryCount = 0
 
-  const file = createSessionFile({ file: deps.file, log }, onOpen)
+  const file = createSessionFile({ file: deps.file, maxBytes: deps.maxBytes, log }, onOpen)
   const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
   const saveRun = (run: RunRow): void => writer.put(`run/${run.id}`, run.data.length, (store) => store.putRun(run))
   const savePart = (run: string, { kind, key, data }: Part): void => {
@@ -134,7 +136,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   function onOpen(store: SessionStore): void {
     // A client with an id from another file learns that it has missed something.
-    if (store.lastEventId() === 0) store.setPrunedTo(Math.max(now() - 1, 0))
+    if (store.lastEventId() === 0) store.setPrunedTo(hub.newest() ?? Math.max(now() - 1, 0))
     const unfinished = store.unfinished().filter(({ id }) => runs.find(id) === undefined)
     endPrune ??= setTimer(prune, pruneAgainMs)
     if (unfinished.length > 0) void endRunsOfEarlierProcess(unfinished)

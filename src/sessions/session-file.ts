@@ -5,6 +5,8 @@ import { openSessionStore, type SessionStore } from './session-store.ts'
 export interface SessionFileDeps {
   /** `:memory:` for one that is not kept. */
   readonly file: string
+  /** Default: that of the store. */
+  readonly maxBytes?: number | undefined
   readonly log: Pick<Logger, 'error' | 'warn'>
 }
 
@@ -20,19 +22,23 @@ export interface SessionFile {
 }
 
 /** @param onOpen called with each store that is opened, before anything else uses it */
-export function createSessionFile({ file, log }: SessionFileDeps, onOpen: (store: SessionStore) => void): SessionFile {
+export function createSessionFile(
+  { file, maxBytes, log }: SessionFileDeps,
+  onOpen: (store: SessionStore) => void,
+): SessionFile {
   let store: SessionStore | undefined
 
   function open(): SessionStore {
     if (store !== undefined) return store
-    const opened = openSessionStore(file)
+    const opened = openSessionStore(file, maxBytes)
+    store = opened
     try {
       onOpen(opened)
     } catch (error) {
       opened.close()
+      store = undefined
       throw error
     }
-    store = opened
     return opened
   }
 

@@ -179,6 +179,9 @@ const valueRow = z.object({ value: z.number().nullable() })
 /** Rows that one call of `prune` deletes from a table: it must not hold up the process. */
 const prunedAtOnce = 500
 
+/** More than the limits of `prune` leave of usual messages. */
+const defaultMaxBytes = 2 ** 31
+
 /** How long to wait for a process that has the file open, blocking this one. Ms. */
 const waitMs = 50
 
@@ -186,12 +189,13 @@ const waitMs = 50
  * Opens or creates the file for this process alone, until `close` or its end: two would take each other's runs for
  * interrupted ones.
  * @param file `:memory:` for one that is not kept
+ * @param maxBytes the file grows no larger: a write that would make it so fails as on a full disk
  */
-export function openSessionStore(file: string): SessionStore {
+export function openSessionStore(file: string, maxBytes: number = defaultMaxBytes): SessionStore {
   const guarded = <Result>(act: () => Result): Result => withDatabaseErrors(file, 'the sessions', act)
   const database = guarded(() => openDatabase(file, { waitMs }))
   try {
-    guarded(() => prepare(database, file))
+    guarded(() => prepare(database, file, maxBytes))
   } catch (error) {
     database.close()
     if (!(error instanceof DatabaseError) || error.problem !== 'busy') throw error
@@ -379,7 +383,7 @@ export function openSessionStore(file: string): SessionStore {
   }
 }
 
-function prepare(database: DatabaseSync, file: string): void {
+function prepare(database: DatabaseSync, file: string, maxBytes: number): void {
   const version = database.prepare('PRAGMA user_version').get()?.['user_version']
   if (typeof version !== 'number') throw new DatabaseError('damaged', `Cannot read the sessions in ${file}.`)
   if (version > migrations.length) {
@@ -394,6 +398,8 @@ function prepare(database: DatabaseSync, file: string): void {
   // writes, a crash of this process costs none.
   database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
   if (file !== inMemory) database.prepare('PRAGMA journal_mode = WAL').get()
+  const pageSize = database.prepare('PRAGMA page_size').get()?.['page_size']
+  if (typeof pageSize === 'number') database.prepare(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageSize)}`).get()
   if (version === migrations.length) {
     // Takes the lock. A file that was cut off is found now and not in the middle of a run.
     inTransaction(database, () => database.prepare('SELECT count(*) FROM runs').get())
