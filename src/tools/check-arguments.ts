@@ -13,6 +13,15 @@ const patternMs = 50
 /** Time that the patterns of the running check may still take. A check is synchronous, so that one is enough. Ms. */
 const budget = { leftMs: patternMs }
 
+/** Schemas of this program, whose patterns are known to be fast. */
+const ownSchemas = new WeakSet<ParametersSchema>()
+
+/** On a busy machine even a fast pattern may take longer than the limit for a stranger's. */
+export function trustPatterns(schema: ParametersSchema): ParametersSchema {
+  ownSchemas.add(schema)
+  return schema
+}
+
 const validators = new WeakMap<ParametersSchema, ValidateFunction>()
 
 /** Checks schemas themselves. Compiled once, because that takes longer than a schema of a tool. */
@@ -57,7 +66,10 @@ function compile(schema: ParametersSchema): ValidateFunction {
       meta: false,
       validateSchema: false,
       // The optimiser takes seconds for a thousand properties.
-      code: { optimize: false, regExp: Object.assign(timedPattern, { code: 'timedPattern' }) },
+      code: {
+        optimize: false,
+        ...(!ownSchemas.has(schema) && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
+      },
     })
     // It compares each element with every other one.
     ajv.removeKeyword('uniqueItems')

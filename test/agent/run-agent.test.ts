@@ -72,6 +72,9 @@ describe.each(models)('a model of %s', (dialect, model) => {
     })
     const outcome = await runAgent(deps, task)
     expect(outcome).toMatchObject({ outcome: 'completed', answer: 'Replaced it', steps: 3 })
+    expect(
+      events.filter((event) => event.type === 'tool' && event.state === 'ended').map(({ message }) => message),
+    ).toEqual(['4 lines', 'changed src/total.js'])
     expect(await readFile(join(root, 'src/total.js'), 'utf8')).toBe('export const total = 1\n')
     const texts = events.filter((event) => event.type === 'fragment')
     expect(texts.map(({ kind, text }) => [kind, text])).toEqual([
@@ -141,9 +144,12 @@ test('a failure of every model ends the run with the message of upstream', async
   expect(outcome.summary).toBe(`${outcome.reason}\nNo file was changed.`)
 })
 
+function read(number: number) {
+  return { calls: [{ tool: 'fs_read', args: { path: `${number}.txt` } }] }
+}
+
 test('a conversation that outgrows the model goes on from a summary', async () => {
   const files = Object.fromEntries([1, 2, 3, 4].map((number) => [`${number}.txt`, `${number} word `.repeat(600)]))
-  const read = (number: number) => ({ calls: [{ tool: 'fs_read', args: { path: `${number}.txt` } }] })
   const { deps, task, events, demo } = await openAgent({
     files,
     text: scriptOf(read(1), read(2), read(3), read(4)),

@@ -8,6 +8,9 @@ import { jsonStep, openAgent, scriptOf } from './support.ts'
 
 // The cases of group I of the security document, by id. The tree, the tools and the daemon are real; the model is scripted.
 
+/** A process takes its time to start on a busy machine. */
+const waiting = { timeout: 20_000 }
+
 const policy = 'writes:\n  allow: ["**"]\nshell:\n  allow: ["node --version"]\n'
 
 /** Every file of a folder with its text. */
@@ -174,7 +177,7 @@ test('I04 nothing is written after a cancel, even if the approval comes at the s
 test('I04 a cancel stops the model’s answer and a running command', async () => {
   const slow = await openAgent({ text: `[demo:slow 60000] ${scriptOf({ text: 'one two three' })}` })
   const answering = runAgent(slow.deps, slow.task)
-  await expect.poll(() => slow.demo.log.some(({ route }) => route === '/chat/completions')).toBe(true)
+  await expect.poll(() => slow.demo.log.some(({ route }) => route === '/chat/completions'), waiting).toBe(true)
   slow.cancel()
   expect(await answering).toMatchObject({ outcome: 'cancelled' })
 
@@ -187,7 +190,7 @@ test('I04 a cancel stops the model’s answer and a running command', async () =
   })
   const running = runAgent(command.deps, command.task)
   await expect
-    .poll(() => command.events.some((event) => event.type === 'tool' && event.state === 'progress'))
+    .poll(() => command.events.some((event) => event.type === 'tool' && event.state === 'progress'), waiting)
     .toBe(true)
   command.cancel()
   expect(await running).toMatchObject({ outcome: 'cancelled' })
