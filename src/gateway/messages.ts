@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTooDeep } from '../json/json.ts'
+import { isObject, isTooDeep, type JsonObject } from '../json/json.ts'
 
 // The messages of the provider interface, core profile (protocol version 2). Pure: text to messages, messages to text.
 // The document lies in test/fixtures/gateway/provider-interface-core-profile.md.
@@ -179,14 +179,19 @@ export function decodeMessage(text: string): Decoded {
   return { ok: false, code: 'INVALID_JSON', detail, type, id, isAmbiguous: type === 'tool.result' && id === undefined }
 }
 
-const envelopeSchema = z.looseObject({ type: z.string() })
+type Envelope = JsonObject & { readonly type: string }
 
-function parseEnvelope(text: string): z.infer<typeof envelopeSchema> | undefined {
+function parseEnvelope(text: string): Envelope | undefined {
   try {
-    return envelopeSchema.safeParse(JSON.parse(text)).data
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && isEnvelope(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+function isEnvelope(value: JsonObject): value is Envelope {
+  return typeof value['type'] === 'string'
 }
 
 function isProviderType(type: string): type is ProviderType {
