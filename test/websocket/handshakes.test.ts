@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, request as send } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -10,7 +10,7 @@ import { receiveHandshakes } from '../../src/websocket/handshakes.ts'
 async function open(canChoose: boolean) {
   const connections: unknown[] = []
   const sockets = new WebSocketServer({ noServer: true })
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const handshake = handshakes.take(request, response)
     if (handshake !== undefined) {
       sockets.handleUpgrade(request, handshake.socket, handshake.head, (socket) => socket.send('open'))
@@ -18,7 +18,8 @@ async function open(canChoose: boolean) {
     }
     const body = await text(request)
     response.end(`${request.method} ${request.url} ${request.headers.upgrade ?? 'no upgrade'} ${body}`)
-  })
+  }
+  const server = createServer((request, response) => void answer(request, response))
   const handshakes = receiveHandshakes(
     server,
     ({ url }) => url === '/rpc',

@@ -300,7 +300,9 @@ function created(
 ): { readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] } {
   if (hunks.some((hunk) => hunk.old.length > 0))
     throw invalid(`The patch creates ${path}, but has lines of an old file.`)
-  const lines = hunks.flatMap((hunk) => hunk.new)
+  const [first, ...others] = hunks
+  // One long hunk is not copied.
+  const lines = others.length === 0 ? (first?.new ?? []) : hunks.flatMap((hunk) => hunk.new)
   return { edits: lines.length === 0 ? [] : [{ start: 0, end: 0, lines }], misfits: [] }
 }
 

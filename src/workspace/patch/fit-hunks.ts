@@ -1,5 +1,5 @@
 import type { Conflict } from '../tool-error.ts'
-import { createLineSearch, type FileLines, type LineSearch } from './file-lines.ts'
+import { createLineSearch, joinLines, type FileLines, type LineSearch } from './file-lines.ts'
 import type { Pace } from './pace.ts'
 import type { Hunk, Line } from './parse-patch.ts'
 
@@ -87,7 +87,7 @@ export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: 
   let at = 0
   for (const { start, end, lines } of edits) {
     if (pace.isDue()) await pace.rest()
-    pieces.push(file.text.slice(at, file.offset(start)), lines.join(''))
+    pieces.push(file.text.slice(at, file.offset(start)), await joinLines(lines, pace))
     at = file.offset(end)
   }
   pieces.push(file.text.slice(at))

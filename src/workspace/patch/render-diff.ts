@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff'
-import { toFileLines, type FileLines } from './file-lines.ts'
+import { joinLines, toFileLines, type FileLines } from './file-lines.ts'
 import type { Edit } from './fit-hunks.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Line } from './parse-patch.ts'
@@ -85,7 +85,7 @@ async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace):
     }
     await put(' ', file.slice(at, end))
   }
-  return out.join('')
+  return joinLines(out, pace)
 }
 
 /** Edits that are near each other share a hunk. */
