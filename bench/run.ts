@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
 import { unstreamed, askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName, Load } from './lib/load.ts'
+import { gatewayRows } from './lib/gateway.ts'
 import { workspaceRows } from './lib/workspace.ts'
 import { askProbe, cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
@@ -166,7 +167,7 @@ const workspaces = {
 const print = (table: readonly (readonly string[])[]) =>
   process.stdout.write(`${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)
 if (process.argv[3] === 'workspace') {
-  print(await workspaceRows(workspaces))
+  print([...(await workspaceRows(workspaces)), ...(await gatewayRows())])
   await stop(upstream)
   rmSync(home, { recursive: true, force: true })
   process.exit(0)
@@ -202,6 +203,7 @@ const idle = await idleBytes()
 const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldBytes(await startProxy(probe)) }
 const desk = await measureAgents()
 const companion = await workspaceRows(workspaces)
+const gateway = await gatewayRows()
 await stop(upstream)
 rmSync(home, { recursive: true, force: true })
 
@@ -261,4 +263,4 @@ const rows = [
   ],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],
 ]
-print([...rows, ...companion])
+print([...rows, ...companion, ...gateway])

@@ -18,7 +18,7 @@ export interface GatewaySwitchDeps extends Pick<
 }
 
 /** What the open workspaces give to the gateway. */
-export type GatewayHost = Pick<GatewayDeps, 'workspaces' | 'push' | 'lifecycle'>
+type GatewayHost = Pick<GatewayDeps, 'workspaces' | 'push' | 'lifecycle'>
 
 /** The gateway as the configuration wants it: open or not. */
 export interface GatewaySwitch {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTooDeep } from '../json/json.ts'
+import { isObject, isTooDeep, type JsonObject } from '../json/json.ts'
 
 // The messages of the provider interface, core profile (protocol version 2). Pure: text to messages, messages to text.
 // The document lies in test/fixtures/gateway/provider-interface-core-profile.md.
@@ -9,7 +9,7 @@ export const protocolVersion = 2
 const megabyte = 1024 * 1024
 
 /** Of a message as UTF-8. Bytes. */
-export const maxResultBytes = 5 * megabyte
+const maxResultBytes = 5 * megabyte
 export const maxMessageBytes = 2 * megabyte
 
 /** Names, streams and reasons are for people to read. Characters. */
@@ -73,24 +73,22 @@ const providerMessages = {
   goodbye,
 } as const
 
-export type ProviderType = keyof typeof providerMessages
-export type ProviderMessage = z.infer<(typeof providerMessages)[ProviderType]>
+type ProviderType = keyof typeof providerMessages
+type ProviderMessage = z.infer<(typeof providerMessages)[ProviderType]>
 export type Hello = z.infer<typeof hello>
 export type Push = z.infer<typeof push>
 export type ToolsUpdate = z.infer<typeof toolsUpdate>
 export type Result = z.infer<typeof result>
 
-export const errorCodes = [
-  'AUTH_FAILED',
-  'UNSUPPORTED_VERSION',
-  'INVALID_SESSION',
-  'TOOL_CONFLICT',
-  'PAYLOAD_TOO_LARGE',
-  'RATE_LIMITED',
-  'INVALID_JSON',
-  'UNKNOWN_TYPE',
-] as const
-export type ErrorCode = (typeof errorCodes)[number]
+export type ErrorCode =
+  | 'AUTH_FAILED'
+  | 'UNSUPPORTED_VERSION'
+  | 'INVALID_SESSION'
+  | 'TOOL_CONFLICT'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'RATE_LIMITED'
+  | 'INVALID_JSON'
+  | 'UNKNOWN_TYPE'
 
 /** The gateway closes the connection after these. */
 export const fatalCodes: ReadonlySet<ErrorCode> = new Set(['AUTH_FAILED', 'UNSUPPORTED_VERSION'])
@@ -179,14 +177,19 @@ export function decodeMessage(text: string): Decoded {
   return { ok: false, code: 'INVALID_JSON', detail, type, id, isAmbiguous: type === 'tool.result' && id === undefined }
 }
 
-const envelopeSchema = z.looseObject({ type: z.string() })
+type Envelope = JsonObject & { readonly type: string }
 
-function parseEnvelope(text: string): z.infer<typeof envelopeSchema> | undefined {
+function parseEnvelope(text: string): Envelope | undefined {
   try {
-    return envelopeSchema.safeParse(JSON.parse(text)).data
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && isEnvelope(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+function isEnvelope(value: JsonObject): value is Envelope {
+  return typeof value['type'] === 'string'
 }
 
 function isProviderType(type: string): type is ProviderType {

@@ -55,7 +55,7 @@ export interface Gateway {
   readonly close: (deadlineMs: number) => Promise<void>
 }
 
-export interface ProviderListing {
+interface ProviderListing {
   readonly id: string
   readonly name: string
   readonly session: { readonly id: string; readonly name: string }

@@ -63,7 +63,7 @@ export interface ProviderConnection {
 }
 
 /** For the first message. Ms. */
-export const authMs = 5000
+const authMs = 5000
 
 export function createProviderConnection(deps: ProviderConnectionDeps): ProviderConnection {
   const { connection, world, providers, log, now } = deps
@@ -249,7 +249,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
 const envelopeBytes = 1024
 
 /** In the range for applications (RFC 6455, section 7.4.2). */
-export const replacedCode = 4001
+const replacedCode = 4001
 
 const disconnected: CallOutcome & { readonly ok: false } = {
   ok: false,

@@ -59,7 +59,7 @@ export interface TokenFiles {
   readonly withdraw: () => Promise<void>
 }
 
-export const discoveryName = '.provider-token'
+const discoveryName = '.provider-token'
 const noteName = '.provider-token.owner'
 
 /** Another gateway holds the lock for milliseconds. Ms. */

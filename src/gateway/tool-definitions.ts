@@ -18,7 +18,7 @@ export type ReadTools =
   | { readonly ok: true; readonly tools: readonly ToolDefinition[] }
   | { readonly ok: false; readonly code: ErrorCode; readonly detail: string }
 
-export const maxTools = 100
+const maxTools = 100
 
 /** As models' APIs have it, and the dot of the bus's own names. */
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
@@ -27,7 +27,7 @@ const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
 const reservedPattern = /^(?:mcp|rpc)\./
 
 /** Timers overflow after 24 days. A longer timeout counts as this one. Ms. */
-export const maxTimeoutMs = 60 * 60 * 1000
+const maxTimeoutMs = 60 * 60 * 1000
 
 /** Compiling a schema takes up to 0.3 ms for each of its objects. */
 const schemaLimits = { characters: 64 * 1024, objects: 500, depth: 64 } as const

@@ -109,12 +109,12 @@ export function createTools(deps: ToolsDeps): Tools {
     // A tool that runs a program ends it in time and says what it printed.
     const extraMs = tool.effect === 'run' ? stopMs : 0
     // Time that a person takes for an approval is not counted.
-    const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, now)
-    const signal = AbortSignal.any([given.signal, session.signal, deadline.signal])
+    const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, [given.signal, session.signal], now)
+    const { signal } = deadline
     /** Why the call was stopped. */
     const stopped = (): ToolError =>
       new ToolError(
-        given.signal.aborted || session.signal.aborted || !deadline.signal.aborted
+        given.signal.aborted || session.signal.aborted || !signal.aborted
           ? { kind: 'cancelled' }
           : { kind: 'timed_out', afterMs: deadline.totalMs },
       )
@@ -242,9 +242,19 @@ async function untilStopped<T>(
   }
 }
 
-/** A time limit that can pause. */
-function createDeadline(totalMs: number, now: () => number) {
+/**
+ * A time limit that can pause. Its signal is also aborted by `others`: AbortSignal.any would do the same, and its garbage takes
+ * longer to collect than a quick call takes to run.
+ */
+function createDeadline(totalMs: number, others: readonly AbortSignal[], now: () => number) {
   const controller = new AbortController()
+  function follow(this: AbortSignal): void {
+    controller.abort(this.reason)
+  }
+  for (const other of others) {
+    if (other.aborted) controller.abort(other.reason)
+    else other.addEventListener('abort', follow)
+  }
   let leftMs = totalMs
   let runningSince = now()
   const expire = (): void => controller.abort(new ToolError({ kind: 'timed_out', afterMs: totalMs }))
@@ -268,6 +278,7 @@ function createDeadline(totalMs: number, now: () => number) {
     end(): void {
       clearTimeout(timer)
       timer = undefined
+      for (const other of others) other.removeEventListener('abort', follow)
     },
   }
 }

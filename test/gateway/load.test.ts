@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest'
+import { ToolError } from '../../src/workspace/tool-error.ts'
 import { authenticate, greet, openTestGateway, readMessage, toolOf, type RawProvider } from './support.ts'
 
 /** Answers every call with its arguments; `lose` says which calls end the connection instead. */
@@ -40,11 +41,11 @@ it(
 it('of 10,000 calls with 1 % lost connections, every call ends exactly once', { timeout: 120_000 }, async () => {
   const of = await openTestGateway()
   let received = 0
-  let isOver = false
+  const over = new AbortController()
   const ready = Promise.withResolvers<void>()
   /** Connects again whenever the connection is lost. */
   async function keepConnected(): Promise<void> {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const provider = await authenticate(of)
       // Before `hello`: a call may follow the answer to it in one packet.
       answerCalls(provider, () => {
@@ -59,28 +60,27 @@ it('of 10,000 calls with 1 % lost connections, every call ends exactly once', { 
   }
   const connecting = keepConnected()
   await ready.promise
-  const ends = new Array<number>(10_000).fill(0)
+  const ends = Array.from({ length: 10_000 }, () => 0)
   let [ok, failed, lost] = [0, 0, 0]
 
   async function callAll(from: number, to: number): Promise<void> {
     for (let index = from; index < to; index += 1) {
-      await of
-        .call('greet', { name: String(index) })
-        .then(({ data }) => {
-          expect(data).toEqual({ name: String(index) })
-          ok += 1
-        })
-        .catch(async (error: { failure?: { errorCode?: string } }) => {
-          if (error.failure?.errorCode === 'DISCONNECTED') lost += 1
-          // While the provider is away, its tool does not exist.
-          else failed += 1
-          await vi.waitFor(() => expect(of.toolNames()).toEqual(['greet']), { interval: 1, timeout: 10_000 })
-        })
+      try {
+        expect(await of.call('greet', { name: String(index) })).toEqual({ data: { name: String(index) } })
+        ok += 1
+      } catch (error) {
+        const failure = error instanceof ToolError ? error.failure : undefined
+        if (failure?.kind !== 'failed') throw error
+        if (failure.errorCode === 'DISCONNECTED') lost += 1
+        // While the provider is away, its tool does not exist.
+        else failed += 1
+        await vi.waitFor(() => expect(of.toolNames()).toEqual(['greet']), { interval: 1, timeout: 10_000 })
+      }
       ends[index] = (ends[index] ?? 0) + 1
     }
   }
   await Promise.all(Array.from({ length: 20 }, (_, lane) => callAll(lane * 500, (lane + 1) * 500)))
-  isOver = true
+  over.abort()
   for (const bound of of.providers.bound()) bound.replace()
   await connecting
   expect(ends.every((count) => count === 1)).toBe(true)
