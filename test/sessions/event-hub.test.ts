@@ -35,8 +35,8 @@ function openHub(change: Partial<EventHubDeps> = {}) {
     stored,
     state,
     /** Runs the timers of this length. */
-    tick(delayMs: number) {
-      for (const [id, timer] of [...timers]) {
+    tick: (delayMs: number) => {
+      for (const [id, timer] of Array.from(timers)) {
         if (timer.delayMs !== delayMs) continue
         timers.delete(id)
         timer.run()
@@ -72,7 +72,7 @@ function connect(
     events: () => parseEvents(text),
     said: () =>
       parseEvents(text).map(({ type, data }) =>
-        type === 'gap' ? `gap ${data['from']}-${data['to']}` : data['message'],
+        type === 'gap' ? `gap ${String(data['from'])}-${String(data['to'])}` : data['message'],
       ),
     drain(more = 1) {
       left = more

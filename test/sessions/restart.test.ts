@@ -102,7 +102,13 @@ test('events go on behind those of the process before, and a client resumes over
   await later.heard('done', ({ data }) => data['id'] === 'second')
   expect(later.events[0]).toEqual(done)
   expect(later.events.map(({ type, data }) => data['state'] ?? type)).toEqual([
-    ...['done', 'idle', 'shutdown', 'inbound', 'started', 'done', 'idle'],
+    'done',
+    'idle',
+    'shutdown',
+    'inbound',
+    'started',
+    'done',
+    'idle',
   ])
   const ids = later.events.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted((a, b) => a - b))

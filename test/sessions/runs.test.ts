@@ -80,9 +80,10 @@ test('the model is that of the message, else of the configuration, else the defa
   expect(tasks[2]?.settings.fallbackModels).toEqual(['other'])
 })
 
+const item = (text: string) => ({ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }) as const
+
 test('a run gets what earlier runs of its session have left, and nothing of other sessions', async () => {
   const histories: AgentTask['history'][] = []
-  const item = (text: string) => ({ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }) as const
   const sessions = await openTestSessions({
     names: ['app', 'other'],
     agent: async ({ history, text }) => {
@@ -231,7 +232,7 @@ test('a stop ends every run with an event, and accepts no more', async () => {
   const ids = [sessions.send('one', { mode: 'agent' }), sessions.send('two', { mode: 'agent' }), sessions.send('three')]
   await sessions.stop(1000)
   const done = ear.events.filter(({ type }) => type === 'done')
-  expect(done.map(({ data }) => data['id']).toSorted()).toEqual(ids.toSorted())
+  expect(done.map(({ data }) => String(data['id'])).toSorted()).toEqual(ids.toSorted())
   expect(done.map(({ data }) => data['reason'])).toEqual(Array(3).fill('copilot-proxy was stopped.'))
   expect(ear.events.map(({ data }) => data['state'])).toContain('shutdown')
   expect(() => sessions.send('more')).toThrow(Fault)

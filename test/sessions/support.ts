@@ -19,7 +19,7 @@ export interface HeardEvent {
 /** What an agent of a test gives: the parts that differ from a run that has done nothing. */
 export type TestAgent = (task: AgentTask) => Promise<Partial<AgentOutcome>>
 
-export const nothingDone: AgentOutcome = {
+const nothingDone: AgentOutcome = {
   outcome: 'completed',
   reason: 'Done.',
   summary: 'No file was changed.',
