@@ -14,7 +14,7 @@ async function loadedModules(config: string): Promise<readonly string[]> {
   return stdout.split('\n')
 }
 
-const companion = /^src\/(?:workspace|tools|sessions)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
+const companion = /^src\/(?:workspace|tools|sessions|gateway)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
 
 test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
   const modules = await loadedModules('{}')
@@ -25,4 +25,6 @@ test('without a workspace, a daemon loads nothing of what workspaces need', asyn
 test('with a workspace, it loads them', async () => {
   const modules = await loadedModules(JSON.stringify({ workspaces: [await makeFolder()] }))
   expect(modules).toContain('src/sessions/open-workspaces.ts')
+  // The gateway is off.
+  expect(modules).not.toContain('src/gateway/open-gateway.ts')
 })
