@@ -30,6 +30,7 @@ Environment variables:
   COPILOT_PROXY_API_KEY           key that commands send to copilot-proxy
   COPILOT_GITHUB_TOKEN            GitHub token to use instead of a login
   CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
+  COPILOT_HOME                    folder where tool providers find the token
   HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
   NO_PROXY
   NO_COLOR                        print without colors

@@ -163,3 +163,39 @@ it('without a workspace there is no gateway', async () => {
   await openProxy({ file: 'gateway: { enabled: true, port: 0 }', proxies: { COPILOT_HOME: copilotHome } })
   expect(await readdir(copilotHome)).toEqual([])
 })
+
+it('the agent uses a tool of a provider after an approval that shows the arguments', async () => {
+  const { bind, send, sessionId } = await openDaemon()
+  const provider = await bind()
+  const text = 'agent: [demo:tool greet {"name":"Alice"}]'
+  const started = (await send('/message', { body: JSON.stringify({ text }) })).json() as { id: string }
+  expect(await provider.next()).toMatchObject({ type: 'session.lifecycle', state: 'started', sessionId })
+  interface Run {
+    readonly state: string
+    readonly approvals: readonly { readonly approvalId: string; readonly state: string; readonly tool: string }[]
+    readonly steps: readonly { readonly calls: readonly object[] }[]
+  }
+  const run = async () => (await send(`/runs/${started.id}`)).json() as Run
+  const waiting = await vi.waitFor(
+    async () => {
+      const [approval] = (await run()).approvals
+      if (approval === undefined) throw new Error('no approval yet')
+      return approval
+    },
+    { timeout: 20_000 },
+  )
+  expect(waiting).toMatchObject({ tool: 'greet', state: 'pending', args: { name: 'Alice' } })
+  expect(provider.waiting()).toEqual([])
+  await send(`/approvals/${waiting.approvalId}`, { body: JSON.stringify({ decision: 'once' }) })
+  const { id, args } = await provider.next()
+  expect(args).toEqual({ name: 'Alice' })
+  provider.send({ type: 'tool.result', id, data: 'Hello, Alice!' })
+  expect(await provider.next()).toMatchObject({ type: 'session.lifecycle', state: 'idle', sessionId })
+  expect(await run()).toMatchObject({
+    state: 'ended',
+    outcome: 'completed',
+    steps: expect.arrayContaining([
+      expect.objectContaining({ calls: [expect.objectContaining({ tool: 'greet', outcome: 'ok' })] }),
+    ]),
+  })
+})
