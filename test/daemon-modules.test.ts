@@ -14,7 +14,8 @@ async function loadedModules(config: string): Promise<readonly string[]> {
   return stdout.split('\n')
 }
 
-const companion = /^src\/(?:workspace|tools|sessions)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
+const companion =
+  /^src\/(?:workspace|tools|sessions)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
 
 test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
   const modules = await loadedModules('{}')
