@@ -19,6 +19,7 @@ import { answerPreflight, createGuard } from './http/guards.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/key-limits.ts'
+import type { CreditLimit } from './http/key-limits.ts'
 import { createKeySessions } from './http/key-sessions.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
@@ -31,13 +32,15 @@ import { hasOneAuthority } from './http/origin-policy.ts'
 import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
 import { registerRequestRoutes } from './http/request-routes.ts'
-import { registerSessionRoutes } from './http/session-routes.ts'
+import { registerSessionEvents } from './http/session-events.ts'
+import { registerMessageRoute, registerSessionRoutes } from './http/session-routes.ts'
 import type { SessionRouteDeps } from './http/session-routes.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
+import { registerMcpRoute } from './mcp/server/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
@@ -66,6 +69,8 @@ export interface App {
   /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** Shared by model requests of callers and of runs. */
+  readonly creditLimit: CreditLimit
   /** Call after the configuration has changed. */
   readonly reconfigured: () => void
   /** Resolves when every request that runs or waits at the call has ended. */
@@ -155,6 +160,17 @@ export function buildApp(deps: AppDeps): App {
     pingMs: deadlines.pingMs,
     log: deps.log,
   })
+  const companion = async () => deps.companion?.()
+  const sessionParts = {
+    companion,
+    config: deps.config,
+    lifetimes,
+    admit: ({ keyName, raw }: FastifyRequest, signal: AbortSignal) =>
+      admitCall({ keyName, address: raw.socket.remoteAddress }, signal),
+    uploadIdleMs: deadlines.uploadIdleMs,
+  }
+  registerMessageRoute(fastify, sessionParts)
+  const sessionEvents = registerSessionEvents(fastify, { companion })
   const routes = collectRoutes(fastify)
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
@@ -223,16 +239,34 @@ export function buildApp(deps: AppDeps): App {
     if (keys.length === 0) return
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
-    rpc.closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    for (const { closeRevoked } of [rpc, mcp]) {
+      closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+    }
+    sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
     }, errorEventMs)
   }
 
+  /** Ends the runs, tells everybody who listens, and ends their streams. */
+  async function endSessions(graceMs: number): Promise<void> {
+    const opened = await companion()
+    await opened?.sessions.stop(graceMs)
+    sessionEvents.endWhere(() => true)
+  }
+
   registerStateRoutes(fastify, routeDeps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
-  registerSessionRoutes(fastify, deps)
+  registerSessionRoutes(fastify, sessionParts)
+  const mcp = registerMcpRoute(fastify, {
+    config: deps.config,
+    workspaces: () => deps.workspaces?.(),
+    admit: admitCall,
+    uploadIdleMs: deadlines.uploadIdleMs,
+    version: deps.version,
+    log: deps.log,
+  })
   registerModelRoutes(fastify, deps.registry, deps.config)
   registerDialectRoutes(fastify, routeDeps)
 
@@ -250,6 +284,7 @@ export function buildApp(deps: AppDeps): App {
       stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
     },
     address: () => addressOf(fastify),
+    creditLimit: routeDeps.creditLimit,
     reconfigured() {
       pipeline.admission.limitsChanged()
       endRevoked()
@@ -263,7 +298,7 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await Promise.all([fastify.close(), rpc.close(graceMs)])
+      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs), endSessions(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)

@@ -15,7 +15,7 @@ async function loadedModules(config: string): Promise<readonly string[]> {
 }
 
 const companion =
-  /^src\/(?:workspace|tools|sessions)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode)\//
+  /^src\/(?:workspace|tools|sessions)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
 
 test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
   const modules = await loadedModules('{}')
@@ -23,7 +23,9 @@ test('without a workspace, a daemon loads nothing of what workspaces need', asyn
   expect(modules.filter((module) => companion.test(module))).toEqual([])
 })
 
-test('with a workspace, it loads them', async () => {
+test('with a workspace, it loads them, but nothing of MCP before a client of /mcp comes', async () => {
   const modules = await loadedModules(JSON.stringify({ workspaces: [await makeFolder()] }))
   expect(modules).toContain('src/sessions/open-workspaces.ts')
+  expect(modules).toContain('src/mcp/server/route.ts')
+  expect(modules.filter((module) => module.includes('@modelcontextprotocol'))).toEqual([])
 })

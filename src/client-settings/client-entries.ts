@@ -11,15 +11,15 @@ import { anyKey, providerName } from './target.ts'
 /** The entries of setup in a client's file, by name, as text of that file. Undefined: absent. */
 type Entries = Readonly<Record<string, string | undefined>>
 
-/** Reads and writes one client's file. Touches nothing but the entries. */
-export interface EntryFormat {
+/** Reads and writes the entries for `Wanted` in one client's file. Touches nothing but the entries. */
+export interface EntryFormat<Wanted = Target> {
   /** @param present the current entries */
-  readonly wanted: (target: Target, present: Entries) => Entries
+  readonly wanted: (wanted: Wanted, present: Entries) => Entries
   /** Every possible entry; undefined if the text cannot be parsed. */
   readonly read: (text: string) => Entries | undefined
   /** Undefined if the entries cannot be set without touching anything else. */
   readonly write: (text: string, entries: Entries) => string | undefined
-  /** Whether these entries lead, or once led, to the daemon at this address. */
+  /** Whether these entries are those of setup: they lead, or once led, to the daemon at this address. */
   readonly areOurs: (entries: Entries, url: string) => boolean
   /** For people: text that could be edited, but that the client itself does not read. */
   readonly limit?: string
@@ -27,8 +27,10 @@ export interface EntryFormat {
 
 type Path = readonly [string, ...string[]]
 
+type ReaderWriter = Pick<EntryFormat, 'read' | 'write' | 'limit'>
+
 /** Entries of a JSON file, by the paths to them. */
-function jsonFormat(paths: Readonly<Record<string, Path>>): Pick<EntryFormat, 'read' | 'write'> {
+export function jsonFormat(paths: Readonly<Record<string, Path>>): ReaderWriter {
   return {
     read(text) {
       if (text.trim() !== '' && setJsonc(text, ['probe'], '1') === undefined) return undefined
@@ -76,13 +78,18 @@ const claudeNames = [
   'CLAUDE_CODE_AUTO_COMPACT_WINDOW',
 ] as const
 
-const claudeJson = jsonFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]])))
+/** Entries of a file of Claude Code, which ignores a whole file with comments or trailing commas (seen with 2.1.329). */
+export function claudeFormat(paths: Readonly<Record<string, Path>>): ReaderWriter {
+  const json = jsonFormat(paths)
+  return {
+    ...json,
+    read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? json.read(text) : undefined),
+    limit: 'Claude Code ignores a settings file with comments or trailing commas.',
+  }
+}
 
 const claude: EntryFormat = {
-  ...claudeJson,
-  // It ignores a whole file with comments or trailing commas (seen with Claude Code 2.1.329).
-  read: (text) => (text.trim() === '' || isJson(text.replace(/^\uFEFF/, '')) ? claudeJson.read(text) : undefined),
-  limit: 'Claude Code ignores a settings file with comments or trailing commas.',
+  ...claudeFormat(Object.fromEntries(claudeNames.map((name) => [name, ['env', name]]))),
   wanted: (target) =>
     Object.fromEntries(Object.entries(claudeVariables(target)).map(([name, value]) => [name, JSON.stringify(value)])),
   areOurs: ({ ANTHROPIC_BASE_URL: address, ANTHROPIC_AUTH_TOKEN: token }, url) =>
@@ -151,11 +158,16 @@ export const entryFormats: Readonly<Record<ClientId, EntryFormat>> = { claude, c
  * The file after setup; undefined if it has to be edited by hand.
  * @param before the file before the first setup, from which entries that are no longer needed are restored
  */
-export function setUpText(format: EntryFormat, text: string, before: string, target: Target): string | undefined {
+export function setUpText<Wanted>(
+  format: EntryFormat<Wanted>,
+  text: string,
+  before: string,
+  wanted: Wanted,
+): string | undefined {
   const present = format.read(text)
   const original = format.read(before)
   if (present === undefined || original === undefined) return undefined
-  return format.write(text, { ...original, ...format.wanted(target, original) })
+  return format.write(text, { ...original, ...format.wanted(wanted, original) })
 }
 
 export type Undone =
@@ -166,7 +178,7 @@ export type Undone =
   | { readonly kind: 'by-hand' }
 
 /** @param before the file before the first setup; '' if there was none */
-export function undoText(format: EntryFormat, text: string, before: string): Undone {
+export function undoText(format: ReaderWriter, text: string, before: string): Undone {
   const present = format.read(text)
   const original = format.read(before)
   if (present === undefined || original === undefined) return { kind: 'by-hand' }

@@ -114,6 +114,7 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
 const exposedHeaders = [
   'x-request-id',
   'request-id',
+  'mcp-session-id',
   'x-copilot-proxy-route',
   'x-copilot-proxy-fallback',
   'x-copilot-proxy-warnings',
@@ -122,9 +123,9 @@ const exposedHeaders = [
   'x-copilot-proxy-models',
 ].join(', ')
 
-/** Request headers that a web page may send: those of the three APIs and of their SDKs. */
+/** Request headers that a web page may send: those of the three APIs, of their SDKs and of MCP. */
 const allowedHeader =
-  /^(?:accept|authorization|content-type|x-api-key|x-initiator|x-request-id|(?:anthropic|openai|x-stainless)-[a-z0-9-]+)$/
+  /^(?:accept|authorization|content-type|last-event-id|x-api-key|x-initiator|x-request-id|(?:anthropic|mcp|openai|x-stainless)-[a-z0-9-]+)$/
 
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {

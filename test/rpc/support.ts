@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/schema.ts'
 import type { Deadlines } from '../../src/http/connections.ts'
 import { isObject } from '../../src/json/json.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
-import type { Session } from '../../src/sessions/session.ts'
+import type { Session } from '../../src/tools/session.ts'
 import type { Workspaces } from '../../src/sessions/workspaces.ts'
 import type { Tool, ToolCall, ToolResult } from '../../src/tools/tool.ts'
 import { ToolError } from '../../src/workspace/tool-error.ts'
@@ -46,6 +46,10 @@ export interface FakeWorkspaces {
   readonly waiting: () => number
   /** Ends every call of `wait`. */
   readonly release: () => void
+  /** Reports that the tools of a session have changed. */
+  readonly listChanged: (sessionId: string) => void
+  /** Closes the workspace of this name. */
+  readonly remove: (name: string) => void
 }
 
 export const failures = {
@@ -70,8 +74,10 @@ function isFailureKind(value: unknown): value is ToolFailure['kind'] {
 const toolNames = ['echo', 'wait', 'report', 'fail', 'break', 'big', 'mcp.fs.read', 'mcp.session.list']
 
 export function fakeWorkspaces(names: readonly string[] = ['foo']): FakeWorkspaces {
-  const sessions = names.map(fakeSession)
+  let sessions = names.map(fakeSession)
   const calls: ToolCall[] = []
+  const listeners = new Set<(sessionId: string) => void>()
+  const changeListeners = new Set<() => void>()
   const ends = new Set<() => void>()
   const list: readonly Tool[] = toolNames.map((name) => ({
     name,
@@ -124,13 +130,30 @@ export function fakeWorkspaces(names: readonly string[] = ['foo']): FakeWorkspac
             ? sessions[0]
             : undefined
           : sessions.find(({ id, name }) => id === wanted || name === wanted),
-      tools: { list: () => list, call, onListChanged: () => () => {} },
-      onChange: () => () => {},
+      tools: {
+        list: () => list,
+        call,
+        onListChanged(listener) {
+          listeners.add(listener)
+          return () => listeners.delete(listener)
+        },
+      },
+      onChange(listener) {
+        changeListeners.add(listener)
+        return () => changeListeners.delete(listener)
+      },
     },
     calls,
     waiting: () => ends.size,
     release: () => {
       for (const end of ends) end()
+    },
+    listChanged: (sessionId) => {
+      for (const listener of listeners) listener(sessionId)
+    },
+    remove: (name) => {
+      sessions = sessions.filter((session) => session.name !== name)
+      for (const listener of changeListeners) listener()
     },
   }
 }
@@ -167,7 +190,6 @@ export async function openRpcApp({
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
-    sessions: () => Promise.resolve(undefined),
     workspaces,
     deadlines,
   })

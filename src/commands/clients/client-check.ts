@@ -26,7 +26,7 @@ interface Variable {
 /**
  * Findings about settings of Claude Code, Codex CLI, opencode and the SDKs that bypass the proxy or fail with it.
  * Absent settings are not mentioned; keys are never repeated.
- * @param daemon undefined where the configuration is invalid: addresses are not judged then
+ * @param daemon undefined if the configuration is invalid: addresses are not judged then
  */
 export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undefined): Findings {
   const { env, claude, codex, opencode } = settings
@@ -180,8 +180,12 @@ function leadsTo(url: URL, daemon: DaemonUrl): boolean {
 }
 
 /** @throws CommandFailure `failed` without a home folder */
-export async function findClientFile(context: CommandContext, client: ClientId): Promise<string> {
-  const path = clientFiles(homesOf(context))[client]
+export async function findClientFile(
+  context: CommandContext,
+  client: ClientId,
+  filesOf: typeof clientFiles = clientFiles,
+): Promise<string> {
+  const path = filesOf(homesOf(context))[client]
   if (path === undefined) throw new CommandFailure(exitCode.failed, 'You have no home folder. Set HOME.')
   if (client !== 'opencode' || context.env['OPENCODE_CONFIG']) return path
   // opencode reads both files, and this one takes precedence.

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
-import { readJsonc } from '../../client-settings/jsonc.ts'
+import { readJsonc } from '../../json/jsonc.ts'
 import { tomlStrings } from '../../client-settings/toml.ts'
 import { findCodexHome } from '../shared/codex-login.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -90,6 +90,16 @@ export function clientFiles({ env, homeDir, codexHome }: ClientHomes): ClientFil
     codex: codexHome && join(codexHome, 'config.toml'),
     opencode: env['OPENCODE_CONFIG'] || (opencodeDir && join(opencodeDir, 'opencode.json')),
   }
+}
+
+/**
+ * The files with the MCP servers of each client.
+ * Source: code.claude.com/docs/en/mcp (2026-11); `claude mcp add`, `codex mcp add` and `opencode mcp list` as they behave.
+ */
+export function mcpFiles(homes: ClientHomes): ClientFiles {
+  const { env, homeDir } = homes
+  const claudeDir = env['CLAUDE_CONFIG_DIR'] || homeDir
+  return { ...clientFiles(homes), claude: claudeDir && join(claudeDir, '.claude.json') }
 }
 
 /**

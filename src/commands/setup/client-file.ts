@@ -15,18 +15,20 @@ export interface ClientFile {
   readonly text: string | undefined
   /** Undefined: no backup exists. */
   readonly backup: string | undefined
+  readonly backupPath: string
 }
 
-export function backupPath(path: string): string {
-  return `${path}.copilot-proxy-backup`
-}
-
-/** @throws CommandFailure where it cannot be read */
-export async function readClientFile(path: string): Promise<ClientFile> {
+/**
+ * @param kind tells the backups of two setups of one file apart
+ * @throws CommandFailure if it cannot be read
+ */
+export async function readClientFile(path: string, kind: 'backup' | 'mcp-backup' = 'backup'): Promise<ClientFile> {
+  const backupPath = `${path}.copilot-proxy-${kind}`
   return reportErrors(path, async () => ({
     path,
     text: await readText(path),
-    backup: await readText(backupPath(path)),
+    backup: await readText(backupPath),
+    backupPath,
   }))
 }
 
@@ -53,7 +55,7 @@ export async function changeClientFile({ path, text }: ClientFile, next: string 
 }
 
 /**
- * The stats of a resolved path; undefined where no file exists.
+ * The stats of a resolved path; undefined if no file exists.
  * @throws CommandFailure for another user's or a read-only file. The folder would permit a replacement, but the mode
  * expresses the user's intent.
  */
@@ -70,17 +72,18 @@ async function requireWritable(target: string): Promise<Stats | undefined> {
 }
 
 /** Copies the file, with its mode, to the backup. */
-export async function keepBackup({ path, text }: ClientFile): Promise<void> {
-  if (text === undefined) return removeBackup(path)
+export async function keepBackup(file: ClientFile): Promise<void> {
+  const { path, text, backupPath } = file
+  if (text === undefined) return removeBackup(file)
   await reportErrors(path, async () => {
     const { mode } = (await requireWritable(await targetOf(path))) ?? { mode: 0o600 }
-    await replaceFile(nodeFs, backupPath(path), text, mode & 0o777)
+    await replaceFile(nodeFs, backupPath, text, mode & 0o777)
   })
 }
 
-export async function removeBackup(path: string): Promise<void> {
+export async function removeBackup({ path, backupPath }: ClientFile): Promise<void> {
   await reportErrors(path, async () => {
-    await removeIfThere(nodeFs, backupPath(path))
+    await removeIfThere(nodeFs, backupPath)
   })
 }
 
@@ -104,7 +107,7 @@ function reportErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   return withFileErrors((advice) => `Cannot use ${path}: ${advice}.`, work)
 }
 
-/** The changes as `diff -u` prints them; '' where there are none. An empty text stands for a missing file. */
+/** The changes as `diff -u` prints them; '' if there are none. An empty text means a missing file. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return ''
   const { hunks } = structuredPatch(path, path, before, after, '', '', { context: 3 })

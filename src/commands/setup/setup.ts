@@ -1,12 +1,10 @@
 import { networkInterfaces } from 'node:os'
-import { entryFormats, setUpText, undoText } from '../../client-settings/client-entries.ts'
+import { entryFormats, setUpText } from '../../client-settings/client-entries.ts'
 import { clients } from '../../client-settings/target.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
 import { nativeDialect } from '../../client-settings/opencode.ts'
 import { snippets } from '../../client-settings/snippets.ts'
 import type { Snippet, SnippetId } from '../../client-settings/snippets.ts'
-import { callerKeyVariable } from '../../config/environment.ts'
-import { redactText } from '../../redaction/redact.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { ensureDaemon, planDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
 import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
@@ -14,19 +12,11 @@ import { findStateFiles, findRunningDaemon } from '../background/background-daem
 import { requireCallerKey, daemonUrl, networkAddresses } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
-import { confirm } from '../shared/confirm.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import {
-  backupPath,
-  changeClientFile,
-  isOpenToOthers,
-  keepBackup,
-  readClientFile,
-  removeBackup,
-  unifiedDiff,
-} from './client-file.ts'
+import { changeClientFile, isOpenToOthers, keepBackup, readClientFile, unifiedDiff } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
+import { agreed, byHand, printDiff, refused, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
 import { tryModel } from './try-model.ts'
 
 /**
@@ -34,6 +24,7 @@ import { tryModel } from './try-model.ts'
  */
 export async function setup(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
   const { client } = flags
+  if (flags.mcp) return (await import('./set-up-mcp.ts')).setUpMcp(context, flags)
   if (flags.print) return print(context, flags)
   if (isClientId(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
   if (flags.undo) {
@@ -148,7 +139,7 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   if (!(await agreed(context, flags, question))) return refused(context)
   if (before === text) await keepBackup(file)
   await changeClientFile(file, next)
-  const kept = file.text === undefined ? '' : `Backup: ${backupPath(file.path)}\n`
+  const kept = file.text === undefined ? '' : `Backup: ${file.backupPath}\n`
   context.stderr.write(
     visibleLines(
       `${name} now uses copilot-proxy with ${target.chosen.main.id}.\n${kept}` +
@@ -161,75 +152,17 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
 }
 
 async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
-  requirePerson(context, flags)
-  const { config } = await loadSettings(context, flags.config)
   const { name } = clients[client]
+  const { config } = await loadSettings(context, flags.config)
   const file = await readClientFile(await findClientFile(context, client))
-  const format = entryFormats[client]
-  const text = file.text ?? ''
-  const present = format.read(text)
-  const isSetUp = present !== undefined && format.areOurs(present, daemonUrl(config.server))
-  if (file.text === undefined || (present !== undefined && !isSetUp && file.backup === undefined)) {
-    context.stderr.write(visibleLines(`${name} does not use copilot-proxy. Nothing to undo.\n`))
-    return exitCode.done
-  }
-  const undone = undoText(format, text, file.backup ?? '')
-  if (undone.kind === 'by-hand') {
-    const how = file.backup === undefined ? '' : `Backup of the original: ${backupPath(file.path)}`
-    throw byHand(file.path, [format.limit, how].join(' ').trim())
-  }
-  printDiff(context, unifiedDiff(file.path, text, undone.text))
-  if (undone.kind === 'entries') {
-    context.stderr.write('The file was edited after setup, so only the settings that setup added are removed.\n')
-  }
-  if (flags.dryRun) return exitCode.done
-  // Setup created the file, so undo removes it.
-  const isOurs = undone.kind === 'exact' && file.backup === undefined
-  if (!(await agreed(context, flags, `${isOurs ? 'Remove' : 'Change'} ${file.path}?`))) return refused(context)
-  await changeClientFile(file, isOurs ? undefined : undone.text)
-  await removeBackup(file.path)
-  context.stderr.write(visibleLines(`${name} no longer uses copilot-proxy (${file.path}).\n`))
-  return exitCode.done
+  return undoSettings(context, flags, {
+    file,
+    format: entryFormats[client],
+    url: daemonUrl(config.server),
+    nothing: `${name} does not use copilot-proxy.`,
+    done: `${name} no longer uses copilot-proxy (${file.path}).`,
+  })
 }
-
-/** @throws CommandFailure `usage` without a terminal to ask in */
-function requirePerson({ interactive }: CommandContext, { yes, dryRun }: SetupFlags): void {
-  if (interactive || yes || dryRun) return
-  const message = 'No terminal to ask in. Add --yes to skip the question, or --dry-run to see the changes.'
-  throw new CommandFailure(exitCode.usage, message)
-}
-
-async function agreed(context: CommandContext, { yes }: SetupFlags, question: string): Promise<boolean> {
-  return yes === true || confirm(context, question)
-}
-
-function refused({ stderr }: CommandContext): ExitCode {
-  stderr.write('Nothing changed.\n')
-  return exitCode.failed
-}
-
-function printDiff({ stdout }: CommandContext, diff: string): void {
-  const paint: Readonly<Record<string, (text: string) => string>> = { '+': stdout.style.green, '-': stdout.style.red }
-  const lines = visibleLines(withoutKeys(diff)).split('\n')
-  stdout.write(lines.map((line) => (paint[line[0] ?? ''] ?? stdout.style.plain)(line)).join('\n'))
-}
-
-/** The user's own lines may hold keys of other services. */
-function withoutKeys(diff: string): string {
-  const named = /((?:token|key|secret|password)["']?\s*[:=]\s*["'])(?!\{env:)([^"']+)/gi
-  return diff
-    .split('\n')
-    .map((line) => (ours.test(line) ? line : redactText(line)).replaceAll(named, masked))
-    .join('\n')
-}
-
-function masked(whole: string, name: string, value: string): string {
-  return noKeys.has(value) ? whole : `${name}[redacted]`
-}
-
-/** Placeholders that setup writes instead of a key. */
-const noKeys: ReadonlySet<string> = new Set(['copilot-proxy', callerKeyVariable])
-const ours = new RegExp(`"(?:${[...noKeys].join('|')}|\\{env:${callerKeyVariable}\\})"`)
 
 /** How copilot-proxy runs whenever the client does. */
 async function writeStartHint(context: CommandContext, client: SnippetId, { url }: Target): Promise<void> {
@@ -255,15 +188,6 @@ function movingNotes({ config }: LoadedSettings, { url }: Target): readonly stri
 async function exposedNotes({ path }: ClientFile, text: string, target: Target): Promise<readonly string[]> {
   if (!target.isKeyAsked || !text.includes(target.key) || !(await isOpenToOthers(path))) return []
   return [`Other users can read ${path}, which now contains a key. Run: chmod 600 ${path}`]
-}
-
-function writeNotes({ stderr }: CommandContext, notes: readonly string[]): void {
-  for (const note of notes) stderr.write(visibleLines(`Note: ${note}\n`))
-}
-
-function byHand(path: string, how: string): CommandFailure {
-  const message = `setup cannot edit ${path}. Nothing changed. ${how}`
-  return new CommandFailure(exitCode.failed, message.trimEnd())
 }
 
 /** Sends one request as the client would. */

@@ -481,7 +481,7 @@ describe('setup --print', () => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run('setup --print claude')
     expect(code).toBe(0)
-    expect(JSON.parse(stdout).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:1')
+    expect(JSON.parse(stdout).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:2')
     expect(stderr).toContain('built-in list')
   })
 

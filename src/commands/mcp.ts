@@ -1,0 +1,138 @@
+import { realpath } from 'node:fs/promises'
+import { resolve, sep } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import type { Config } from '../config/schema.ts'
+import { watchConfig } from '../config/watch.ts'
+import { formatConfigError } from '../config/problem.ts'
+import { createLog } from '../logging/create-log.ts'
+import type { Output } from '../terminal/output.ts'
+import { openFolder } from '../workspace/open-folder.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import { CommandFailure, exitCode } from './shared/command.ts'
+import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
+import { homeOf, loadSettings } from './shared/settings.ts'
+
+/** For the last log entries to be written. Ms. */
+const flushMs = 1000
+
+/**
+ * Serves one MCP client on standard input and output, in this process: it needs no daemon, and shares the journals of
+ * workspaces with one.
+ */
+export async function mcp(context: CommandContext, flags: McpFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  const workspace = await chooseWorkspace(context, settings.config, flags.workspace)
+  await checkFolder(workspace.path)
+  const only = (config: Config): Config => ({ ...config, workspaces: [workspace] })
+  let config = only(settings.config)
+  const log = createLog({
+    level: config.log.level,
+    format: formatOf(config, context),
+    colors: context.stderr.hasColors,
+    redact: context.secrets.redact,
+  })
+  const [{ openWorkspaces }, { serveMcpStdio }] = await Promise.all([
+    import('../sessions/open-workspaces.ts'),
+    import('../mcp/server/serve-stdio.ts'),
+  ])
+  const workspaces = await openWorkspaces({
+    config: () => config,
+    dataDir: settings.workspacesDir,
+    homeDir: () => homeOf(context),
+    log,
+  })
+  const watch = watchConfig({
+    path: settings.configFile,
+    env: context.env,
+    flags: [],
+    current: settings.config,
+    onChange(changed) {
+      config = only(changed)
+      log.setLevel(changed.log.level)
+    },
+    onInvalid: (error) =>
+      log.error(`the changed configuration is invalid, so the old settings stay in force: ${formatConfigError(error)}`),
+  })
+  if (context.interactive) context.stderr.write(interactiveHint)
+  try {
+    await serveMcpStdio({
+      workspaces,
+      stdin: Readable.from(context.stdin),
+      stdout: toWritable(context.stdout),
+      maxMessageBytes: config.server.bodyLimitMb * 1024 * 1024,
+      signal: context.signal,
+      version: context.version,
+      log,
+    })
+    return context.signal.aborted && context.signal.reason !== 'SIGTERM' ? exitCode.interrupted : exitCode.done
+  } finally {
+    watch.close()
+    workspaces.close()
+    await log.flush(flushMs)
+  }
+}
+
+const interactiveHint =
+  'copilot-proxy mcp is for MCP clients, which start it themselves. To add it to one: copilot-proxy setup claude --mcp\n' +
+  'It waits for messages of a client on standard input. To end it, press Ctrl-C.\n'
+
+function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
+  if (log.format !== 'auto') return log.format
+  return stderr.isTerminal ? 'pretty' : 'json'
+}
+
+type Workspace = Config['workspaces'][number]
+
+/** @throws CommandFailure `usage` if several are configured and none holds the working folder */
+async function chooseWorkspace(
+  context: CommandContext,
+  { workspaces }: Config,
+  given: string | undefined,
+): Promise<Workspace> {
+  const here = context.workingDir()
+  const inHome = (path: string): string => path.replace(/^~(?=$|[/\\])/, () => homeOf(context))
+  if (given !== undefined) return { path: resolve(here, inHome(given)) }
+  if (workspaces.length === 0) return { path: here }
+  const current = await realPathOf(here)
+  const around: { readonly root: string; readonly workspace: Workspace }[] = []
+  for (const workspace of workspaces) {
+    const root = await realPathOf(inHome(workspace.path))
+    if (current === root || current.startsWith(root.endsWith(sep) ? root : root + sep)) around.push({ root, workspace })
+  }
+  const [nearest] = around.toSorted((one, other) => other.root.length - one.root.length)
+  const [first] = workspaces
+  if (nearest !== undefined) return nearest.workspace
+  if (workspaces.length === 1 && first !== undefined) return first
+  const paths = workspaces.map(({ path }) => path).join(', ')
+  throw new CommandFailure(
+    exitCode.usage,
+    `Several workspaces are configured, and this folder is in none of them. Name one with --workspace: ${paths}`,
+  )
+}
+
+/** The path itself where it does not exist. */
+async function realPathOf(path: string): Promise<string> {
+  return await realpath(path).catch(() => path)
+}
+
+/** @throws CommandFailure `failed` */
+async function checkFolder(path: string): Promise<void> {
+  try {
+    await openFolder(path)
+  } catch (cause) {
+    if (cause instanceof ToolError) throw new CommandFailure(exitCode.failed, cause.message, { cause })
+    throw cause
+  }
+}
+
+/** Accepts more when the client has read what there is, as far as the system says. */
+function toWritable({ write, isDelivered }: Output): Writable {
+  return new Writable({
+    decodeStrings: false,
+    async write(text, _encoding, done) {
+      write(String(text))
+      const isRead = (await isDelivered?.()) ?? true
+      done(isRead ? undefined : new Error('the client has left'))
+    },
+  })
+}

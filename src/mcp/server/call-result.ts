@@ -1,0 +1,39 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { ToolResult } from '../../tools/tool.ts'
+import type { Conflict, ToolFailure } from '../../workspace/tool-error.ts'
+
+/** The result as structured content, and as text for clients that read only text. */
+export function resultOf(result: ToolResult): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
+}
+
+/**
+ * A failure that a model reads and acts on, not one of the protocol.
+ * @param message of the ToolError
+ */
+export function failureOf(failure: ToolFailure, message: string): CallToolResult {
+  const { kind } = failure
+  const conflicts = kind === 'conflict' ? failure.conflicts : undefined
+  const text = [message, ...(conflicts ?? []).map(conflictText)].join('\n\n')
+  const error = {
+    kind,
+    message,
+    ...(kind === 'invalid_arguments' && { path: failure.path }),
+    ...(conflicts && { conflicts }),
+  }
+  return { content: [{ type: 'text', text }], structuredContent: { error }, isError: true }
+}
+
+/** A call that was not begun, e.g. because there are too many. */
+export function refusalOf(kind: string, message: string): CallToolResult {
+  return { content: [{ type: 'text', text: message }], structuredContent: { error: { kind, message } }, isError: true }
+}
+
+function conflictText({ path, line, expected, found }: Conflict): string {
+  const place = line === undefined ? path : `${path}:${line}`
+  return [place, 'expected:', ...indented(expected), 'found:', ...indented(found)].join('\n')
+}
+
+function indented(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `  ${line}`)
+}

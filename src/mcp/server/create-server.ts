@@ -1,0 +1,159 @@
+import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
+import { Fault } from '../../errors.ts'
+import type { Logger } from '../../logging/logger.ts'
+import type { Session } from '../../tools/session.ts'
+import { nameForModels } from '../../tools/model-names.ts'
+import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
+import { wordError } from '../../translate/parts/error-wording.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { failureOf, refusalOf, resultOf } from './call-result.ts'
+import { describeTool } from './describe-tool.ts'
+
+export interface McpServerDeps {
+  readonly tools: Tools
+  /**
+   * The workspace, which may have been closed and opened anew under the same id.
+   * @throws ToolError where it is gone
+   */
+  readonly session: () => Session
+  /** For the audit line, e.g. `mcp:local`. */
+  readonly caller: string
+  /**
+   * Counts one call.
+   * @throws Fault `rate_limited`
+   */
+  readonly admit: (signal: AbortSignal) => Promise<void>
+  /** Shared by servers that limit their calls together. */
+  readonly load: CallLoad
+  readonly version: string
+  readonly log: Logger
+}
+
+export interface CallLoad {
+  inProgress: number
+}
+
+/** Calls in progress of one MCP session, and of all clients without a session together. */
+const maxInProgress = 100
+
+/** These are what MCP itself has: a list of tools, and a call of one by its name. */
+const replacedByProtocol: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call'])
+
+/** Elicitation is the one use of a validator, and this server asks clients for no input. */
+const noValidator = {
+  getValidator(): never {
+    throw new Error('this server asks clients for no input')
+  },
+}
+
+/** The tools of a workspace as an MCP server, for one connection of a transport. */
+export function createMcpServer(deps: McpServerDeps): Server {
+  const { tools, session, load, log } = deps
+  const server = new Server(
+    { name: 'copilot-proxy', title: 'copilot-proxy', version: deps.version },
+    {
+      capabilities: { tools: { listChanged: true } },
+      instructions: instructionsFor(session()),
+      debouncedNotificationMethods: ['notifications/tools/list_changed'],
+      jsonSchemaValidator: noValidator,
+    },
+  )
+  const named = (): ReadonlyMap<string, Tool> =>
+    nameForModels(tools.list(session()).filter(({ name }) => !replacedByProtocol.has(name)))
+
+  server.setRequestHandler('tools/list', () => ({
+    tools: Array.from(named(), ([name, tool]) => describeTool(name, tool)),
+  }))
+
+  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+    const tool = named().get(params.name)
+    if (tool === undefined) {
+      const message = `There is no tool ${JSON.stringify(params.name.slice(0, 100))}. tools/list lists the tools.`
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+    }
+    if (load.inProgress >= maxInProgress) {
+      return refusalOf('busy', `${maxInProgress} calls are in progress. Wait for a result, then call the tool again.`)
+    }
+    load.inProgress += 1
+    try {
+      return await call(tool, params.arguments ?? {}, context)
+    } finally {
+      load.inProgress -= 1
+    }
+  })
+
+  async function call(tool: Tool, args: unknown, context: ServerContext): Promise<CallToolResult> {
+    const signal = signalOf(context)
+    const progress = createProgress(context)
+    try {
+      await deps.admit(signal)
+      const { name } = tool
+      const result = await tools.call({
+        session: session(),
+        name,
+        args,
+        signal,
+        caller: deps.caller,
+        progress: progress.send,
+      })
+      return resultOf(result)
+    } catch (error) {
+      if (error instanceof ToolError) return failureOf(error.failure, error.message)
+      if (error instanceof Fault && error.error.kind !== 'internal') {
+        return refusalOf(error.error.kind, wordError(error.error, '').message)
+      }
+      if (signal.aborted) return refusalOf('cancelled', new ToolError({ kind: 'cancelled' }).message)
+      log.error({ err: error, caller: deps.caller }, 'a call over MCP failed')
+      throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal error in copilot-proxy. See its log.')
+    } finally {
+      await progress.end()
+    }
+  }
+
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
+  server.onerror = (error) => log.debug({ err: error, caller: deps.caller }, 'MCP')
+  return server
+}
+
+/** Aborted by `notifications/cancelled`, and when nobody can receive the result any more. */
+function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
+  return http?.req === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, http.req.signal])
+}
+
+interface ProgressSender {
+  /** Absent if the client asked for no progress. */
+  readonly send: ((part: ToolProgress) => void) | undefined
+  /** Resolves when everything is sent: the result comes last. */
+  readonly end: () => Promise<void>
+}
+
+function createProgress({ mcpReq }: ServerContext): ProgressSender {
+  const { _meta: meta } = mcpReq
+  const progressToken = meta?.progressToken
+  if (progressToken === undefined) return { send: undefined, end: async () => {} }
+  const sent = new Set<Promise<void>>()
+  let progress = 0
+  return {
+    send({ text }) {
+      progress += 1
+      const params = { progressToken, progress, message: text }
+      // A client that has left misses nothing.
+      const sending = mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+      sent.add(sending)
+      void sending.then(() => sent.delete(sending))
+    },
+    async end() {
+      await Promise.all(sent)
+    },
+  }
+}
+
+function instructionsFor({ name, folder }: Session): string {
+  return (
+    `These tools work on the folder ${folder.root} (workspace "${name}"). Paths are relative to it, with /. ` +
+    'Files outside of it cannot be read or changed. policy_get shows which files may be changed and which commands may be ' +
+    'run. Change files with edit_applyPatch: a unified diff that is applied to all its files or to none; edit_undo takes ' +
+    'it back. Lines are counted from 1. A result that was cut has "truncated": true.'
+  )
+}

@@ -1,0 +1,41 @@
+import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/server'
+import type { Tool } from '../../tools/tool.ts'
+
+/** What people read in a client's list and in its questions. */
+const titles: Readonly<Record<string, string>> = {
+  'mcp.fs.read': 'Read a file',
+  'mcp.fs.list': 'List files',
+  'mcp.search.code': 'Search code',
+  'mcp.symbols.list': 'List symbols',
+  'mcp.edit.applyPatch': 'Apply a patch',
+  'mcp.edit.undo': 'Undo a patch',
+  'mcp.format.apply': 'Format a file',
+  'mcp.imports.organize': 'Organize imports',
+  'mcp.shell.run': 'Run a command',
+  'mcp.task.run': 'Run a task',
+  'mcp.policy.get': 'Show what is allowed',
+  'mcp.session.list': 'List workspaces',
+}
+
+/** Tools that change nothing when they are called again with the same arguments. */
+const idempotent: ReadonlySet<string> = new Set(['mcp.format.apply', 'mcp.imports.organize'])
+
+/** @param name the tool's name for models */
+export function describeTool(name: string, tool: Tool): McpTool {
+  const { description, parameters } = tool
+  const title = titles[tool.name]
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    description,
+    inputSchema: { ...parameters, type: 'object' },
+    annotations: { ...(title !== undefined && { title }), ...annotationsOf(tool) },
+  }
+}
+
+function annotationsOf({ name, effect }: Tool): ToolAnnotations {
+  // Only the workspace's own tools are known to stay inside the folder. A program that they start may do anything.
+  const openWorldHint = titles[name] === undefined || effect === 'run'
+  if (effect === 'read') return { readOnlyHint: true, openWorldHint }
+  return { readOnlyHint: false, destructiveHint: true, idempotentHint: idempotent.has(name), openWorldHint }
+}

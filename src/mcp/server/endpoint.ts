@@ -1,0 +1,252 @@
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import type { Server } from '@modelcontextprotocol/server'
+import { Fault } from '../../errors.ts'
+import type { Logger } from '../../logging/logger.ts'
+import type { Session } from '../../tools/session.ts'
+import type { Workspaces } from '../../sessions/workspaces.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { createMcpServer } from './create-server.ts'
+import type { CallLoad } from './create-server.ts'
+
+export interface EndpointDeps {
+  readonly workspaces: Workspaces
+  readonly version: string
+  readonly log: Logger
+  /** Monotonic. Ms. */
+  readonly now: () => number
+}
+
+/** An HTTP request to /mcp. */
+interface McpExchange {
+  /** Without a body. Its signal cancels the call. */
+  readonly request: Request
+  /** JSON; undefined for a request without a body. */
+  readonly body: unknown
+  /** The workspace that the URL names. */
+  readonly sessionName: string | undefined
+  /** Whose MCP sessions the request may use: a hash of its API key; undefined if none is needed. */
+  readonly owner: string | undefined
+  /** For the audit line, e.g. `mcp:local`. */
+  readonly caller: string
+  readonly admit: (signal: AbortSignal) => Promise<void>
+}
+
+export interface Endpoint {
+  readonly workspaces: Workspaces
+  /**
+   * Answers a request. The body of a stream ends with its call, or with its MCP session.
+   * @throws Fault `invalid_request` if the request names no workspace
+   */
+  readonly answer: (exchange: McpExchange) => Promise<Response>
+  /** Ends every MCP session. */
+  readonly close: () => void
+}
+
+/** Beyond this, the MCP session that has been idle for the longest time ends. */
+const maxSessions = 256
+
+/** An MCP session without a request or a stream for this time ends. Clients begin a new one by themselves. Ms. */
+const idleMs = 30 * 60_000
+
+const sweepMs = 60_000
+
+/** A session of MCP, which is not one of ours: a client that has called `initialize`, on one of our workspaces. */
+interface McpSession {
+  readonly server: Server
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  readonly workspaceId: string
+  readonly owner: string | undefined
+  /** Requests and streams that have not ended. */
+  open: number
+  usedAtMs: number
+}
+
+/**
+ * MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request; since 2026-07-28
+ * there are no sessions, and each request stands for itself.
+ */
+export function createEndpoint({ workspaces, version, log, now }: EndpointDeps): Endpoint {
+  const sessions = new Map<string, McpSession>()
+  const loadWithoutSession: CallLoad = { inProgress: 0 }
+  const sweep = setInterval(endIdle, sweepMs)
+  sweep.unref()
+  const forgetListChanges = workspaces.tools.onListChanged(announce)
+  let known = new Map(workspaces.sessions().map((session) => [session.id, session]))
+  const forgetChanges = workspaces.onChange(() => {
+    const before = known
+    known = new Map(workspaces.sessions().map((session) => [session.id, session]))
+    for (const [id, { workspaceId }] of sessions) if (!known.has(workspaceId)) end(id)
+    for (const [id, session] of known) if (before.has(id) && before.get(id) !== session) announce(id)
+  })
+
+  function announce(workspaceId: string): void {
+    for (const session of sessions.values()) {
+      // Without a stream of the client there is nobody to tell.
+      if (session.workspaceId === workspaceId) void session.server.sendToolListChanged().catch(() => {})
+    }
+  }
+
+  function endIdle(): void {
+    for (const [id, { open, usedAtMs }] of sessions) if (open === 0 && now() - usedAtMs >= idleMs) end(id)
+  }
+
+  function end(id: string): void {
+    const session = sessions.get(id)
+    sessions.delete(id)
+    void session?.server.close()
+  }
+
+  function serverFor({ caller, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
+    return createMcpServer({
+      tools: workspaces.tools,
+      session() {
+        const session = workspaces.find(workspaceId)
+        if (session === undefined) throw new ToolError({ kind: 'failed', detail: 'The workspace was closed.' })
+        return session
+      },
+      caller,
+      admit,
+      load,
+      version,
+      log,
+    })
+  }
+
+  /** Serves one request of the protocol of 2026-07-28. */
+  async function answerAlone(exchange: McpExchange): Promise<Response> {
+    const { id } = workspaceOf(workspaces, exchange.sessionName)
+    const handler = createMcpHandler(() => serverFor(exchange, id, loadWithoutSession), {
+      legacy: 'reject',
+      onerror: (error) => log.debug({ err: error }, 'MCP'),
+      bus: {
+        publish() {},
+        subscribe: (listener) =>
+          workspaces.tools.onListChanged((changed) => {
+            if (changed === id) listener({ kind: 'tools_list_changed' })
+          }),
+      },
+    })
+    return await handler.fetch(exchange.request, { parsedBody: exchange.body })
+  }
+
+  async function answerInSession(exchange: McpExchange): Promise<Response> {
+    const { request, body, owner } = exchange
+    const id = request.headers.get('mcp-session-id')
+    if (id === null) return isInitializeRequest(body) ? begin(exchange) : refuse(400, -32000, notBegun)
+    const session = sessions.get(id)
+    // Of another key's session not even the existence is told.
+    if (session === undefined || session.owner !== owner) return refuse(404, -32001, 'Session not found.')
+    return await use(session, exchange)
+  }
+
+  async function begin(exchange: McpExchange): Promise<Response> {
+    const { id: workspaceId } = workspaceOf(workspaces, exchange.sessionName)
+    if (sessions.size >= maxSessions && !endOldest()) {
+      return refuse(503, -32000, `copilot-proxy has ${maxSessions} MCP sessions open. Close one of the clients.`)
+    }
+    const server = serverFor(exchange, workspaceId, { inProgress: 0 })
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => crypto.randomUUID(),
+      onsessioninitialized(id) {
+        sessions.set(id, session)
+      },
+      onsessionclosed(id) {
+        sessions.delete(id)
+      },
+    })
+    const { owner } = exchange
+    const session: McpSession = { server, transport, workspaceId, owner, open: 0, usedAtMs: now() }
+    await server.connect(transport)
+    const response = await use(session, exchange)
+    if (transport.sessionId === undefined) void server.close()
+    return response
+  }
+
+  /** False if every MCP session is in use. */
+  function endOldest(): boolean {
+    const idle = [...sessions].filter(([, { open }]) => open === 0)
+    const [oldest] = idle.toSorted(([, one], [, other]) => one.usedAtMs - other.usedAtMs)
+    if (oldest === undefined) return false
+    end(oldest[0])
+    return true
+  }
+
+  async function use(session: McpSession, { request, body }: McpExchange): Promise<Response> {
+    session.open += 1
+    session.usedAtMs = now()
+    const leave = (): void => {
+      session.open -= 1
+      session.usedAtMs = now()
+    }
+    try {
+      const parsedBody = body === undefined ? {} : { parsedBody: body }
+      return onEnd(await session.transport.handleRequest(request, parsedBody), leave)
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  return {
+    workspaces,
+    async answer(exchange) {
+      const isLegacy = await isLegacyRequest(exchange.request, exchange.body)
+      return isLegacy ? await answerInSession(exchange) : await answerAlone(exchange)
+    },
+    close() {
+      clearInterval(sweep)
+      forgetListChanges()
+      forgetChanges()
+      for (const id of sessions.keys()) end(id)
+    },
+  }
+}
+
+const notBegun = 'Call initialize first, then send the header Mcp-Session-Id of its answer with each request.'
+
+/** The error of a request that reaches no server. */
+function refuse(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
+}
+
+/** @throws Fault `invalid_request` */
+function workspaceOf(workspaces: Workspaces, name: string | undefined): Session {
+  const found = workspaces.find(name)
+  if (found !== undefined) return found
+  const names = workspaces.sessions().map((session) => session.name)
+  const problem = name === undefined ? 'several workspaces are configured' : 'there is no such workspace'
+  const [first = 'NAME'] = names
+  const detail = `${problem}; name one of ${names.join(', ')}, e.g. /mcp?session=${encodeURIComponent(first)}`
+  throw new Fault({ kind: 'invalid_request', path: 'session', detail })
+}
+
+/** Calls `onEnd` once: when the body has been read or cancelled; at once without a body. */
+function onEnd(response: Response, run: () => void): Response {
+  const { body, status, headers } = response
+  if (body === null) {
+    run()
+    return response
+  }
+  const reader = body.getReader()
+  const watched = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (!done) return controller.enqueue(value)
+        run()
+        controller.close()
+      },
+      async cancel(reason) {
+        run()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(watched, { status, headers })
+}

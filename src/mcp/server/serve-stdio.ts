@@ -1,0 +1,74 @@
+import type { Readable, Writable } from 'node:stream'
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import type { Logger } from '../../logging/logger.ts'
+import type { Workspaces } from '../../sessions/workspaces.ts'
+import type { Tools } from '../../tools/tool.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { createMcpServer } from './create-server.ts'
+
+export interface StdioDeps {
+  /** One is open. */
+  readonly workspaces: Workspaces
+  readonly stdin: Readable
+  readonly stdout: Writable
+  /** A client that sends a longer message is disconnected. Bytes. */
+  readonly maxMessageBytes: number
+  /** Ends the connection. */
+  readonly signal: AbortSignal
+  readonly version: string
+  readonly log: Logger
+}
+
+/** Serves one client on standard input and output. Resolves when either is closed or the signal is aborted, and no call runs. */
+export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
+  const { workspaces, stdin, stdout, maxMessageBytes, signal, version, log } = deps
+  const running = new Set<Promise<unknown>>()
+  const tools: Tools = {
+    ...workspaces.tools,
+    async call(asked) {
+      const call = workspaces.tools.call(asked)
+      running.add(call)
+      try {
+        return await call
+      } finally {
+        running.delete(call)
+      }
+    },
+  }
+  const ended = Promise.withResolvers<void>()
+  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: maxMessageBytes })
+  const connection = serveStdio(
+    () => {
+      const server = createMcpServer({
+        tools,
+        session() {
+          const session = workspaces.find(undefined)
+          if (session === undefined) throw new ToolError({ kind: 'failed', detail: 'The workspace was closed.' })
+          return session
+        },
+        caller: 'mcp:stdio',
+        admit: async () => {},
+        load: { inProgress: 0 },
+        version,
+        log,
+      })
+      const forget = tools.onListChanged(() => void server.sendToolListChanged().catch(() => {}))
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
+      server.onclose = forget
+      return server
+    },
+    { transport, onerror: (error) => log.debug({ err: error }, 'MCP') },
+  )
+  const { onclose } = transport
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
+  transport.onclose = () => {
+    onclose?.()
+    ended.resolve()
+  }
+  const stop = (): void => void connection.close()
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  await ended.promise
+  signal.removeEventListener('abort', stop)
+  await Promise.allSettled(running)
+}
