@@ -9,7 +9,7 @@ export interface SessionEntry {
   readonly name: string
   readonly path: string
   readonly tools: readonly string[]
-  readonly runs?: readonly { readonly id: string; readonly mode: Mode; readonly step?: number }[]
+  readonly runs: readonly { readonly id: string; readonly mode: Mode; readonly step?: number }[]
 }
 
 type Mode = 'chat' | 'agent'

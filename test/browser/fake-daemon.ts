@@ -96,13 +96,13 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get<{ Params: { id: string } }>('/requests/:id', ({ params }) => state.details[params.id] ?? {})
   app.get('/usage', () => ({ totals: { by_day: state.days } }))
   app.get('/events', (request, reply) => {
-    const after = Number(request.headers['last-event-id'] ?? 0)
+    const after = Number(request.headers['last-event-id'] ?? nextId - 1)
     reply.hijack()
     const { raw } = reply
     raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     const oldest = kept[0]?.id ?? nextId
     if (oldest > after + 1) raw.write(`event: gap\ndata: ${JSON.stringify({ from: after + 1, to: oldest - 1 })}\n\n`)
-    raw.write(': hello\n\n')
+    raw.write(`retry: 2000\nid: ${after}\n\n`)
     for (const { id, text } of kept) if (id > after) raw.write(text)
     streams.add(raw)
     raw.on('close', () => streams.delete(raw))

@@ -59,8 +59,8 @@ describe.each(looks)('%s', (name, look) => {
     [
       'approval',
       async (daemon) => {
-        untilApproval(daemon)
         const tab = await openSession(daemon, look)
+        untilApproval(daemon)
         await approval(tab.page).waitFor()
         return tab
       },
@@ -68,9 +68,9 @@ describe.each(looks)('%s', (name, look) => {
     [
       'session',
       async (daemon) => {
+        const tab = await openSession(daemon, look)
         untilApproval(daemon)
         untilDone(daemon)
-        const tab = await openSession(daemon, look)
         await tab.page.getByText('Completed', { exact: true }).waitFor()
         await tab.page.getByText('shell_run').first().click()
         await tab.page.getByText('edit_applyPatch').click()
@@ -302,8 +302,8 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
 describe('by keyboard alone', () => {
   test('a person reviews and decides an approval', async () => {
     const daemon = await startDaemon()
-    untilApproval(daemon)
     const { page } = await openSession(daemon)
+    untilApproval(daemon)
     await approval(page).waitFor()
     await tabTo(page, /^Review$/)
     await page.keyboard.press('Enter')
@@ -316,8 +316,8 @@ describe('by keyboard alone', () => {
 
   test('letters decide nothing while the focus is elsewhere', async () => {
     const daemon = await startDaemon()
-    untilApproval(daemon)
     const { page } = await openSession(daemon)
+    untilApproval(daemon)
     await approval(page).waitFor()
     await page.locator('#message-text').focus()
     await page.keyboard.type('yan')

@@ -12,8 +12,15 @@ export const shop: SessionEntry = {
   name: 'shop',
   path: '/home/ada/code/shop',
   tools: ['fs_read', 'fs_list', 'search_code', 'edit_applyPatch', 'shell_run'],
+  runs: [],
 }
-export const site: SessionEntry = { id: 'b6pw2nzt4e', name: 'site', path: '/home/ada/code/site', tools: ['fs_read'] }
+export const site: SessionEntry = {
+  id: 'b6pw2nzt4e',
+  name: 'site',
+  path: '/home/ada/code/site',
+  tools: ['fs_read'],
+  runs: [],
+}
 
 export const history: readonly MessageEntry[] = [
   {

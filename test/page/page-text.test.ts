@@ -13,17 +13,22 @@ describe('event parser', () => {
   ]
 
   test('reads events however the text is cut', () => {
-    expect(createEventParser()(source)).toEqual(events)
+    expect(createEventParser().push(source)).toEqual(events)
     for (let cut = 0; cut < source.length; cut += 1) {
-      const parse = createEventParser()
-      expect([...parse(source.slice(0, cut)), ...parse(source.slice(cut))]).toEqual(events)
+      const { push } = createEventParser()
+      expect([...push(source.slice(0, cut)), ...push(source.slice(cut))]).toEqual(events)
     }
   })
 
+  test('knows where to resume, also from an id that comes without an event', () => {
+    const { push, lastId } = createEventParser()
+    expect([push('retry: 2000\nid: 41\n\n'), lastId()]).toEqual([[], '41'])
+  })
+
   test('holds back an event that is not complete', () => {
-    const parse = createEventParser()
-    expect(parse('data: 1\n')).toEqual([])
-    expect(parse('\n')).toEqual([{ id: '', event: 'message', data: '1' }])
+    const { push } = createEventParser()
+    expect(push('data: 1\n')).toEqual([])
+    expect(push('\n')).toEqual([{ id: '', event: 'message', data: '1' }])
   })
 })
 

@@ -7,7 +7,8 @@
 
 /**
  * Reads server-sent events from text that is cut anywhere. EventSource cannot be used: it sends no key.
- * @returns {(chunk: string) => StreamEvent[]} takes the next text, returns the events that it completes
+ * @returns {{ push: (chunk: string) => StreamEvent[], lastId: () => string }} `push` takes the next text and returns the events that
+ *   it completes. `lastId`: where to resume; an id may come without an event.
  */
 export function createEventParser() {
   let rest = ''
@@ -36,9 +37,12 @@ export function createEventParser() {
     return undefined
   }
 
-  return (chunk) => {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    return lines.flatMap((line) => takeLine(line.replace(/\r$/, '')) ?? [])
+  return {
+    push(chunk) {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      return lines.flatMap((line) => takeLine(line.replace(/\r$/, '')) ?? [])
+    },
+    lastId: () => id,
   }
 }

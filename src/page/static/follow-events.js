@@ -22,8 +22,8 @@ const silentMs = 90_000
  */
 export function followEvents({ onEvent, onState, onRefused }) {
   const stop = new AbortController()
-  // From the oldest event that the daemon keeps.
-  let lastId = '0'
+  // From now on: what was before, the page reads as history.
+  let lastId = ''
   let delayMs = firstDelayMs
   /** Ends the wait for the next attempt. @type {(() => void) | undefined} */
   let wake
@@ -35,22 +35,20 @@ export function followEvents({ onEvent, onState, onRefused }) {
       const signal = AbortSignal.any([stop.signal, silence.signal])
       const { body } = await send('events', {
         signal,
-        headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+        headers: { accept: 'text/event-stream', ...(lastId !== '' && { 'last-event-id': lastId }) },
       })
       if (body === null) return
       delayMs = firstDelayMs
       onState('live')
-      const parse = createEventParser()
+      const parser = createEventParser()
       const reader = body.pipeThrough(new TextDecoderStream()).getReader()
       for (;;) {
         const { done, value } = await reader.read()
         if (done) return
         clearTimeout(timer)
         timer = setTimeout(() => silence.abort(), silentMs)
-        for (const event of parse(value)) {
-          if (event.id !== '') lastId = event.id
-          onEvent(event)
-        }
+        for (const event of parser.push(value)) onEvent(event)
+        lastId = parser.lastId() || lastId
       }
     } finally {
       clearTimeout(timer)

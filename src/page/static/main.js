@@ -117,6 +117,7 @@ async function start(reason) {
     return
   }
   byId('sign-out').hidden = key.get() === ''
+  let hasReadRunning = false
   stopFollowing = followEvents({
     onEvent: (event) => store.receive(event),
     onState(state) {
@@ -124,6 +125,10 @@ async function start(reason) {
       if (connection.dataset['state'] === 'live' && state === 'lost')
         announce('The connection to copilot-proxy was lost.')
       connection.dataset['state'] = state
+      if (state === 'live' && !hasReadRunning) {
+        hasReadRunning = true
+        void store.readRunning().catch(onFailure)
+      }
     },
     onRefused: (error) => void start(error.status === 401 ? 'The key is no longer accepted.' : undefined),
   })

@@ -37,6 +37,15 @@ export function createSessionStore({ onChange, onEvent }) {
     onChange()
   }
 
+  /** Reads what the runs have done that began before the page followed the events. */
+  async function readRunning() {
+    for (const { id, runs } of sessions) {
+      if (runs.length === 0) continue
+      await readHistory(id)
+      for (const run of runs) await readRun(run.id, id)
+    }
+  }
+
   /** @param {string} id */
   async function readHistory(id) {
     read.add(id)
@@ -70,6 +79,7 @@ export function createSessionStore({ onChange, onEvent }) {
     sessions: () => sessions,
     timelineOf,
     readSessions,
+    readRunning,
     readRun,
     /** @param {string} id */
     async openHistory(id) {
@@ -84,8 +94,6 @@ export function createSessionStore({ onChange, onEvent }) {
       const event = toEvent(type, data)
       if (event === undefined) return
       if (event.type === 'gap') {
-        // The first connection asks for all that is kept, which is seldom all there was.
-        if (read.size === 0 || event.from <= 1) return
         for (const each of read) change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
         void recover().catch(() => undefined)
         return
