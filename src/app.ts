@@ -41,6 +41,7 @@ import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
+import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
@@ -49,7 +50,7 @@ import { receiveHandshakes } from './websocket/handshakes.ts'
 export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
-    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'>,
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage'>,
     SessionRouteDeps {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
@@ -121,8 +122,10 @@ export function buildApp(deps: AppDeps): App {
   const lifetimes = createLifetimes(deps.log, memory)
   const { metrics, pipeline } = deps
   const rateLimit = createRateLimit(monotonicMs)
+  const hasPage = (): boolean => deps.workspaces?.() !== undefined
   const routeDeps: ModelRouteDeps & StateDeps = {
     ...deps,
+    sendPage: (request, reply) => (hasPage() ? sendPageFile(request, reply, 'index.html') : undefined),
     rateLimit,
     creditLimit: createCreditLimit(deps.totals, () => deps.config().server, deps.now),
     uploadIdleMs: deadlines.uploadIdleMs,
@@ -138,11 +141,13 @@ export function buildApp(deps: AppDeps): App {
     settings: () => deps.config().server,
     failedKeys: createFailedKeys(monotonicMs),
     sessions,
+    hasPage,
     setTimer,
   })
   const handleFault = createFaultHandler({ ...deps, now: monotonicMs, dateNow: deps.now })
   const workspaces = () => (deps.config().rpc.enabled ? deps.workspaces?.() : undefined)
-  // Registered before routes are collected: where it does not exist, no answer suggests it.
+  // Registered before routes are collected: where they do not exist, no answer suggests them.
+  registerPageFiles(fastify, hasPage)
   const rpc = registerRpcRoute(fastify, {
     config: deps.config,
     workspaces,
@@ -252,7 +257,7 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
-  registerRequestRoutes(fastify, deps)
+  registerRequestRoutes(fastify, { ...deps, hasPage })
   registerSessionRoutes(fastify, sessionParts)
   const mcp = registerMcpRoute(fastify, {
     config: deps.config,

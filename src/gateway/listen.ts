@@ -82,6 +82,7 @@ export async function listenForProviders(options: ListenOptions): Promise<Listen
       allowedHosts: hosts,
       allowedOrigins: origins,
       hasKeys: true,
+      hasPage: false,
     }
     const verdict = checkOrigin(request.headers, request.rawHeaders, policy)
     return verdict.ok ? undefined : verdict.detail

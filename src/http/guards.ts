@@ -21,6 +21,8 @@ export interface GuardDeps {
   readonly settings: () => GuardSettings
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
+  /** Whether the daemon serves a page of its own. */
+  readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
 }
 
@@ -35,7 +37,7 @@ export interface Guard {
   readonly keys: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -78,7 +80,7 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
       const known = keys()
-      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0 }
+      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: hasPage() }
       const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
       if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
       if (verdict.origin !== undefined) {

@@ -55,6 +55,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     await background?.announce(daemon.url)
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
+    if (config.workspaces.length > 0) log.info(`open ${daemon.url}/ in a browser for the page of your workspaces`)
     if (demo) {
       log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
