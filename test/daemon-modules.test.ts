@@ -15,7 +15,7 @@ async function loadedModules(config: string): Promise<readonly string[]> {
 }
 
 const companion =
-  /^src\/(?:workspace|tools|sessions|agent|gateway|page)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
+  /^src\/(?:workspace|tools|sessions|agent|gateway)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
 
 test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
   const modules = await loadedModules('{}')
