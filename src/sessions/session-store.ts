@@ -177,7 +177,7 @@ const dataRow = z.object({ data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
 
 /** Rows that one call of `prune` deletes from a table: it must not hold up the process. */
-const prunedAtOnce = 500
+const prunedAtOnce = 200
 
 /** More than the limits of `prune` leave of usual messages. */
 const defaultMaxBytes = 2 ** 31
