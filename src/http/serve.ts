@@ -36,7 +36,7 @@ declare module 'fastify' {
 }
 
 export interface ModelRouteDeps extends MeterDeps {
-  readonly requests: Pick<RequestList, 'note' | 'noteBody'>
+  readonly requests: Pick<RequestList, 'note' | 'noteBody' | 'noteHeaders'>
   readonly log: Logger
   readonly lifetimes: Lifetimes
   readonly config: () => Config
@@ -94,6 +94,7 @@ export async function callModel<Result>(
         async readBody() {
           const limitBytes = server.bodyLimitMb * 1024 * 1024
           const body = await readBody(request.raw, { limitBytes, idleMs: deps.uploadIdleMs, signal })
+          deps.requests.noteHeaders(request.id, request.headers)
           deps.requests.noteBody(request.id, 'request', body.text)
           return body
         },

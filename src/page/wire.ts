@@ -302,7 +302,7 @@ export interface RequestRow {
 /** Of `GET /requests/{id}`. */
 export interface RequestDetail extends RequestRow {
   readonly bodies: 'kept' | 'not_kept' | 'other_key'
-  readonly request_headers?: Readonly<Record<string, string>> | null
+  readonly request_headers: Readonly<Record<string, string>> | null
   readonly request_body: string | null
   readonly request_body_truncated: boolean
   readonly answer_body: string | null

@@ -90,6 +90,8 @@ export interface RequestDocument {
 export interface RequestDetail extends RequestDocument {
   /** `other_key`: only the caller with the request's own key gets them. */
   readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  /** By name, without those that hold credentials. */
+  readonly request_headers: Readonly<Record<string, string>> | null
   readonly request_body: string | null
   readonly request_body_truncated: boolean
   readonly answer_body: string | null
@@ -111,6 +113,8 @@ export interface RequestList {
   readonly note: (request: EndedRequest) => void
   /** Keeps a part of a body if `log.bodies` is on; parts of one body are joined. */
   readonly noteBody: (id: string, part: 'request' | 'answer', text: string) => void
+  /** Keeps the headers of a request as `noteBody` keeps its body. */
+  readonly noteHeaders: (id: string, headers: RequestHeaders) => void
   /** Newest first. */
   readonly list: (filter: RequestFilter) => readonly RequestDocument[]
   /**
@@ -119,6 +123,8 @@ export interface RequestList {
    */
   readonly find: (idOrStart: string, keyName: string | undefined) => RequestDetail | undefined
 }
+
+type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface RequestListOptions {
   readonly keepsBodies: () => boolean
@@ -142,7 +148,11 @@ type Entry = EndedRequest & { readonly failure?: string }
 interface Bodies {
   readonly request: string
   readonly answer: string
+  readonly headers?: Readonly<Record<string, string>>
 }
+
+/** Headers whose values are credentials, whatever they look like. */
+const secretHeader = /^(?:authorization|proxy-authorization|cookie|x-api-key|.*(?:token|secret|password).*)$/
 
 export function createRequestList({ keepsBodies, redact }: RequestListOptions): RequestList {
   /** A ring once it is full; `next` is then the oldest. */
@@ -193,6 +203,13 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
         forgetBodies(oldest)
       }
     },
+    noteHeaders(id, given) {
+      if (!keepsBodies()) return
+      const shown = Object.entries(given).filter(([name]) => !secretHeader.test(name))
+      // Node takes at most 16 KB of headers: they are not counted with the bodies.
+      const headers = Object.fromEntries(shown.map(([name, value]) => [name, cut(redact([value].flat().join(', ')))]))
+      bodies.set(id, { request: '', answer: '', ...bodies.get(id), headers })
+    },
     list({ limit, key, model, failedOnly = false, after }) {
       const found: RequestDocument[] = []
       for (const entry of newestFirst()) {
@@ -222,6 +239,7 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
 function toBodies(kept: Bodies | undefined, isForeign: boolean) {
   const shown = isForeign ? undefined : kept
   return {
+    request_headers: shown?.headers ?? null,
     bodies: kept === undefined ? 'not_kept' : isForeign ? 'other_key' : 'kept',
     request_body: shown?.request.slice(0, maxBody) || null,
     request_body_truncated: (shown?.request.length ?? 0) > maxBody,

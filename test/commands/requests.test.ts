@@ -41,6 +41,7 @@ const request: RequestDetail = {
   error: null,
   upstream_request_id: null,
   bodies: 'not_kept',
+  request_headers: null,
   request_body: null,
   request_body_truncated: false,
   answer_body: null,

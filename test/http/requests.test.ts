@@ -175,6 +175,20 @@ test('warnings of the header are listed as losses or as adaptations', async () =
   expect(notes.map((note) => String(note).replace(/ \(.*/, '')).toSorted()).toEqual(header.split(', ').toSorted())
 })
 
+test('headers are shown while log.bodies is on, without those that hold credentials', async () => {
+  const secrets = { authorization: 'Bearer example-key', cookie: 'a=b', 'x-github-token': 'c' }
+  const detailOf = async (file: string) => {
+    const proxy = await openProxy({ file })
+    await proxy.chat({}, { headers: { ...secrets, 'x-test': 'shown' } })
+    const [{ id } = { id: '' }] = await listOf(proxy)
+    return (await proxy.send(`/requests/${id}`)).json()
+  }
+  expect(await detailOf('log: { bodies: false }')).toMatchObject({ request_headers: null })
+  const kept = await detailOf('log: { bodies: true }')
+  expect(kept).toMatchObject({ request_headers: { 'x-test': 'shown', 'content-type': 'application/json' } })
+  for (const name of Object.keys(secrets)) expect(kept).not.toHaveProperty(['request_headers', name])
+})
+
 test('bodies are shown while log.bodies is on, without credentials', async () => {
   const proxy = await openProxy({ file: 'log: { bodies: true }' })
   const sent = chatBody({ ...saying('my password=hunter2hunter2'), stream: true })

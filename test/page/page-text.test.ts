@@ -67,6 +67,7 @@ describe('curl', () => {
     error: null,
     upstream_request_id: null,
     bodies: 'kept',
+    request_headers: null,
     request_body: '{\n "a": "it\'s \u202E" }',
     request_body_truncated: false,
     answer_body: null,

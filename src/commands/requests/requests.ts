@@ -47,6 +47,7 @@ const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
 const oneReply = z.looseObject({
   ...fields,
   bodies: z.enum(['kept', 'not_kept', 'other_key']),
+  request_headers: z.record(z.string(), z.string()).nullable().catch(null),
   request_body: text,
   request_body_truncated: isTrue,
   answer_body: text,

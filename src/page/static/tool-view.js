@@ -64,10 +64,16 @@ function subjectOf(args) {
 /** @param {ToolPart} tool */
 function bodyOf({ args, progress, message, result, truncated, diff }) {
   const output = result ?? progress
+  /** @type {Record<string, unknown>} */
+  const { unifiedDiff, ...others } = { ...(typeof args === 'object' ? args : { args }) }
+  // A patch reads better as what it is than as a string of JSON.
+  const patch = diff ?? (typeof unifiedDiff === 'string' ? unifiedDiff : undefined)
   return [
-    ...section('Arguments', args === undefined ? '' : JSON.stringify(args, undefined, 2)),
+    ...section('Arguments', Object.keys(others).length === 0 ? '' : JSON.stringify(others, undefined, 2)),
     ...section('Message', message ?? ''),
-    ...(diff === undefined ? [] : [element('p', { class: 'label' }, 'Changes'), diffView(diff)]),
+    ...(patch === undefined
+      ? []
+      : [element('p', { class: 'label' }, diff === undefined ? 'Patch' : 'Changes'), diffView(patch)]),
     ...section(truncated === true ? 'Output, cut' : 'Output', output),
   ]
 }
