@@ -20,7 +20,7 @@ export const claudeCode: Client = {
           '--output-format=stream-json',
           '--verbose',
           '--include-partial-messages',
-          '--allowedTools=Read,WebFetch,WebSearch',
+          '--allowedTools=Read,WebFetch,WebSearch,mcp__copilot-proxy',
           '--print',
           '--',
           prompt,

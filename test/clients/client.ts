@@ -8,6 +8,8 @@ export interface Settings {
   /** Ask the model to think, where the client does not do so by itself. */
   readonly isThinking: boolean
   readonly key: string
+  /** Text that is added to the client's own configuration. */
+  readonly more?: string
 }
 
 /** Where a client runs: nothing of it is shared with another test or with the person at this machine. */

@@ -37,6 +37,7 @@ const commands = [
   'policy',
   'policy check',
   'policy init',
+  'mcp',
 ]
 
 test.each(commands)('help of "%s" fits 80 columns and stays as it is', async (command) => {
